@@ -1,0 +1,74 @@
+# Everything a developer types. `make` alone lists it.
+
+# Installs compile to bytecode and so do tests, whatever the caller's environment says: start-up is measured.
+unexport PYTHONDONTWRITEBYTECODE
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+PYTHON ?= python3
+SEEDS  ?= 300
+JOBS   ?= auto
+ARGS   ?=
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+INPUTS := pyproject.toml constraints.txt
+PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check fix sim bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev ## make .venv with everything for development; instant when nothing changed
+
+demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
+	@$(BIN)/medbay demo $(ARGS)
+
+test: check ## lint, types, and all tests with the coverage gate of the core
+	$(BIN)/python -m pytest -n $(JOBS) --cov=medbay.core --cov-branch --cov-fail-under=100 $(ARGS)
+
+check: $(VENV)/.dev ## lint and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fix: $(VENV)/.dev ## repair what the linter can, then format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+sim: $(VENV)/.dev ## run the simulator; SEEDS=300
+	$(BIN)/python -m medbay.sim --seeds $(SEEDS) $(ARGS)
+
+bench: $(VENV)/.dev ## measure against the bars
+	$(BIN)/python -m bench $(ARGS)
+
+lock: ## write constraints.txt anew from the newest versions that fit
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip --quiet --no-input install -e '.[dev]' hatchling
+	build/lock/bin/python -m pip list --format=freeze --exclude medbay --exclude pip --exclude setuptools > constraints.txt
+	rm -rf build/lock
+
+clean: ## remove .venv and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are newer than what they were made from, so that a second call does nothing.
+# A fresh machine may lack the venv module; as root it is installed, otherwise we say what is missing.
+$(BIN)/python:
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null || { \
+	    echo "python3 has no venv module: install the package python3-venv, then run make again" >&2; exit 1; }; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv >/dev/null; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(INPUTS) | $(BIN)/python
+	@test -e $(VENV)/.dev -a $(VENV)/.dev -nt pyproject.toml -a $(VENV)/.dev -nt constraints.txt || \
+	  { $(PIP) hatchling && $(PIP) --no-build-isolation -e .; }
+	@touch $@
+
+$(VENV)/.dev: $(INPUTS) | $(BIN)/python
+	$(PIP) hatchling
+	$(PIP) --no-build-isolation -e '.[dev]'
+	@touch $@ $(VENV)/.run
