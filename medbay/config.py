@@ -1,0 +1,308 @@
+"""One frozen Config from file < environment < flags, validated once; every mistake is named with its line.
+
+It reads one file and nothing else. The settings themselves are rows of `medbay.config_keys`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from medbay import toml_lines
+from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
+from medbay.config_kinds import Wrong, shown
+from medbay.core.presets import LADDER, Rungs
+from medbay.errors import ConfigError
+
+FILE_NAME: Final = "medbay.toml"
+_TEXT_MAX = 1_000_000
+_LEASE_SQLITE_MS = 30_000
+_LEASE_POSTGRES_MS = 120_000
+_STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where everything is kept."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How work is claimed, run and given back."""
+
+    workers: int
+    lease_ms: int | None  # None: by the kind of store
+    grace_ms: int
+    crash_budget: int
+    blocked_timeout_ms: int
+    slots_for_recovery: float
+
+    def lease_for(self, url: str) -> int:
+        """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
+        if self.lease_ms is not None:
+            return self.lease_ms
+        return _LEASE_POSTGRES_MS if url.startswith("postgres") else _LEASE_SQLITE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfig:
+    """What happens after a failure: the preset, and its rungs by category."""
+
+    preset: str
+    rungs: Mapping[str, Rungs]
+    max_retries_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerConfig:
+    """How processes are started."""
+
+    secrets: tuple[str, ...]  # globs of variables that processes do not get
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value in force: as it was written, as it was understood, and where it came from."""
+
+    key: Key
+    raw: object
+    value: Any
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value as it would stand in the file; passwords hidden."""
+        return self.key.default_text if self.raw is None else self.key.kind.show(self.raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings in force. Made by `load` only."""
+
+    store: StoreConfig
+    engine: EngineConfig
+    policy: PolicyConfig
+    runner: RunnerConfig
+    settings: Mapping[str, Setting] = field(repr=False, compare=False)
+
+    def source(self, path: str) -> str:
+        """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
+        return self.settings[path].source
+
+    def under(self, prefix: str) -> tuple[Setting, ...]:
+        """The settings of a section and the sections below it, in the order of the reference."""
+        return tuple(found for path, found in self.settings.items() if f"{path}.".startswith(f"{prefix}."))
+
+
+def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, object]) -> Config:
+    """The settings of a file (None: no file), the environment, and flags by path (`engine.workers`).
+
+    A flag that is None was not given; an empty variable is not set.
+    """
+    settings = {key.path: Setting(key=key, raw=key.default, value=_of_default(key), source="default") for key in KEYS}
+    if path is not None:
+        settings |= _of_file(path)
+    settings |= _of_environment(environ)
+    settings |= _of_flags(flags)
+    return _config({name: found.value for name, found in settings.items()}, MappingProxyType(settings))
+
+
+def check_text(text: str, file: str) -> tuple[ConfigError, ...]:
+    """Every mistake in the text of a file, by line; empty if it can be used."""
+    return tuple(sorted(_read_text(text, file).mistakes, key=lambda mistake: mistake.line or 0))
+
+
+def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config:
+    rungs = {
+        category: Rungs(
+            delays_ms=value[f"policy.ladder.{category}.delays"],
+            max_retries=value[f"policy.ladder.{category}.max_retries"],
+        )
+        for category in LADDER
+    }
+    return Config(
+        store=StoreConfig(url=value["store.url"]),
+        engine=EngineConfig(
+            workers=value["engine.workers"],
+            lease_ms=value["engine.lease"],
+            grace_ms=value["engine.grace"],
+            crash_budget=value["engine.crash_budget"],
+            blocked_timeout_ms=value["engine.blocked_timeout"],
+            slots_for_recovery=value["engine.slots_for_recovery"],
+        ),
+        policy=PolicyConfig(
+            preset=value["policy.preset"],
+            rungs=MappingProxyType(rungs),
+            max_retries_total=value["policy.max_retries_total"],
+        ),
+        runner=RunnerConfig(secrets=value["runner.secrets"]),
+        settings=settings,
+    )
+
+
+def _of_default(key: Key) -> object:
+    return None if key.default is None else key.kind.read(key.default)
+
+
+def _of_file(path: Path) -> dict[str, Setting]:
+    file = _shown_path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror or error}", file=file) from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError("is not UTF-8 text", file=file, line=line, hint="save the file as UTF-8") from None
+    reading = _read_text(text, file)
+    if reading.mistakes:
+        raise min(reading.mistakes, key=lambda mistake: mistake.line or 0)
+    return reading.settings
+
+
+def _of_environment(environ: Mapping[str, str]) -> dict[str, Setting]:
+    by_variable = {key.variable: key for key in KEYS if key.variable}
+    for name in sorted(environ):
+        if name.startswith(_STRICT_VARIABLES) and name not in by_variable:
+            hint = _did_you_mean(name, tuple(by_variable), "{}")
+            raise ConfigError(f"environment {name}: there is no such setting", hint=hint)
+    by_variable["MEDBAY_STORE"] = BY_PATH["store", "url"]  # the short name, read last, so that it wins
+    return {
+        key.path: _setting(key, _from_text(key, environ[name]), f"environment {name}")
+        for name, key in by_variable.items()
+        if environ.get(name)
+    }
+
+
+def _of_flags(flags: Mapping[str, object]) -> dict[str, Setting]:
+    given = {path: raw for path, raw in flags.items() if raw is not None}
+    by_path = {key.path: key for key in KEYS}
+    return {
+        path: _setting(by_path[path], _from_text(by_path[path], raw) if isinstance(raw, str) else raw, "flag")
+        for path, raw in given.items()
+    }
+
+
+def _from_text(key: Key, text: str) -> object:
+    return key.kind.from_text(text) if key.kind.from_text else text
+
+
+def _setting(key: Key, raw: object, source: str) -> Setting:
+    try:
+        return Setting(key=key, raw=raw, value=key.kind.read(raw), source=source)
+    except Wrong as wrong:
+        raise ConfigError(f"{source}: {_refusal(key, raw, wrong)}", hint=wrong.hint) from None
+
+
+def _refusal(key: Key, raw: object, wrong: Wrong) -> str:
+    if wrong.entry is not None and isinstance(raw, list | tuple):
+        entry = shown(raw[wrong.entry])
+        return f"entry {wrong.entry + 1} of {key.path} must be {key.kind.entry_says}, not {entry}"
+    return f"{key.path} must be {key.kind.says}, not {key.kind.show(raw)}"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over a parsed file: the settings found and the mistakes."""
+
+    file: str
+    lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    settings: dict[str, Setting] = field(default_factory=dict)
+    mistakes: list[ConfigError] = field(default_factory=list)
+
+    def visit(self, table: Mapping[str, object], within: tuple[str, ...] = ()) -> None:
+        """Take every entry of a table that the reference has; note every other."""
+        for name, raw in table.items():
+            path = (*within, name)
+            if path in BY_PATH:
+                self._take(BY_PATH[path], raw, path)
+            elif path not in _TABLES:
+                self._mistake(path, *_unknown(path, raw))
+            elif isinstance(raw, dict):
+                self.visit(raw, path)
+            else:
+                self._mistake(path, f"{'.'.join(path)} must be a table: [{'.'.join(path)}]")
+
+    def _take(self, key: Key, raw: object, path: tuple[str, ...]) -> None:
+        try:
+            value = key.kind.read(raw)
+        except Wrong as wrong:
+            at = path if wrong.entry is None else (*path, str(wrong.entry))
+            self._mistake(at, _refusal(key, raw, wrong), wrong.hint)
+        else:
+            source = f"{self.file}:{toml_lines.nearest(self.lines, path)}"
+            self.settings[key.path] = Setting(key=key, raw=raw, value=value, source=source)
+
+    def _mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> None:
+        line = toml_lines.nearest(self.lines, path)
+        self.mistakes.append(ConfigError(message, file=self.file, line=line, hint=hint))
+
+
+def _read_text(text: str, file: str) -> _Reading:
+    if len(text) > _TEXT_MAX:
+        return _Reading(file, mistakes=[ConfigError("is too large for a configuration", file=file, line=1)])
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return _Reading(file, mistakes=[_broken(str(error), text, file)])
+    except (ValueError, RecursionError):
+        message = "is not TOML that can be read: a number is too long or lists are nested too deep"
+        return _Reading(file, mistakes=[ConfigError(message, file=file, line=1)])
+    reading = _Reading(file, lines=toml_lines.locate(text))
+    reading.visit(document)
+    return reading
+
+
+def _broken(message: str, text: str, file: str) -> ConfigError:
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    line = int(place[1]) if place and place[1] else max(1, len(text.rstrip("\n").split("\n")))
+    said = message[: place.start()] if place else message
+    said = said if said.isprintable() else said.encode("ascii", "backslashreplace").decode()
+    return ConfigError(f"is not valid TOML: {said}", file=file, line=line)
+
+
+_TABLES = frozenset(
+    tuple(section.split(".")[:size]) for section in SECTIONS for size in range(1, section.count(".") + 2)
+)
+
+
+def _unknown(path: tuple[str, ...], raw: object) -> tuple[str, str]:
+    """What to say of a name the reference does not have, and the hint."""
+    *within, name = path
+    table = isinstance(raw, dict)
+    where = f" in [{'.'.join(within)}]" if within else ""
+    named = f"section {shown(name)}{where}" if table else f"key {shown(name)}{where}"
+    if path in LATER:
+        return f"{named} is not available in this version", ""
+    siblings = tuple(dict.fromkeys(_names_in(tuple(within), tables=table)))
+    hint = _did_you_mean(name, siblings, '"{}"')
+    homes = [key.section for key in KEYS if key.name == name and not table]
+    if not hint and len(homes) == 1:
+        hint = f"it belongs in [{homes[0]}]"
+    return f"unknown {named}", hint
+
+
+def _names_in(within: tuple[str, ...], *, tables: bool) -> Iterator[str]:
+    for path in sorted(_TABLES if tables else BY_PATH):
+        if path[:-1] == within:
+            yield path[-1]
+
+
+def _did_you_mean(name: str, known: tuple[str, ...], form: str) -> str:
+    close = get_close_matches(name[:100], known, n=1)
+    return f"did you mean {form.format(close[0])}?" if close else ""
+
+
+def _shown_path(path: Path) -> str:
+    """The path as short as it can be said from here."""
+    return min(str(path), os.path.relpath(path), key=len)

@@ -1,0 +1,206 @@
+"""The table of all settings: one row each. Validation, `medbay init` and the reference page are made from it.
+
+A new setting is a row here and a field in `medbay.config`. As a module it prints the tables of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from medbay.config_kinds import Kind, choice, duration, durations, share, shown, store_url, texts, whole
+from medbay.core.durations import write_duration
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
+
+_BY_VARIABLE = ("store", "engine", "policy")  # the sections whose scalar keys the environment may set
+
+LATER: Final = frozenset(
+    tuple(path.split("."))
+    for path in (
+        "policy.adaptive recurring triage breakers incidents agents models budget notify web beads intake"
+    ).split()
+)
+"""What is known by name but not built yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
+
+    section: str
+    name: str
+    kind: Kind
+    default: object
+    doc: str
+    default_is: str = ""
+    example: object = None
+
+    @property
+    def path(self) -> str:
+        """`engine.workers`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it; empty if there is none."""
+        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
+            return ""
+        return f"MEDBAY_{self.section}_{self.name}".upper()
+
+    @property
+    def default_text(self) -> str:
+        """The default in words or as it would stand in the file."""
+        return self.default_is or self.kind.show(self.default)
+
+
+SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "store": "Where tasks, attempts and decisions are kept.",
+        "engine": "How work is claimed, run and given back.",
+        "policy": "What happens after a failure.",
+        **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
+        "runner": "How processes are started.",
+    }
+)
+
+KEYS: Final[tuple[Key, ...]] = (
+    Key(
+        section="store",
+        name="url",
+        kind=store_url(),
+        default="sqlite:///.medbay/medbay.db",
+        doc="The store. A relative SQLite path is looked for upward from the working directory. "
+        "`MEDBAY_STORE` sets it as well.",
+    ),
+    Key(
+        section="engine",
+        name="workers",
+        kind=whole(1, 1000),
+        default=4,
+        doc="How many attempts run at once.",
+    ),
+    Key(
+        section="engine",
+        name="lease",
+        kind=duration(low_ms=1_000),
+        default=None,
+        default_is='"30s" on SQLite, "2m" on PostgreSQL',
+        example="30s",
+        doc="After this long without a sign of life a worker is taken for dead and its attempts are lost.",
+    ),
+    Key(
+        section="engine",
+        name="grace",
+        kind=duration(),
+        default="10s",
+        doc="Between asking a process to stop and ending it; also what another host waits beyond the lease.",
+    ),
+    Key(
+        section="engine",
+        name="crash_budget",
+        kind=whole(1, 1000),
+        default=3,
+        doc="How often a task may take its engine down before a person is asked.",
+    ),
+    Key(
+        section="engine",
+        name="blocked_timeout",
+        kind=duration(low_ms=1_000),
+        default="24h",
+        doc="A task that waits for something outside, or for a review nobody took, is tried again then.",
+    ),
+    Key(
+        section="engine",
+        name="slots_for_recovery",
+        kind=share(),
+        default=0.5,
+        doc="The share of the slots that retries may take while fresh work is ready.",
+    ),
+    Key(
+        section="policy",
+        name="preset",
+        kind=choice("ladder", later=("tiers", "recurring", "phase")),
+        default="ladder",
+        doc="The rules for one-off tasks.",
+    ),
+    Key(
+        section="policy",
+        name="max_retries_total",
+        kind=whole(0, 1000),
+        default=MAX_RETRIES_TOTAL,
+        doc="Charged retries a task gets over all categories; only a person grants more.",
+    ),
+    *(
+        key
+        for category, rungs in LADDER.items()
+        for key in (
+            Key(
+                section=f"policy.ladder.{category}",
+                name="delays",
+                kind=durations(),
+                default=[write_duration(delay_ms) for delay_ms in rungs.delays_ms],
+                doc="The waits before each retry; the last one repeats.",
+            ),
+            Key(
+                section=f"policy.ladder.{category}",
+                name="max_retries",
+                kind=whole(0, 1000),
+                default=rungs.max_retries,
+                doc="How many charged retries the category allows.",
+            ),
+        )
+    ),
+    Key(
+        section="runner",
+        name="secrets",
+        kind=texts(),
+        default=[],
+        example=["AWS_*", "*_TOKEN"],
+        doc="Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
+    ),
+)
+
+BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
+
+
+def commented_file() -> str:
+    """A `medbay.toml` with every setting at its default, commented out."""
+    parts = [
+        "# Medbay. Every setting is optional; what is commented out is the default.\n",
+        "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
+    ]
+    told: set[str] = set()
+    for section, doc in SECTIONS.items():
+        parts.append(f"\n[{section}]  # {doc}\n")
+        for key in _keys_of(section):
+            raw = key.default if key.default or key.example is None else key.example
+            note = f" Default: {key.default_text}." if raw != key.default else ""
+            if key.doc not in told:
+                parts.append(f"# {key.doc}{note}\n")
+            parts.append(f"# {key.name} = {shown(raw)}\n")
+            told.add(key.doc)
+    return "".join(parts)
+
+
+def reference_tables() -> str:
+    """The tables of the reference page, one per section."""
+    parts = []
+    for section, doc in SECTIONS.items():
+        parts.append(f"### `[{section}]`\n\n{doc}\n\n")
+        parts.append("| key | default | accepted | variable | meaning |\n|---|---|---|---|---|\n")
+        for key in _keys_of(section):
+            default = key.default_is or f"`{key.default_text}`"
+            variable = f"`{key.variable}`" if key.variable else ""
+            parts.append(f"| `{key.name}` | {default} | {key.kind.says} | {variable} | {key.doc} |\n")
+        parts.append("\n")
+    return "".join(parts)
+
+
+def _keys_of(section: str) -> tuple[Key, ...]:
+    return tuple(key for key in KEYS if key.section == section)
+
+
+if __name__ == "__main__":
+    print(reference_tables(), end="")

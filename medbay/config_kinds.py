@@ -1,0 +1,171 @@
+"""The kinds of value a setting may have: what is accepted, how a refusal is worded, how a value is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
+from medbay.errors import UsageError
+
+_NUMBER_SHOWN_MAX = 10**18
+_TEXT_SHOWN_MAX = 60
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+
+
+class Wrong(ValueError):
+    """A value was refused: which entry of a list, and what to do if that is not obvious."""
+
+    def __init__(self, *, entry: int | None = None, hint: str = "") -> None:
+        super().__init__(hint)
+        self.entry = entry
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How a value is read; `says` completes "must be ..."."""
+
+    says: str
+    read: Callable[[object], object]
+    entry_says: str = ""
+    from_text: Callable[[str], object] | None = None  # without it a variable cannot set the value
+    show: Callable[[object], str] = lambda raw: shown(raw)
+
+
+def whole(low: int, high: int) -> Kind:
+    """A whole number between two bounds."""
+
+    def read(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int) or not low <= raw <= high:
+            raise Wrong
+        return raw
+
+    def from_text(text: str) -> object:
+        return int(text) if _INTEGER.fullmatch(text) else text
+
+    return Kind(says=f"a whole number from {low} to {high}", read=read, from_text=from_text)
+
+
+def share() -> Kind:
+    """A part of the whole: above 0, at most 1."""
+
+    def read(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 < raw <= 1:
+            raise Wrong
+        return float(raw)
+
+    def from_text(text: str) -> object:
+        return float(text) if _DECIMAL.fullmatch(text) else text
+
+    return Kind(says="a number above 0 and at most 1", read=read, from_text=from_text)
+
+
+def duration(*, low_ms: int = 0) -> Kind:
+    """A time span, kept as milliseconds."""
+    says = _says_duration(low_ms)
+
+    def read(raw: object) -> int:
+        found = _milliseconds(raw)
+        if found < low_ms:
+            raise Wrong
+        return found
+
+    return Kind(says=says, read=read, from_text=str)
+
+
+def durations() -> Kind:
+    """A list of time spans, kept as milliseconds."""
+
+    def read(raw: object) -> tuple[int, ...]:
+        if not isinstance(raw, list | tuple) or not raw:
+            raise Wrong
+        return tuple(_milliseconds(entry, at) for at, entry in enumerate(raw))
+
+    return Kind(
+        says='a list of one or more durations like ["30s", "2m"]',
+        entry_says=_says_duration(0),
+        read=read,
+    )
+
+
+def texts() -> Kind:
+    """A list of texts."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        if not isinstance(raw, list | tuple):
+            raise Wrong
+        for at, entry in enumerate(raw):
+            if not isinstance(entry, str) or not entry:
+                raise Wrong(entry=at)
+        return tuple(raw)
+
+    return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=read)
+
+
+def choice(*words: str, later: tuple[str, ...] = ()) -> Kind:
+    """One of some words; `later` are known but not built yet."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or raw not in words:
+            raise Wrong(hint=f"{shown(raw)} is not available in this version" if raw in later else "")
+        return raw
+
+    return Kind(says=" or ".join(shown(word) for word in words), read=read, from_text=str)
+
+
+def store_url() -> Kind:
+    """The address of a store. A password in it is never shown."""
+    scheme = re.compile(r"(sqlite|postgresql|postgres)://\S*")
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or not scheme.fullmatch(raw):
+            raise Wrong
+        return raw
+
+    says = 'an address like "sqlite:///.medbay/medbay.db" or "postgresql://host/name"'
+    return Kind(says=says, read=read, from_text=str, show=lambda raw: shown(without_password(str(raw))))
+
+
+def without_password(url: str) -> str:
+    """The address with `***` where its password is."""
+    hidden = re.sub(r"(://[^/?#\s:]*):.*@", r"\1:***@", url)
+    return re.sub(r"(?i)\b(password=)[^&\s]+", r"\1***", hidden)
+
+
+def shown(raw: object) -> str:
+    """A value as it would stand in the file, short, on one line, without control characters."""
+    match raw:
+        case str():
+            cut = raw if len(raw) <= _TEXT_SHOWN_MAX else raw[: _TEXT_SHOWN_MAX - 1] + "…"
+            return json.dumps(cut, ensure_ascii=not cut.isprintable())
+        case bool():
+            return "true" if raw else "false"
+        case int():
+            return str(raw) if abs(raw) < _NUMBER_SHOWN_MAX else "a number that large"
+        case float():
+            return str(raw)
+        case dict():
+            return "a table"
+        case list() | tuple():
+            flat = all(isinstance(entry, str | int | float) for entry in raw)
+            text = f"[{', '.join(map(shown, raw[:_TEXT_SHOWN_MAX]))}]" if flat else "a nested list"
+            return text if len(text) <= 4 * _TEXT_SHOWN_MAX else "a list that long"
+    return "a date or time"
+
+
+def _says_duration(low_ms: int) -> str:
+    bounds = f"from {write_duration(low_ms)} to {write_duration(MAX_DURATION_MS)}"
+    return f'a duration like "30s" or "1h30m", {bounds}'
+
+
+def _milliseconds(raw: object, entry: int | None = None) -> int:
+    if not isinstance(raw, str):
+        raise Wrong(entry=entry)
+    try:
+        return parse_duration(raw)
+    except UsageError:
+        raise Wrong(entry=entry) from None

@@ -1,0 +1,95 @@
+"""Clock, randomness and ids: the only module that touches time, random or uuid.
+
+Everything else is handed these, so that the simulator can run the real engine.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from typing import Protocol
+
+Random = random.Random  # the type, for those who are handed one
+
+ID_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # without i, l, o: they look like digits
+ID_SYMBOLS = ID_LETTERS + "23456789"
+_IDS_PER_LENGTH = ((4, 10_000), (5, 300_000), (6, 10_000_000))
+
+
+class Clock(Protocol):
+    """Wall time for leases and schedules, monotonic time for limits of processes."""
+
+    def now_ms(self) -> int:
+        """UTC milliseconds since the epoch."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds that never go back; only differences mean anything."""
+        ...
+
+
+class Rng(Protocol):
+    """Where randomness comes from."""
+
+    def choice(self, symbols: str, /) -> str:
+        """One of the symbols."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+
+class Ids:
+    """Short, typeable, unique names: `k7f2`. The caller retries on a collision."""
+
+    def __init__(self, rng: Rng | None = None) -> None:
+        self._rng: Rng = rng or random.SystemRandom()
+
+    def task(self, existing: int) -> str:
+        """A new task id; longer when many exist, so that collisions stay rare."""
+        length = next((size for size, limit in _IDS_PER_LENGTH if existing < limit), 8)
+        tail = (self._rng.choice(ID_SYMBOLS) for _ in range(length - 1))
+        return self._rng.choice(ID_LETTERS) + "".join(tail)
+
+    def worker(self) -> str:
+        """A new worker identity, never used again."""
+        return "w-" + "".join(self._rng.choice(ID_SYMBOLS) for _ in range(10))
+
+    def store(self) -> str:
+        """The name of a store, carried by every process it starts."""
+        return "".join(self._rng.choice(ID_SYMBOLS) for _ in range(16))
+
+
+def seeded(name: str) -> Random:
+    """Randomness that is the same for the same name, in every process: what the simulator hands in."""
+    return Random(name)
+
+
+def machine_id() -> str:
+    """A stable name of this machine, for refusing a store that came from another."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            with open(path, encoding="ascii") as handle:
+                found = handle.read().strip()
+        except OSError:
+            continue
+        if found:
+            return found
+    return f"{uuid.getnode():012x}"
+
+
+def boot_id() -> str:
+    """The name of this boot; another one means every process of the last is dead."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as handle:
+            return handle.read().strip()
+    except OSError:
+        return ""
