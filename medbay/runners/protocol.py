@@ -1,0 +1,96 @@
+"""What the engine needs of a runner: start, poll, stop. The simulator implements the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from medbay.core.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Everything one attempt needs to start."""
+
+    store_id: str
+    task_id: str
+    number: int
+    runner: str
+    command: Sequence[str] | str  # a list is executed as it is, a string goes through /bin/sh -c
+    cwd: Path
+    log_path: Path
+    result_path: Path
+    idempotency_key: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    guidance: str = ""
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    cpu_s: float | None = None
+
+    @property
+    def attempt_key(self) -> str:
+        """The mark every process of this attempt carries in its environment."""
+        return f"{self.store_id}:{self.task_id}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which process this is, so that a later start can tell it from a reused pid."""
+
+    pid: int
+    pid_start: int  # clock ticks since boot, from /proc/PID/stat
+    group: int
+
+
+class Running(Protocol):
+    """One live attempt."""
+
+    @property
+    def identity(self) -> Identity | None:
+        """The process, or None when the runner has none of its own."""
+        ...
+
+    def fileno(self) -> int:
+        """Readable when there is something to poll; -1 when only time can tell."""
+        ...
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """Enforce the limits, and say how it ended if it did. Called again and again, cheap."""
+        ...
+
+    def deadline_s(self) -> float | None:
+        """Monotonic time at which poll must be called even if nothing happens."""
+        ...
+
+    def cancel(self, monotonic_s: float) -> None:
+        """End the tree because a person asked: SIGTERM now, SIGKILL after the grace period."""
+        ...
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """End the tree because the worker stops; poll then answers Requeued."""
+        ...
+
+    def kill(self) -> None:
+        """End the whole tree at once, and do not wait for it."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts attempts of one kind."""
+
+    def start(self, launch: Launch, monotonic_s: float) -> Running:
+        """Start it; raises SpawnFailed when there is nothing to run."""
+        ...
+
+
+LiveAttempts = Callable[[], frozenset[tuple[str, int]]]  # (task, attempt number) of everything that may run
+
+
+class Leftovers(Protocol):
+    """Finds and ends processes that an earlier engine of the same store left behind."""
+
+    def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
+        """End every process of the store (or of one task) that `live`, asked after looking, does not name."""
+        ...

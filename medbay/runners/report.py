@@ -1,0 +1,108 @@
+"""Turns how a command ended into an outcome: exit code or signal, why we ended it, what it said itself."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output, Requeued, Succeeded, TimedOut
+from medbay.runners.logs import append_note, read_ends
+from medbay.runners.protocol import Launch
+from medbay.runners.result import Result, read_result
+
+TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"
+_SHELL_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended its command
+
+
+class Why(Enum):
+    """Why the runner ended a command."""
+
+    TIME = auto()
+    MEMORY = auto()
+    CPU = auto()
+    LOG = auto()
+    CANCEL = auto()
+    HAND_BACK = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How the main process ended; neither code nor signal when somebody else took its status."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+def report(launch: Launch, ended: Exit, *, why: Why | None, words: str = "", note: str = "") -> Outcome:
+    """The outcome of a command that is gone; notes for a reader go to the end of its log first."""
+    result = read_result(launch.result_path)
+    complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
+    for line in (note, _limit_words(launch, why), complaint):
+        if line:
+            append_note(launch.log_path, line)
+    head, tail, total_bytes = read_ends(launch.log_path)
+    output = Output(
+        head=head,
+        tail=tail,
+        total_bytes=total_bytes,
+        log_path=str(launch.log_path),
+        result=result.fields,
+    )
+    if why is None:
+        return _ended_itself(launch, ended, output=output, result=result)
+    return _ended_by_us(launch, ended, why=why, words=words, output=output)
+
+
+def _ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:
+    if ended.code is None and ended.signal is None:
+        return Lost(why="the exit status was taken by somebody else", output=output)
+    if ended.code == 0 and not result.says_failed:
+        return Succeeded(output=output)
+    if ended.code == TRY_AGAIN:
+        return Requeued(
+            asked=True,
+            why=result.summary or "exit 75",
+            retry_after=result.retry_after,
+            output=output,
+            exit_code=TRY_AGAIN,
+        )
+    cpu_limit_hit = launch.cpu_s is not None and (
+        ended.signal == signal.SIGXCPU or ended.code == _SHELL_SIGNAL + signal.SIGXCPU
+    )
+    return Failed(output=output, exit_code=ended.code, signal=ended.signal, cpu_limit_hit=cpu_limit_hit)
+
+
+def _ended_by_us(launch: Launch, ended: Exit, *, why: Why, words: str, output: Output) -> Outcome:
+    match why:
+        case Why.CANCEL:
+            return Cancelled(output=output)
+        case Why.HAND_BACK:
+            return Requeued(asked=False, why=words, output=output, exit_code=ended.code)
+        case Why.TIME:
+            limit_s = launch.timeout_s or 0.0
+            return TimedOut(limit_s=limit_s, exit_code=ended.code, signal=ended.signal, output=output)
+        case Why.MEMORY | Why.CPU | Why.LOG:
+            return Failed(
+                output=output,
+                exit_code=ended.code,
+                signal=ended.signal,
+                memory_limit_hit=why is Why.MEMORY,
+                cpu_limit_hit=why is Why.CPU,
+                log_limit_hit=why is Why.LOG,
+            )
+
+
+def _limit_words(launch: Launch, why: Why | None) -> str:
+    match why:
+        case Why.TIME:
+            return f"ended: time limit of {launch.timeout_s} s"
+        case Why.MEMORY:
+            return f"ended: memory limit of {launch.memory_bytes} bytes"
+        case Why.CPU:
+            return f"ended: CPU limit of {launch.cpu_s} s"
+        case Why.LOG:
+            return "ended: log limit, and this file system cannot drop the middle of a file"
+        case Why.CANCEL | Why.HAND_BACK | None:
+            return ""

@@ -1,0 +1,129 @@
+"""What a command says about itself in the file named by MEDBAY_RESULT. The file is hostile input:
+a wrong one is ignored with a reason, never raised.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+RESULT_BYTES_MAX: Final = 1_000_000
+_SUMMARY_CHARS_MAX: Final = 10_000
+_WORD_CHARS_MAX: Final = 200
+_ARTIFACTS_MAX: Final = 1_000
+_PATH_CHARS_MAX: Final = 4_096
+_SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
+_FAILED: Final = frozenset({"failed", "failure", "error"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The fields that were good, as they go into the record, and why anything was left out."""
+
+    fields: Mapping[str, Any] | None = None
+    ignored: str = ""
+
+    @property
+    def says_failed(self) -> bool:
+        """Whether the command calls itself failed, whatever its exit code."""
+        return self.fields is not None and self.fields.get("outcome") == "failed"
+
+    @property
+    def summary(self) -> str:
+        """What it says happened, in its own words."""
+        return str((self.fields or {}).get("summary", ""))
+
+    @property
+    def retry_after(self) -> str | int | float | None:
+        """When it wants to be tried again, as it said it; `core` reads durations and dates."""
+        value: str | int | float | None = (self.fields or {}).get("retry_after")
+        return value
+
+
+def read_result(path: Path) -> Result:
+    """Read the result file; no file is no result and no complaint."""
+    try:
+        raw = _read_regular(path)
+        said = json.loads(raw, parse_constant=_refuse) if raw else None
+    except FileNotFoundError:
+        return Result()
+    except (OSError, ValueError, RecursionError) as error:
+        return Result(ignored=f"cannot be read: {str(error)[:_WORD_CHARS_MAX]}")
+    if said is None:
+        return Result()
+    if not isinstance(said, dict):
+        return Result(ignored=f"a JSON object is expected, not {type(said).__name__}")
+    return _checked(said)
+
+
+def _read_regular(path: Path) -> bytes:
+    # Without O_NONBLOCK a FIFO put in its place would hang the engine.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as handle:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("not a regular file")
+        raw = handle.read(RESULT_BYTES_MAX + 1)
+    if len(raw) > RESULT_BYTES_MAX:
+        raise ValueError(f"larger than {RESULT_BYTES_MAX} bytes")
+    return raw.strip()
+
+
+def _checked(said: Mapping[str, Any]) -> Result:
+    readers = {
+        "outcome": _outcome,
+        "category": lambda value: _text(value, _WORD_CHARS_MAX),
+        "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
+        "retry_after": _retry_after,
+        "artifacts": _artifacts,
+    }
+    fields: dict[str, Any] = {}
+    wrong = []
+    for name, reader in readers.items():
+        if said.get(name) is None:
+            continue
+        value = reader(said[name])
+        if value is None:
+            wrong.append(name)
+        else:
+            fields[name] = value
+    return Result(fields=fields, ignored=f"wrong value for {', '.join(wrong)}" if wrong else "")
+
+
+def _outcome(value: object) -> str | None:
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word in _SUCCEEDED:
+        return "succeeded"
+    return "failed" if word in _FAILED else None
+
+
+def _retry_after(value: object) -> str | int | float | None:
+    if isinstance(value, str):
+        return _text(value.strip(), _WORD_CHARS_MAX) or None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) and 0 <= value < 1e12 else None
+
+
+def _artifacts(value: object) -> list[str] | None:
+    if not isinstance(value, list) or len(value) > _ARTIFACTS_MAX:
+        return None
+    if not all(isinstance(item, str) for item in value):
+        return None
+    return [text for item in value if (text := _text(item, _PATH_CHARS_MAX))]
+
+
+def _text(value: object, chars_max: int) -> str | None:
+    if not isinstance(value, str):
+        return None
+    # No database takes lone surrogates, and PostgreSQL takes no NUL.
+    return value[:chars_max].encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,106 @@
+"""The result file is hostile input."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medbay.runners.result import RESULT_BYTES_MAX, read_result
+
+
+def test_a_good_result_is_read(tmp_path: Path) -> None:
+    """The five fields; others are left out."""
+    said = {
+        "outcome": "Success",
+        "category": "timeout",
+        "summary": "all well",
+        "retry_after": 12.5,
+        "artifacts": ["a.txt", "b/c.bin"],
+        "unknown": 1,
+    }
+    path = tmp_path / "1.json"
+    path.write_text(json.dumps(said))
+
+    result = read_result(path)
+
+    assert result.fields == {**{k: said[k] for k in said if k != "unknown"}, "outcome": "succeeded"}
+    assert (result.ignored, result.says_failed, result.retry_after) == ("", False, 12.5)
+
+
+def test_no_file_or_an_empty_one_is_no_result(tmp_path: Path) -> None:
+    """And no complaint."""
+    (tmp_path / "empty").write_text(" \n")
+
+    for name in ("nothing", "empty"):
+        assert (read_result(tmp_path / name).fields, read_result(tmp_path / name).ignored) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[1]", "a JSON object is expected, not list"),
+        ("{", "cannot be read"),
+        ('{"retry_after": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "cannot be read"),
+        ("9" * 10_000, "cannot be read"),
+        ("\xff", "a JSON object|cannot be read"),
+        ("{" + " " * RESULT_BYTES_MAX + "}", "larger than"),
+    ],
+)
+def test_a_bad_file_is_ignored_with_a_reason(tmp_path: Path, content: str, reason: str) -> None:
+    """Never raised."""
+    path = tmp_path / "1.json"
+    path.write_text(content, encoding="latin-1")
+
+    result = read_result(path)
+
+    assert result.fields is None
+    assert any(part in result.ignored for part in reason.split("|"))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "link"])
+def test_what_is_no_regular_file_is_ignored_at_once(tmp_path: Path, kind: str) -> None:
+    """A FIFO would hang whoever reads it."""
+    path = tmp_path / "1.json"
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case _:
+            path.symlink_to("/etc/hostname")
+
+    result = read_result(path)
+
+    assert result.fields is None
+    assert result.ignored
+
+
+def test_wrong_fields_are_left_out_and_named(tmp_path: Path) -> None:
+    """The good ones stay."""
+    path = tmp_path / "1.json"
+    path.write_text('{"outcome": "maybe", "retry_after": true, "artifacts": [1], "summary": "s\\ud800\\u0000"}')
+
+    result = read_result(path)
+
+    assert result.fields == {"summary": "s?\ufffd"}
+    assert result.ignored == "wrong value for outcome, retry_after, artifacts"
+
+
+@given(
+    content=st.binary(max_size=200)
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(repr).map(str.encode)
+)
+def test_any_content_gives_a_result(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """Property: nothing in the file can raise."""
+    path = tmp_path_factory.mktemp("any") / "1.json"
+    path.write_bytes(content)
+
+    result = read_result(path)
+
+    assert result.fields is None or isinstance(result.fields, dict)
