@@ -1,0 +1,1 @@
+"""The pure core: no IO, no clock, no randomness, no logging."""

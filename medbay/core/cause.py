@@ -1,0 +1,89 @@
+"""One failure, one cause: the first of eleven that matches decides, and the failure feeds that one only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Requeued, Succeeded
+
+NOT_RETRYABLE_FROM: Final = 0.8
+LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
+
+
+class Cause(IntEnum):
+    """What an ended attempt is about, in the order of precedence."""
+
+    STOPPED = 1  # cancelled or handed back
+    SUCCESS = 2
+    LOST = 3
+    NOT_RETRYABLE = 4
+    PROVIDER_LIMIT = 5
+    CRASH_LOOP = 6
+    INCIDENT = 7
+    UNCHARGED = 8
+    PHASE = 9
+    USED_UP = 10
+    RUNG = 11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One ended attempt with what is known around it."""
+
+    outcome: Outcome
+    diagnosis: Diagnosis | None = None
+    open_incidents: frozenset[str] = frozenset()  # fingerprints
+    in_phase: bool = False
+    used_up: bool = False
+
+
+def cause_of(case: Case) -> Cause:
+    """The first cause that matches."""
+    return next(cause for cause, matches in _IN_ORDER if matches(case))
+
+
+def is_charged(case: Case) -> bool:
+    """Whether a failure uses up an attempt: only what a phase or the ladder has to answer."""
+    return cause_of(case) >= Cause.PHASE
+
+
+def _not_retryable(case: Case) -> bool:
+    found = case.diagnosis
+    return found is not None and not found.retryable and found.confidence >= NOT_RETRYABLE_FROM
+
+
+def _provider_limit(case: Case) -> bool:
+    found = case.diagnosis
+    return found is not None and found.provider is not None and found.subcategory in LIMIT_KINDS
+
+
+def _never_got_to_work(case: Case) -> bool:
+    return isinstance(case.outcome, Failed) and bool(case.outcome.spawn_error)
+
+
+def _incident(case: Case) -> bool:
+    return case.diagnosis is not None and case.diagnosis.fingerprint in case.open_incidents
+
+
+def _uncharged(case: Case) -> bool:
+    # What may be hopeless, but not surely enough for a person at once, climbs the ladder.
+    return case.diagnosis is not None and not case.diagnosis.charge and case.diagnosis.retryable
+
+
+_IN_ORDER: Final[tuple[tuple[Cause, Callable[[Case], bool]], ...]] = (
+    (Cause.STOPPED, lambda case: isinstance(case.outcome, Cancelled | Requeued)),
+    (Cause.SUCCESS, lambda case: isinstance(case.outcome, Succeeded)),
+    (Cause.LOST, lambda case: isinstance(case.outcome, Lost)),
+    (Cause.NOT_RETRYABLE, _not_retryable),
+    (Cause.PROVIDER_LIMIT, _provider_limit),
+    (Cause.CRASH_LOOP, _never_got_to_work),
+    (Cause.INCIDENT, _incident),
+    (Cause.UNCHARGED, _uncharged),
+    (Cause.PHASE, lambda case: case.in_phase),
+    (Cause.USED_UP, lambda case: case.used_up),
+    (Cause.RUNG, lambda case: True),
+)

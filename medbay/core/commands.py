@@ -1,0 +1,212 @@
+"""What a person may do to a task, and what each command does. Refusals say what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from medbay.core import guidance
+from medbay.core.counting import forget_failures, grant
+from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed
+from medbay.core.ending import block_dependents
+from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
+from medbay.core.model import Event, Option, Question, Task
+from medbay.core.question import GRANTED_BY_A_RELEASE, ask
+from medbay.errors import NotAllowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What `medbay edit` changes; it applies from the next attempt."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    reset_failures: bool = False
+
+
+def on_pause_command(task: Task, now: int, *, actor: str) -> Decision:
+    """Never dispatched, retried or triaged until resumed; a running attempt ends by itself."""
+    _refuse_finished(task)
+    draft = Draft(task, now, actor=actor)
+    if not task.paused:
+        draft.set(paused=True)
+        draft.tell("task:paused", by=actor)
+    return _made(draft)
+
+
+def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
+    """Goes on where it was, with every counter it had."""
+    _refuse_finished(task)
+    draft = Draft(task, now, actor=actor)
+    if task.paused:
+        draft.set(paused=False)
+        draft.tell("task:resumed", by=actor)
+    return _made(draft)
+
+
+def on_cancel_command(
+    task: Task, now: int, *, actor: str, dependents: tuple[Task, ...], question: Question | None
+) -> Decision:
+    """Ends it for good. A live attempt is asked to stop first, by the worker that owns it."""
+    _refuse_finished(task)
+    draft = Draft(task, now, actor=actor)
+    if task.live is not None:
+        if not task.cancel_requested:
+            draft.set(cancel_requested=True)
+            draft.tell("task:cancel_requested", attempt=task.live, by=actor)
+        return _made(draft)
+    draft.set(due_at=None, block_kind=None, forced=False)
+    draft.move("cancelled", f"cancelled by {actor}")
+    draft.tell("task:cancelled", by=actor)
+    others = block_dependents(dependents, now, because=task.id)
+    closed = _close(draft, question, answer="cancel", whole=_sole(question))
+    return Decision(
+        changes=(draft.change(), *others.changes),
+        retries_closed=(RetryClosed(task.id, "cancelled"), *others.retries_closed),
+        questions=others.questions,
+        questions_closed=closed,
+        events=(*draft.events, *others.events),
+    )
+
+
+def on_retry_command(
+    task: Task,
+    now: int,
+    *,
+    actor: str,
+    attempts: int = GRANTED_BY_A_RELEASE,
+    question: Question | None = None,
+    unmet: int = 0,
+) -> Decision:
+    """Once more, now: passes due time and holds for one attempt, recorded as this person's act."""
+    _refuse_finished(task)
+    if task.live is not None:
+        raise NotAllowed(f"{task.id} is running attempt {task.live}", hint="wait for it, or cancel it")
+    if task.paused:
+        raise NotAllowed(f"{task.id} is paused", hint=f"medbay resume {task.id} first")
+    if unmet > 0:
+        raise NotAllowed(f"{task.id} waits for {unmet} other tasks", hint=f"medbay explain {task.id} names them")
+    draft = Draft(task, now, actor=actor)
+    draft.set(forced=True)
+    return _release(draft, "retried by hand", attempts=attempts, question=question, unmet=unmet)
+
+
+def on_unblock_command(
+    task: Task,
+    now: int,
+    *,
+    actor: str,
+    attempts: int = GRANTED_BY_A_RELEASE,
+    question: Question | None = None,
+    unmet: int = 0,
+) -> Decision:
+    """Releases a blocked task; the streak stays, and more attempts are granted."""
+    if task.status != "blocked":
+        raise NotAllowed(f"{task.id} is {task.status}, not blocked", hint=f"medbay explain {task.id} says why")
+    draft = Draft(task, now, actor=actor)
+    return _release(draft, "unblocked", attempts=attempts, question=question, unmet=unmet)
+
+
+def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> Decision:
+    """A person takes it out of the way: for somebody (`human`) or until something outside happens."""
+    if task.live is not None:
+        raise NotAllowed(f"{task.id} is running attempt {task.live}", hint=f"medbay pause {task.id}, or cancel it")
+    draft = Draft(task, now, actor=actor)
+    if kind in BLOCKS_THAT_TIME_OUT:
+        # Never before the time its last failure named: the block only comes on top.
+        draft.block(kind, reason, until=max(now + timeout_ms, task.due_at or 0))
+        return _made(draft, closed=(RetryClosed(task.id, "cancelled"),))
+    asked = ask(task, kind=kind, why=reason, now=now)
+    draft.set(questions=task.questions + 1)
+    draft.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
+    draft.block(kind, reason)
+    return Decision(
+        changes=(draft.change(),),
+        retries_closed=(RetryClosed(task.id, "cancelled"),),
+        questions=(asked,),
+        events=tuple(draft.events),
+    )
+
+
+def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision:
+    """New values from the next attempt on; `--reset-failures` starts the streak over."""
+    _refuse_finished(task)
+    draft = Draft(task, now, actor=actor)
+    changed = {name: value for name, value in edit.fields.items() if getattr(task, name) != value}
+    draft.set(**changed)
+    if edit.reset_failures:
+        draft.task = forget_failures(draft.task)
+    if changed or edit.reset_failures:
+        draft.tell("task:edited", by=actor, changed=sorted(changed), reset_failures=edit.reset_failures)
+    return _made(draft)
+
+
+def on_answer(
+    question: Question,
+    option: Option,
+    task: Task,
+    now: int,
+    *,
+    actor: str,
+    note: str = "",
+    attempts: int = GRANTED_BY_A_RELEASE,
+    dependents: tuple[Task, ...] = (),
+    unmet: int = 0,
+) -> Decision:
+    """Apply a person's answer to one of the tasks that wait for it; the last one closes the question."""
+    last = replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
+    if option.effect == "cancel":
+        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last)
+    draft = Draft(task, now, actor=actor)
+    if note:
+        told = guidance.person_says(note, next_attempt=task.attempts + 1)
+        draft.set(guidance=guidance.keep(task.guidance, told))
+    if option.effect == "pause":
+        draft.set(paused=True)
+        draft.tell("task:paused", by=actor)
+    answer = f"{option.label}: {note}" if note else option.label
+    return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet)
+
+
+def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:
+    """Back to pending: the streak stays, the grant is added, a free run of retries starts anew."""
+    task = draft.task
+    draft.task = grant(task, attempts)
+    draft.set(block_kind=None, due_at=None, hold=None, unmet=unmet)
+    if task.status != "pending":
+        draft.move("pending", reason, granted=attempts)
+    if task.status == "blocked":
+        draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
+    else:
+        draft.tell("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
+    closed = _close(draft, question, answer=reason, whole=_sole(question))
+    retries = (RetryClosed(task.id, "cancelled"),)
+    return Decision(
+        changes=(draft.change(),), retries_closed=retries, questions_closed=closed, events=tuple(draft.events)
+    )
+
+
+def _sole(question: Question | None) -> bool:
+    """Whether nobody else waits for this question: then releasing the task answers it."""
+    return question is not None and len(question.task_ids) <= 1
+
+
+def _close(draft: Draft, question: Question | None, *, answer: str, whole: bool) -> tuple[QuestionClosed, ...]:
+    if question is None:
+        return ()
+    if whole:
+        draft.tell("question:answered", question=question.id, by=draft.actor, answer=answer)
+    task_id = draft.task.id
+    return (QuestionClosed(question_id=question.id, task_id=task_id, whole=whole, by=draft.actor, answer=answer),)
+
+
+def _made(draft: Draft, *, closed: tuple[RetryClosed, ...] = ()) -> Decision:
+    change = draft.change()
+    changes: tuple[Change, ...] = () if change.after == change.before else (change,)
+    events: tuple[Event, ...] = tuple(draft.events)
+    return Decision(changes=changes, retries_closed=closed, events=events)
+
+
+def _refuse_finished(task: Task) -> None:
+    if task.finished:
+        raise NotAllowed(f"{task.id} is {task.status} and goes nowhere from there", hint="medbay add makes a new task")

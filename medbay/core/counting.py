@@ -1,0 +1,51 @@
+"""The four counters of a task and how a failure moves them. Nothing else counts failures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from medbay.core.model import Task
+from medbay.core.policy import Record
+
+
+def count_failure(task: Task, *, charge: bool, now: int) -> Task:
+    """The streak counts every failure; a charged one moves the rung and ends a free run, a free one adds to it."""
+    task = replace(task, streak=task.streak + 1)
+    if charge:
+        return replace(task, charged=task.charged + 1, uncharged=0, uncharged_since=None)
+    return count_uncharged(task, now=now)
+
+
+def count_uncharged(task: Task, *, now: int) -> Task:
+    """One more free try: an uncharged failure, or an attempt that asked to be tried again (no failure)."""
+    since = task.uncharged_since if task.uncharged_since is not None else now
+    return replace(task, uncharged=task.uncharged + 1, uncharged_since=since)
+
+
+def forget_failures(task: Task) -> Task:
+    """Success, or a person's `--reset-failures`: the only two resets there are."""
+    return replace(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)
+
+
+def grant(task: Task, attempts: int) -> Task:
+    """A person's release: the streak stays, more attempts come on top, a free run starts anew."""
+    return replace(
+        task,
+        granted=task.granted + attempts,
+        asks_at=task.charged + attempts,
+        uncharged=0,
+        uncharged_since=None,
+    )
+
+
+def record_of(task: Task) -> Record:
+    """What a policy needs to know of a task."""
+    return Record(
+        task_id=task.id,
+        attempt=task.attempts,
+        charged=task.charged,
+        uncharged=task.uncharged,
+        uncharged_since=task.uncharged_since,
+        granted=task.granted,
+        asks_at=task.asks_at,
+    )

@@ -1,0 +1,161 @@
+"""A decision as a value: what changes, what is recorded, what is told. The store applies it in one transaction.
+
+`Draft` collects one while a rule thinks; it is the only place that computes `ready`, `recovery` and `since`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from medbay.core import holding
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.lifecycles import TASK, BlockKind, Status
+from medbay.core.model import Event, Question, Retry, RetryStatus, Task
+from medbay.core.outcome import Output
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One step of a lifecycle, with who took it and why."""
+
+    source: Status
+    target: Status
+    actor: str
+    reason: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A task as it was read and as it is to be; applied only if it is still as it was read."""
+
+    before: Task
+    after: Task
+    transitions: tuple[Transition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """How one attempt is recorded, by the worker that still holds its fence."""
+
+    task_id: str
+    number: int
+    outcome: str
+    exit_code: int | None = None
+    signal: int | None = None
+    charged: bool = False
+    diagnosis: Diagnosis | None = None
+    output: Output = field(default_factory=Output)
+    policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryClosed:
+    """The pending retry of a task is executed or cancelled."""
+
+    task_id: str
+    status: RetryStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionClosed:
+    """A task no longer waits for a question; `whole` closes the question itself."""
+
+    question_id: str
+    task_id: str
+    whole: bool
+    status: Literal["answered", "withdrawn"] = "answered"
+    by: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionJoined:
+    """One more task waits for the answer to a question that is open already."""
+
+    question_id: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Work for an integration, done at least once and known by its key."""
+
+    key: str
+    kind: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingSet:
+    """What several tasks share in one transaction; each rule sees what the ones before it did."""
+
+    questions: Mapping[str, str] = field(default_factory=dict)  # scope -> id of the open question
+    breakers: frozenset[str] = frozenset()  # keys of what holds tasks now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Everything one rule wants done. Nothing has happened until the store applied it."""
+
+    changes: tuple[Change, ...] = ()
+    attempt_end: AttemptEnd | None = None
+    retry: Retry | None = None
+    retries_closed: tuple[RetryClosed, ...] = ()
+    retry_outcome: str | None = None  # how the attempt a retry led to ended
+    questions: tuple[Question, ...] = ()
+    question_joined: QuestionJoined | None = None
+    questions_closed: tuple[QuestionClosed, ...] = ()
+    events: tuple[Event, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    work: WorkingSet = field(default_factory=WorkingSet)
+
+
+class Draft:
+    """Collects the decision about one task. Every move is checked against the lifecycle."""
+
+    def __init__(self, task: Task, now: int, *, actor: str) -> None:
+        self.before = task
+        self.task = task
+        self.now = now
+        self.actor = actor
+        self.events: list[Event] = []
+        self._transitions: list[Transition] = []
+
+    def set(self, **fields: Any) -> None:
+        """Change fields that are not the status."""
+        self.task = replace(self.task, **fields)
+
+    def move(self, target: Status, reason: str, **context: Any) -> None:
+        """Take one step of the lifecycle."""
+        source = self.task.status
+        TASK.check(self.task.id, source, target)
+        self._transitions.append(Transition(source, target, self.actor, reason, context))
+        ended = self.now if target in TASK.terminal else None
+        self.task = replace(self.task, status=target, since=self.now, reason=reason, ended_at=ended)
+
+    def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
+        """Stop until somebody or something releases it; `until` only for kinds that time out."""
+        self.move("blocked", reason, kind=kind, **context)
+        self.set(block_kind=kind, due_at=until, forced=False)
+        self.tell("task:blocked", kind=kind, reason=reason)
+
+    def tell(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
+        """Record an event about this task."""
+        self.events.append(Event(name=name, task_id=self.task.id, attempt=attempt, data=data))
+
+    def change(self) -> Change:
+        """The finished change, with the derived fields computed."""
+        task = self.task
+        ready = holding.is_ready(task, self.now)
+        if ready and not self.before.ready:
+            task = replace(task, ready=True, ready_at=self.now if task.due_at is None else task.due_at, due_at=None)
+        elif not ready:
+            task = replace(task, ready=False, ready_at=None)
+        recovery = task.streak > 0 or task.canary
+        hold = task.hold if ready and not (task.forced or task.canary) else None
+        if recovery != task.recovery or hold != task.hold:
+            task = replace(task, recovery=recovery, hold=hold)
+        return Change(self.before, task, tuple(self._transitions))

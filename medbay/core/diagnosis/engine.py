@@ -1,0 +1,143 @@
+"""`diagnose`: facts first, then what the work said itself, then the text of the error that ended the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from medbay.core.diagnosis import limits, result as results
+from medbay.core.diagnosis.choice import choose
+from medbay.core.diagnosis.consequences import advice_for, consequence_of
+from medbay.core.diagnosis.facts import Facts, Verdict, certain, likely
+from medbay.core.diagnosis.findings import Finding, find_all
+from medbay.core.diagnosis.fingerprint import failing_tests, fingerprint, template
+from medbay.core.diagnosis.location import locate
+from medbay.core.diagnosis.provider import provider_of
+from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
+from medbay.core.diagnosis.rule import RECORD, SHAPE
+from medbay.core.diagnosis.text import CleanText, clean
+from medbay.core.diagnosis.wording import advise, summarize
+
+ACTED_ON: Final = 0.5  # below it a category is only a guess, and the diagnosis says unknown
+RUNNERS_UP_MAX: Final = 4
+EXCERPT_MAX: Final = 300
+NOTHING_FOUND: Final = Verdict("none", "unknown", None, 0.7)
+PASSED: Final = Verdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
+_TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota", "network"})
+
+
+def diagnose(
+    text: str | bytes,
+    *,
+    now: datetime,
+    exit_code: int | None = None,
+    signal: int | None = None,
+    timed_out: bool = False,
+    stalled: bool = False,
+    memory_limit_hit: bool = False,
+    spawn_error: str = "",
+    runner: str | None = None,
+    result: Mapping[str, object] | None = None,
+) -> Diagnosis:
+    """Say why a run failed. Pure: no clock of its own, no IO, and no text makes it raise.
+
+    `now` carries the zone of the machine; `result` is what `MEDBAY_RESULT` or a Python exception said.
+    """
+    facts = Facts(
+        exit_code=exit_code,
+        signal=signal,
+        timed_out=timed_out,
+        stalled=stalled,
+        memory_limit_hit=memory_limit_hit,
+        spawn_error=spawn_error,
+    )
+    cleaned = clean(text, results.as_output(result))
+    findings = choose(find_all(cleaned), cleaned.body)
+    verdict, finding = _decide(facts, results.said(result), findings)
+    after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
+    return _record(verdict, finding, findings, cleaned, now=now, runner=runner, after=after)
+
+
+def _decide(
+    facts: Facts, said: Verdict | None, findings: list[Finding]
+) -> tuple[Verdict, Finding | None]:
+    """The verdict, and the finding in the text that agrees with it, if there is one."""
+    top = findings[0] if findings else None
+    sure = certain(facts) or said
+    if sure is not None:
+        return sure, next((finding for finding in findings if finding.rule.category == sure.category), None)
+    if facts.exit_code == 0 and facts.signal is None and (top is None or top.rule.level < RECORD):
+        return PASSED, None
+    guess = likely(facts)
+    if top is None or (guess is not None and top.score < SHAPE + 0.5):
+        return guess or NOTHING_FOUND, None
+    rule = top.rule
+    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence), top
+
+
+def _record(
+    verdict: Verdict,
+    finding: Finding | None,
+    findings: list[Finding],
+    text: CleanText,
+    *,
+    now: datetime,
+    runner: str | None,
+    after: int | None,
+) -> Diagnosis:
+    category, subcategory = verdict.category, verdict.subcategory
+    if verdict.confidence < ACTED_ON:
+        category, subcategory = "unknown", None
+    line = _deciding_line(text, finding)
+    location = None if verdict is PASSED else locate(text)
+    follows = consequence_of(category, subcategory)
+    agreed = finding is not None and finding.rule.id == verdict.rule
+    advice = advise(
+        finding.rule.advice if finding and agreed else advice_for(category, subcategory),
+        finding.what if finding else "",
+        line,
+        text.body,
+    )
+    if after is None and subcategory in _TIMED:
+        after = limits.reset_at_ms(text.body[-limits.TEXT_MAX :], now)
+    return Diagnosis(
+        category=category,
+        subcategory=subcategory,
+        confidence=verdict.confidence,
+        pattern=Pattern(verdict.rule, text.body[finding.start : finding.end][:EXCERPT_MAX] if finding else ""),
+        location=location,
+        fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
+        summary=summarize(category, subcategory, verdict.summary or line, str(location or "")),
+        suggested_fix=advice,
+        retryable=follows.retryable,
+        retry_after_ms=after,
+        provider=provider_of(subcategory, line, runner, text.body),
+        charge=follows.charge,
+        session=follows.session,
+        runners_up=tuple(
+            RunnerUp(other.rule.id, other.rule.category, other.rule.subcategory, other.rule.confidence)
+            for other in findings
+            if other is not finding
+        )[:RUNNERS_UP_MAX],
+    )
+
+
+def _deciding_line(text: CleanText, finding: Finding | None) -> str:
+    """The line that says it; for a bare traceback the line with the exception at its end."""
+    if finding is None:
+        return next((line for line in reversed(text.body.split("\n")) if line.strip()), "").strip()
+    number = text.line_number(finding.start)
+    if finding.rule.id == "trace.python":
+        following = range(number + 1, text.line_count)
+        number = next((at for at in following if text.line(at)[:1] not in ("", " ", "\t")), number)
+    return text.line(number).strip()
+
+
+def _fingerprint(category: str, subcategory: str | None, line: str, text: CleanText, file: str) -> str:
+    tests = failing_tests(text.body) if category in ("test_failure", "timeout") else ()
+    if tests:
+        return fingerprint(category, tests)
+    name = file.replace("\\", "/").rsplit("/", 1)[-1]
+    said = template(line) if category == "unknown" and subcategory is None else line
+    return fingerprint(category, (subcategory or "", said, name))

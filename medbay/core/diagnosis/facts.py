@@ -1,0 +1,97 @@
+"""What is known without reading the text: who ended the process, by which signal, with which exit status."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A kind, how sure it is, and which rule says so."""
+
+    rule: str
+    category: str
+    subcategory: str | None
+    confidence: float
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """How the process ended, as its runner saw it."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    stalled: bool = False
+    memory_limit_hit: bool = False
+    spawn_error: str = ""
+
+    @property
+    def ended_by(self) -> int | None:
+        """The signal that ended it: told as such, or as the exit status a shell makes of it."""
+        if self.signal is not None:
+            return abs(self.signal)
+        code = self.exit_code or 0
+        if code < 0:
+            return -code
+        return code - 128 if 128 < code < 128 + 65 else None
+
+
+_MISSING: Final = re.compile(r"ENOENT|no such file|not found|cannot find", re.IGNORECASE)
+_FORBIDDEN: Final = re.compile(r"EACCES|EPERM|permission denied|not permitted|exec format", re.IGNORECASE)
+
+SIGKILL: Final = 9
+CRASHES: Final = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
+STOPS: Final = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 15: "SIGTERM"}
+
+# Exit statuses that mean something by convention, used when the text names no cause (see sysexits.h).
+_STATUSES: Final = {
+    64: Verdict("exit.usage", "code_error", "config", 0.7, "Wrong usage (exit status 64)"),
+    66: Verdict("exit.no_input", "dependency_missing", "file", 0.7, "Input is missing (exit status 66)"),
+    69: Verdict("exit.unavailable", "transient", "service", 0.7, "A service is unavailable (exit status 69)"),
+    75: Verdict("exit.tempfail", "transient", None, 0.8, "It asked to be tried again (exit status 75)"),
+    77: Verdict("exit.noperm", "unknown", "permission", 0.7, "Not permitted (exit status 77)"),
+    78: Verdict("exit.config", "code_error", "config", 0.7, "The configuration is wrong (exit status 78)"),
+}
+
+
+def certain(facts: Facts) -> Verdict | None:
+    """What the facts alone decide, whatever the text says."""
+    if facts.timed_out:
+        return Verdict("fact.timed_out", "timeout", "limit", 0.99, "It exceeded its time limit")
+    if facts.stalled:
+        return Verdict("fact.stalled", "timeout", "stalled", 0.99, "It made no progress for too long")
+    if facts.memory_limit_hit:
+        return Verdict("fact.memory_limit", "resource_exhaustion", "memory", 0.99, "It exceeded its memory limit")
+    if facts.spawn_error:
+        return _not_started(facts.spawn_error)
+    if facts.exit_code == 124:
+        return Verdict("fact.exit_124", "timeout", "limit", 0.97, "It exceeded a time limit (exit status 124)")
+    if facts.exit_code == 126:
+        return Verdict("fact.exit_126", "unknown", "permission", 0.95, "The command may not be executed")
+    if facts.exit_code == 127:
+        return Verdict("fact.exit_127", "dependency_missing", "command", 0.97, "A command was not found")
+    return None
+
+
+def likely(facts: Facts) -> Verdict | None:
+    """What the facts suggest when the text names no cause."""
+    ended_by = facts.ended_by
+    if ended_by == SIGKILL:
+        return Verdict("fact.killed", "resource_exhaustion", "memory", 0.9, "It was killed (SIGKILL), most likely for memory")
+    if ended_by in CRASHES:
+        return Verdict("fact.crashed", "code_error", "crash", 0.95, f"It crashed ({CRASHES[ended_by]})")
+    if ended_by in STOPS:
+        return Verdict("fact.stopped", "unknown", "interrupted", 0.9, f"It was stopped from outside ({STOPS[ended_by]})")
+    return _STATUSES.get(facts.exit_code or 0)
+
+
+def _not_started(why: str) -> Verdict:
+    if _MISSING.search(why):
+        return Verdict("fact.spawn_missing", "dependency_missing", "command", 0.97, f"Could not start: {why}")
+    if _FORBIDDEN.search(why):
+        return Verdict("fact.spawn_forbidden", "unknown", "permission", 0.97, f"Could not start: {why}")
+    return Verdict("fact.spawn_failed", "transient", "spawn", 0.95, f"Could not start: {why}")

@@ -1,0 +1,72 @@
+"""A short name that is equal for the same failure and differs between failures."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+TREE_DEPTH: Final = 6  # leading words of a template that tell unknown failures apart, in the manner of Drain
+NAMES_MAX: Final = 8
+
+_KEPT: Final = str.maketrans("0123456789.", "qwertyuiopx")  # numbers that name something are written in letters
+_MASKS: Final = tuple(
+    (re.compile(pattern), by)
+    for pattern, by in (
+        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
+        (r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
+        (r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),  # directories; the file name stays
+        (r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
+        (r"\breq_\w{6,60}\b", "<id>"),
+        (r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
+    )
+)
+_ADDRESS: Final = re.compile(r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b")
+_CODE: Final = re.compile(r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)")
+_NUMBER: Final = re.compile(r"(?<![A-Za-z<])\d+(?:[.,:]\d+)*")
+
+_TESTS: Final = re.compile(
+    r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"
+    r"|^\s{0,12}--- FAIL: (\S{1,200})"
+    r"|^\s{0,12}(?:✕|✗|✘|×|●|❯) (.{1,120}?)(?: \(?\d+(?:\.\d+)? ?m?s\)?)?$"
+    r"|^\s{0,8}not ok \d+ -? ?(.{1,120})$"
+    r"|^\s{0,4}(?:FAIL|ERROR): (\S{1,120})"
+    r"|^#\s{1,4}Failed test '(.{1,120}?)'"
+    r"|^rspec \S{1,120} # (.{1,160})$"
+    r"|^\[\s{1,3}FAILED\s{1,3}\] (\S{1,120})"
+    r"|^test (\S{1,160}) \.\.\. FAILED"
+    r"|^(.{1,120} > .{1,120}) FAILED$"
+    r"|^\s{1,4}\d{1,3}\) (.{1,120})$"
+    r"|TEST-UNEXPECTED-\w+ \| (\S{1,160})",
+    re.MULTILINE,
+)
+
+
+def fingerprint(category: str, parts: Iterable[str]) -> str:
+    """`category:` and eight hex digits over the masked parts."""
+    key = "\n".join((category, *map(mask, parts)))
+    return f"{category}:{hashlib.blake2b(key.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+def mask(line: str) -> str:
+    """The line without what differs between runs: times, ids, counts, ports, directories."""
+    for pattern, by in _MASKS:
+        line = pattern.sub(by, line)
+    line = _ADDRESS.sub(lambda match: match[1].translate(_KEPT), line)
+    line = _CODE.sub(lambda match: match[1] + match[2].translate(_KEPT), line)
+    return " ".join(_NUMBER.sub("<n>", line).split())
+
+
+def failing_tests(body: str) -> tuple[str, ...]:
+    """The names of the tests that failed, sorted, each once."""
+    names = {next(name for name in match.groups() if name).strip() for match in _TESTS.finditer(body)}
+    return tuple(sorted(names)[:NAMES_MAX])
+
+
+def template(line: str) -> str:
+    """The path of a line through a tree of fixed depth: how many words, then the first few, variables masked."""
+    words = mask(line).split()
+    masked = ("<*>" if "<" in word or any(char.isdigit() for char in word) else word for word in words[:TREE_DEPTH])
+    return f"{len(words)} {' '.join(masked)}"

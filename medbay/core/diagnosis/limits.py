@@ -1,0 +1,199 @@
+"""When a limit ends, read from the many shapes in which services say it. The clock and its zone are handed in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+_Reader = Callable[[re.Match[str], datetime], datetime]
+
+UNKNOWN_ZONE_BUFFER: Final = timedelta(minutes=10)
+TEXT_MAX: Final = 16_000  # the end of the text in which times are looked for
+AHEAD_MAX: Final = timedelta(days=45)  # later than that is no limit's reset but a misreading
+
+_ZONE: Final = r"(?:\s{0,2}\(?(?P<zone>[A-Z][A-Za-z]{1,20}/[A-Za-z_/+-]{2,30}|UTC|GMT|Z|[ECMP][SD]?T|CES?T|BST|IST|JST)\b\)?)?"
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_ABBREVIATED: Final = {
+    "utc": "UTC", "gmt": "UTC", "z": "UTC", "est": "America/New_York", "edt": "America/New_York",
+    "et": "America/New_York", "cst": "America/Chicago", "cdt": "America/Chicago", "ct": "America/Chicago",
+    "mst": "America/Denver", "mdt": "America/Denver", "mt": "America/Denver", "pst": "America/Los_Angeles",
+    "pdt": "America/Los_Angeles", "pt": "America/Los_Angeles", "cet": "Europe/Berlin", "cest": "Europe/Berlin",
+    "bst": "Europe/London", "ist": "Asia/Kolkata", "jst": "Asia/Tokyo",
+}  # fmt: skip
+_UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_SAYS_WHEN: Final = r"(?:resets?|reset at|try again|retry|available again|until|resume)(?: (?:at|on|after|by))?:?\s{0,2}"
+
+_EPOCH: Final = re.compile(
+    r"(?:limit reached\s{0,2}\||\bresets?_?(?:at|time)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?|x-ratelimit-reset[\w-]{0,20}[\"']?: ?[\"']?)"
+    r"(?P<epoch>\d{10}(?:\d{3})?)\b",
+    re.IGNORECASE,
+)
+_IN_SECONDS: Final = re.compile(
+    r"\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<seconds>\d{1,9}(?:\.\d{1,6})?)"
+    r"(?:s|seconds)?\b(?![:-])|\bretry_delay_ms[\"']?\s{0,2}:\s{0,2}(?P<delay>\d{1,9})",
+    re.IGNORECASE,
+)
+_HTTP_DATE: Final = re.compile(
+    r"\bretry-after[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<date>\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d GMT)", re.IGNORECASE
+)
+_DURATION: Final = re.compile(
+    r"(?:again|retry(?:ing)?|wait|resets?|retrydelay|retry after|available)[\"']?(?: again)?(?: for| in| after|[\"']?:)? ?[\"']?(?:about |approximately |~)?"
+    r"(?P<span>(?:\d{1,6}(?:\.\d{1,9})? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|milliseconds?|ms)\b[ ,]{0,2}(?:and )?){1,5}"
+    r"|(?:\d{1,4}(?:\.\d{1,9})?(?:d|h|ms|m|s)){1,4})",
+    re.IGNORECASE,
+)
+_PART: Final = re.compile(r"(?P<n>\d{1,6}(?:\.\d{1,9})?) ?(?P<unit>ms|milliseconds?|d|h|m|s)", re.IGNORECASE)
+_ISO: Final = re.compile(
+    rf"{_SAYS_WHEN}(?P<date>\d{{4}}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
+    rf"(?P<offset>Z|\s?[+-]\d\d:?\d\d)?{_ZONE}",
+    re.IGNORECASE,
+)
+_MONTH_DAY: Final = re.compile(
+    rf"{_SAYS_WHEN}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"(?:,? (?P<year>\d{{4}}))?(?:,| at|,? at)? ?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))? ?(?P<half>[ap]m)?{_ZONE}",
+    re.IGNORECASE,
+)
+_CLOCK: Final = re.compile(
+    rf"{_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}", re.IGNORECASE
+)
+
+
+def reset_at_ms(text: str, now: datetime) -> int | None:
+    """UTC milliseconds before which trying again is pointless, as the text names it last; nothing if it names none."""
+    found: list[tuple[int, datetime]] = []
+    for pattern, read in _SHAPES:
+        matches = list(pattern.finditer(text))
+        if matches:
+            moment = _guarded(read, matches[-1], now)
+            if moment is not None and now < moment <= now + AHEAD_MAX:
+                found.append((matches[-1].start(), moment))
+    return to_ms(max(found)[1]) if found else None
+
+
+def said_ms(value: object, now: datetime) -> int | None:
+    """The same for a field: seconds from now, an epoch, or any text with a time."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _from_number(float(value), now)
+    text = str(value).strip()[:200]
+    try:
+        return _from_number(float(text), now)
+    except ValueError:
+        return reset_at_ms(f"retry after {text}", now) or reset_at_ms(f"Retry-After: {text}", now)
+
+
+def to_ms(moment: datetime) -> int:
+    """UTC milliseconds of a moment, in whole numbers."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _from_number(number: float, now: datetime) -> int | None:
+    if not 0 <= number < 1e14:  # NaN too
+        return None
+    if number > 1e9:
+        return int(number if number > 1e11 else number * 1000)
+    return to_ms(now) + int(number * 1000) if number <= AHEAD_MAX.total_seconds() else None
+
+
+def _guarded(read: _Reader, match: re.Match[str], now: datetime) -> datetime | None:
+    try:
+        return read(match, now)
+    except (ValueError, OverflowError, TypeError):  # February 30th, hour 77: no time after all
+        return None
+
+
+def _epoch(match: re.Match[str], now: datetime) -> datetime:
+    number = int(match["epoch"])
+    return datetime.fromtimestamp(number / 1000 if number > 10**11 else number, UTC)
+
+
+def _seconds(match: re.Match[str], now: datetime) -> datetime:
+    if match["delay"]:
+        return now + timedelta(milliseconds=int(match["delay"]))
+    return now + timedelta(seconds=float(match["seconds"]) * (0.001 if match["ms"] else 1))
+
+
+def _http_date(match: re.Match[str], now: datetime) -> datetime:
+    return parsedate_to_datetime(match["date"])
+
+
+def _duration(match: re.Match[str], now: datetime) -> datetime:
+    seconds = 0.0
+    for part in _PART.finditer(match["span"]):
+        unit = part["unit"].lower()
+        seconds += float(part["n"]) * _UNITS["ms" if unit.startswith("mi") else unit]
+    return now + timedelta(seconds=seconds)
+
+
+def _iso(match: re.Match[str], now: datetime) -> datetime:
+    naive = datetime.fromisoformat(f"{match['date']}T{match['clock']}")
+    offset = (match["offset"] or "").strip().upper()
+    if offset == "Z":
+        return naive.replace(tzinfo=UTC)
+    if offset:
+        minutes = int(offset[1:3]) * 60 + int(offset[-2:])
+        return naive.replace(tzinfo=timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes)))
+    zone, buffer = _zone(match, now)
+    return naive.replace(tzinfo=zone) + buffer
+
+
+def _month_day(match: re.Match[str], now: datetime) -> datetime:
+    zone, buffer = _zone(match, now)
+    local = now.astimezone(zone)
+    month = _MONTHS.index(match["month"].lower()) + 1
+    hour = _hour(int(match["hour"]), match["half"])
+    year = int(match["year"]) if match["year"] else local.year
+    moment = datetime(year, month, int(match["day"]), hour, int(match["minute"] or 0), tzinfo=zone)
+    if not match["year"] and moment < now:
+        moment = moment.replace(year=year + 1)
+    return moment + buffer
+
+
+def _clock(match: re.Match[str], now: datetime) -> datetime:
+    zone, buffer = _zone(match, now)
+    local = now.astimezone(zone)
+    hour = _hour(int(match["hour"]), match["half"] or match["half2"])
+    moment = local.replace(hour=hour, minute=int(match["minute"] or 0), second=0, microsecond=0)
+    if moment <= local:  # a time of day that has passed means tomorrow
+        moment += timedelta(days=1)
+    return moment + buffer
+
+
+def _hour(hour: int, half: str | None) -> int:
+    if not half:
+        return hour
+    return hour % 12 + (12 if half.lower() == "pm" else 0)
+
+
+def _zone(match: re.Match[str], now: datetime) -> tuple[tzinfo, timedelta]:
+    """The zone named, or that of the clock handed in with a buffer, because the writer may have meant another."""
+    zone = _named_zone(match["zone"] or "")
+    return (zone, timedelta(0)) if zone is not None else (now.tzinfo or UTC, UNKNOWN_ZONE_BUFFER)
+
+
+@cache
+def _named_zone(name: str) -> tzinfo | None:
+    key = _ABBREVIATED.get(name.lower(), name)
+    if key == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(key) if key else None
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+_SHAPES: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = (
+    (_EPOCH, _epoch),
+    (_IN_SECONDS, _seconds),
+    (_HTTP_DATE, _http_date),
+    (_DURATION, _duration),
+    (_ISO, _iso),
+    (_MONTH_DAY, _month_day),
+    (_CLOCK, _clock),
+)

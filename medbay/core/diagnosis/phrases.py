@@ -1,0 +1,127 @@
+"""Words that a phrase cannot match without: what lets a search skip nearly all rules for nearly all lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+VARIANTS_MAX: Final = 48
+_ANY: Final = "\x02"  # stands for text that a phrase leaves open
+_WORD: Final = re.compile(rf"(?<![{_ANY}a-z0-9])[a-z0-9]+(?![{_ANY}a-z0-9])")
+_ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
+_COMMON: Final = frozenset(
+    "a an and are at be been by can cannot could error errors failed fail failure file for found from has have in is it "
+    "line no not of on or out test tests that the this to too unable was were with you your exception code "
+    "run build command request connection connect module process task function call use package packages object session "
+    "response http https version script server t s o 0 d e host name value type key set get read write load data user "
+    "project image worker step job action start open close message output input text time path directory network socket "
+    "option options argument all any if then new one two by end last first expected warning warnings info python node".split()
+)
+
+
+def anchors(phrase: str) -> tuple[str, ...]:
+    """Words of which every match holds at least one, the rarest there are; nothing when a way to match shows none."""
+    chosen: set[str] = set()
+    for variant in _variants(phrase):
+        words = _WORD.findall(variant)
+        if not words:
+            return ()
+        chosen.add(max(words, key=lambda word: (word not in _COMMON, len(word), word)))
+    return tuple(sorted(chosen))
+
+
+def bounded(phrase: str) -> str:
+    """The phrase held to a whole word at its end where it ends with a letter or digit.
+
+    At its start the search itself looks (`findings`): an assertion there would keep the engine from skipping ahead.
+    """
+    whole = all(variant[-1:].isalnum() for variant in _variants(phrase))
+    return rf"(?:{phrase})(?![^\W_])" if whole else phrase
+
+
+def lowered(phrase: str) -> str:
+    """The phrase for a text in lower case: what is written in it, not what stands for classes or names."""
+    return _ESCAPED.sub(lambda match: match[1] or match[0].lower(), phrase)
+
+
+@cache
+def _variants(phrase: str) -> tuple[str, ...]:
+    """The plain texts a phrase stands for, in lower case, with marks where it is open."""
+    found = [""]
+    at = 0
+    while at < len(phrase):
+        pieces, at = _piece(phrase, at)
+        pieces, at = _repeated(phrase, at, pieces)
+        if len(found) * len(pieces) > VARIANTS_MAX:
+            pieces = [_ANY]
+        found = [before + piece for before in found for piece in pieces]
+    return tuple(variant.lower() for variant in found)
+
+
+def _piece(phrase: str, at: int) -> tuple[list[str], int]:
+    char = phrase[at]
+    if char == "\\":
+        after = phrase[at + 1]
+        return ([" "] if after in "bsn" or not after.isalnum() else [_ANY]), at + 2
+    if char == "(":
+        end = _group_end(phrase, at)
+        return _group(phrase[at + 1 : end - 1]), end
+    if char == "[":
+        end = _class_end(phrase, at)
+        return _class(phrase[at + 1 : end - 1]), end
+    if char == ".":
+        return [_ANY], at + 1
+    return [char if char.isalnum() and char.isascii() else " "], at + 1
+
+
+def _group(inner: str) -> list[str]:
+    if inner.startswith(("?=", "?!", "?<")):
+        return [_ANY]
+    body = inner[inner.index(">") + 1 :] if inner.startswith("?P<") else inner.removeprefix("?:")
+    return [variant for side in _sides(body) for variant in _variants(side)]
+
+
+def _class(inner: str) -> list[str]:
+    if len(inner) > 4 or inner[0] == "^" or "\\" in inner or "-" in inner[1:-1]:
+        return [_ANY]
+    return sorted({char if char.isalnum() else " " for char in inner})
+
+
+def _repeated(phrase: str, at: int, pieces: list[str]) -> tuple[list[str], int]:
+    char = phrase[at : at + 1]
+    if char == "?":
+        return [*pieces, ""], at + 1
+    if char in ("*", "+"):
+        return [_ANY], at + 1
+    if char == "{":
+        at = phrase.index("}", at) + 1
+        return [_ANY], at + (phrase[at : at + 1] == "?")
+    return pieces, at
+
+
+def _sides(body: str) -> Iterator[str]:
+    start = at = 0
+    while at < len(body):
+        char = body[at]
+        if char == "|":
+            yield body[start:at]
+            start = at + 1
+        at = _group_end(body, at) if char == "(" else _class_end(body, at) if char == "[" else at + 1 + (char == "\\")
+    yield body[start:]
+
+
+def _group_end(phrase: str, at: int) -> int:
+    at += 1
+    while phrase[at] != ")":
+        char = phrase[at]
+        at = _group_end(phrase, at) if char == "(" else _class_end(phrase, at) if char == "[" else at + 1 + (char == "\\")
+    return at + 1
+
+
+def _class_end(phrase: str, at: int) -> int:
+    at += 2
+    while phrase[at] != "]":
+        at += 1 + (phrase[at] == "\\")
+    return at + 1

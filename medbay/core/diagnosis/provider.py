@@ -1,0 +1,39 @@
+"""Whose limit or service it is, where the text or the runner says so."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WORDS: Final = (
+    ("anthropic", r"anthropic|\bclaude\b"),
+    ("openai", r"openai|\bcodex\b|\bgpt-\d|chatgpt"),
+    ("google", r"\bgemini\b|generativelanguage|googleapis|vertex ?ai|\bgcloud\b"),
+    ("github", r"github|\bghcr\.io"),
+    ("gitlab", r"gitlab"),
+    ("aws", r"amazonaws|\baws\b|\bboto(?:core|3)|bedrock"),
+    ("azure", r"\bazure\b|windows\.net"),
+    ("docker", r"docker\.(?:io|com)|docker hub|toomanyrequests: you have reached"),
+    ("npm", r"registry\.npmjs|\bnpm (?:err!|error)"),
+    ("pypi", r"pypi\.org|pythonhosted"),
+    ("rubygems", r"rubygems\.org"),
+    ("crates", r"crates\.io"),
+    ("maven", r"repo\.maven|repo1\.maven"),
+    ("huggingface", r"huggingface|\bhf\.co"),
+    ("mistral", r"mistral"),
+    ("openrouter", r"openrouter"),
+    ("slack", r"slack\.com"),
+)
+PROVIDERS: Final = tuple((name, re.compile(words, re.IGNORECASE)) for name, words in _WORDS)
+_CONCERNED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "network", "quota", "auth", "context_window"})
+
+
+def provider_of(subcategory: str | None, line: str, runner: str | None, body: str) -> str | None:
+    """The provider named by the deciding line, else by the runner, else by the end of the text."""
+    if subcategory not in _CONCERNED:
+        return None
+    for text in (line, runner or "", body[-4_000:] if subcategory != "network" else ""):
+        for name, words in PROVIDERS:
+            if words.search(text):
+                return name
+    return None

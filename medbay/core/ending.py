@@ -1,0 +1,376 @@
+"""An attempt ended: counted, diagnosed, given its one cause, decided. Every way to end comes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from medbay.core import guidance, policy, question
+from medbay.core.cause import Case, Cause, cause_of, is_charged
+from medbay.core.counting import count_failure, count_uncharged, forget_failures, record_of
+from medbay.core.decision import (
+    AttemptEnd,
+    Decision,
+    Draft,
+    QuestionJoined,
+    RetryClosed,
+    WorkingSet,
+)
+from medbay.core.diagnosis import Diagnosis, diagnose
+from medbay.core.diagnosis.record import Pattern
+from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
+from medbay.core.model import Attempt, Event, Question, Retry, Task
+from medbay.core.outcome import (
+    Cancelled,
+    Failed,
+    Lost,
+    Outcome,
+    OverBudget,
+    Requeued,
+    Stalled,
+    Succeeded,
+    TimedOut,
+)
+from medbay.core.policy import NextStep, Policy
+from medbay.core.times import iso
+
+ERROR_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One ended attempt and what the rules need to judge it."""
+
+    task: Task
+    attempt: Attempt
+    outcome: Outcome
+    dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
+    policy: Policy
+    crash_budget: int = 3
+
+
+def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
+    """What follows from the end of an attempt."""
+    draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    draft.set(live=None)
+    if ended.task.cancel_requested and not isinstance(ended.outcome, Succeeded):
+        return _cancelled(ended, draft, work)
+    match ended.outcome:
+        case Cancelled():
+            return _cancelled(ended, draft, work)
+        case Requeued():
+            return _requeued(ended, ended.outcome, draft, work)
+        case Succeeded():
+            return _succeeded(ended, draft, work)
+        case Lost():
+            return _lost(ended, ended.outcome, draft, work)
+        case Failed() | TimedOut() | Stalled() | OverBudget():
+            return _failed(ended, draft, work)
+
+
+def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
+    """A rule of ours broke on this task: a person looks at it, the rest goes on."""
+    draft = Draft(ended.task, now, actor="engine")
+    draft.set(live=None, cancel_requested=False)
+    why = "the engine met an error of its own; please report it: " + traceback.strip().rsplit("\n", 1)[-1]
+    found = Diagnosis(
+        category="unknown",
+        subcategory="engine_error",
+        confidence=1.0,
+        pattern=Pattern("engine.error", traceback[-ERROR_MAX:]),
+        location=None,
+        fingerprint="unknown:engine_error",
+        summary=why,
+        suggested_fix="report the traceback, then retry",
+        retryable=True,
+        retry_after_ms=None,
+        provider=None,
+        charge=False,
+        session=None,
+    )
+    number = ended.attempt.number
+    draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
+    asked = _escalate(ended, draft, why, diagnosis=found)
+    return _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
+
+
+def outcome_word(outcome: Outcome) -> str:
+    """The word an outcome is recorded under."""
+    return _WORDS[type(outcome)]
+
+
+_WORDS = {
+    Succeeded: "succeeded",
+    Failed: "failed",
+    TimedOut: "timed_out",
+    Stalled: "stalled",
+    Lost: "lost",
+    Cancelled: "cancelled",
+    OverBudget: "over_budget",
+    Requeued: "requeued",
+}
+
+
+def diagnose_outcome(outcome: Outcome, now: int, *, runner: str) -> Diagnosis:
+    """Hand everything the outcome knows to the diagnosis."""
+    failed = outcome if isinstance(outcome, Failed) else None
+    return diagnose(
+        outcome.output.text(),
+        now=datetime.fromtimestamp(now / 1000, tz=UTC),
+        exit_code=getattr(outcome, "exit_code", None),
+        signal=getattr(outcome, "signal", None),
+        timed_out=isinstance(outcome, TimedOut),
+        stalled=isinstance(outcome, Stalled),
+        memory_limit_hit=failed is not None and failed.memory_limit_hit,
+        spawn_error=failed.spawn_error if failed else "",
+        runner=runner,
+        result=outcome.output.result,
+    )
+
+
+def facts(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as plain data, for events and `--json`."""
+    place = diagnosis.location
+    return {
+        "category": diagnosis.category,
+        "subcategory": diagnosis.subcategory,
+        "confidence": round(diagnosis.confidence, 3),
+        "rule": diagnosis.pattern.rule,
+        "excerpt": diagnosis.pattern.excerpt,
+        "location": {"file": place.file, "line": place.line, "column": place.column} if place else None,
+        "fingerprint": diagnosis.fingerprint,
+        "summary": diagnosis.summary,
+        "suggested_fix": diagnosis.suggested_fix,
+        "retryable": diagnosis.retryable,
+        "retry_after": iso(diagnosis.retry_after_ms) if diagnosis.retry_after_ms is not None else None,
+        "provider": diagnosis.provider,
+        "charge": diagnosis.charge,
+        "session": diagnosis.session,
+        "runners_up": [
+            {"rule": r.rule, "category": r.category, "subcategory": r.subcategory, "confidence": r.confidence}
+            for r in diagnosis.runners_up
+        ],
+    }
+
+
+def block_dependents(dependents: tuple[Task, ...], now: int, *, because: str) -> Decision:
+    """What comes directly after a cancelled task cannot happen any more without a person's word."""
+    why = f"it comes after {because}, which was cancelled"
+    drafts, questions = [], []
+    for task in dependents:
+        asked_already = task.status == "blocked" and task.block_kind not in BLOCKS_THAT_TIME_OUT
+        if task.finished or task.live is not None or asked_already:
+            continue
+        draft = Draft(task, now, actor="engine")
+        draft.tell("task:recovery_action", action="mark_as_blocked", why=why)
+        questions.append(_ask(draft, question.ask(task, kind="dependency", why=why, now=now)))
+        if task.status == "blocked":  # it waits for more than time now
+            draft.set(block_kind="dependency", reason=why, due_at=None)
+            draft.tell("task:blocked", kind="dependency", reason=why)
+        else:
+            draft.block("dependency", why)
+        drafts.append(draft)
+    return Decision(
+        changes=tuple(draft.change() for draft in drafts),
+        retries_closed=tuple(RetryClosed(draft.task.id, "cancelled") for draft in drafts),
+        questions=tuple(questions),
+        events=tuple(event for draft in drafts for event in draft.events),
+    )
+
+
+def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    draft.set(cancel_requested=False, due_at=None)
+    draft.move("cancelled", "cancelled by a person")
+    draft.tell("task:cancelled", attempt=ended.attempt.number)
+    others = block_dependents(ended.dependents, draft.now, because=ended.task.id)
+    return _decision(ended, draft, work, word="cancelled", others=others)
+
+
+def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -> Decision:
+    """Exit 75 waits and adds to the uncharged run; what a stopping worker hands back is ready at once."""
+    number = ended.attempt.number
+    draft.tell("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
+    if not outcome.asked:
+        draft.move("pending", outcome.why, attempt=number)
+        return _decision(ended, draft, work)
+    draft.task = count_uncharged(draft.task, now=draft.now)
+    record = record_of(draft.task)
+    if policy.uncharged_run_is_over(record, draft.now):
+        why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
+        draft.move("failed", why)
+        asked = _ask(draft, question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
+        draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
+        draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
+        draft.block("exhausted", why)
+        return _decision(ended, draft, work, questions=(asked,))
+    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner).retry_after_ms
+    due = policy.not_before(named, draft.now, draft.now, record)
+    if due == draft.now:
+        due += policy.requeue_delay(record)
+    draft.set(due_at=due)
+    draft.move("pending", outcome.why, attempt=number)
+    return _decision(ended, draft, work)
+
+
+def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    """The only reset of a streak besides a person's `--reset-failures`."""
+    failures = ended.task.streak
+    draft.task = forget_failures(draft.task)
+    draft.set(crashes=0, cancel_requested=False)
+    draft.move("completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number)
+    draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+    changes = []
+    for task in ended.dependents:
+        other = Draft(task, draft.now, actor="engine")
+        other.set(unmet=max(0, task.unmet - 1))
+        changes.append(other.change())
+    return _decision(ended, draft, work, others=Decision(changes=tuple(changes)))
+
+
+def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
+    """No failure of the work; but a task whose engine dies again and again is a person's question."""
+    crashes = ended.task.crashes + (1 if outcome.hard_crash else 0)
+    draft.set(crashes=crashes)
+    draft.tell("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
+    if not outcome.hard_crash or crashes < ended.crash_budget:
+        draft.move("pending", outcome.why, attempt=ended.attempt.number)
+        return _decision(ended, draft, work)
+    asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
+    return _decision(ended, draft, work, questions=(asked,))
+
+
+def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    found = diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner)
+    case = Case(outcome=ended.outcome, diagnosis=found)
+    charged = is_charged(case) and not ended.attempt.canary
+    if not ended.attempt.canary:
+        draft.task = count_failure(draft.task, charge=charged, now=draft.now)
+    draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
+    number, word = ended.attempt.number, outcome_word(ended.outcome)
+    draft.move("failed", found.summary, attempt=number, category=found.kind)
+    draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
+    record = record_of(draft.task)
+    used_up = policy.retries_used_up(found, record, ended.policy)
+    cause = cause_of(replace(case, used_up=used_up))
+    step = policy.decide(found, record, ended.policy, draft.now, cause=cause)
+    draft.tell("task:recovery_action", attempt=number, action=step.action, why=step.why)
+    if step.due_at is None:
+        return _stopped(ended, draft, work, found, step, charged=charged, shared=cause is Cause.NOT_RETRYABLE)
+    retry = _schedule(ended, draft, found, step)
+    return _decision(ended, draft, work, word=word, diagnosis=found, charged=charged, retry=retry)
+
+
+def _schedule(ended: Ended, draft: Draft, found: Diagnosis, step: NextStep) -> Retry:
+    assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
+    draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    retry = Retry(
+        task_id=ended.task.id,
+        attempt=ended.attempt.number,
+        category=found.kind,
+        action=step.action,
+        scheduled_at=draft.now,
+        due_at=step.due_at,
+        delay_ms=step.delay_ms,
+        error=found.summary[:ERROR_MAX],
+        guidance=step.guidance.text,
+        policy_hash=ended.policy.hash(),
+    )
+    told = {
+        "attempt": retry.attempt,
+        "category": retry.category,
+        "action": retry.action,
+        "due_at": iso(retry.due_at),
+        "delay_s": retry.delay_ms / 1000,
+    }
+    draft.events.append(Event(name="task:retry_scheduled", task_id=retry.task_id, attempt=retry.attempt, data=told))
+    return retry
+
+
+def _stopped(
+    ended: Ended,
+    draft: Draft,
+    work: WorkingSet,
+    found: Diagnosis,
+    step: NextStep,
+    *,
+    charged: bool,
+    shared: bool,
+) -> Decision:
+    """Nothing else can help: blocked, with a question that is shared where the cause is."""
+    assert step.block_kind is not None and step.event is not None
+    scope = question.scope_of(found) if shared else None
+    known = work.questions.get(scope) if scope else None
+    questions: tuple[Question, ...] = ()
+    if known is None:
+        asked = question.ask(
+            draft.task, kind=step.block_kind, why=step.why, now=draft.now, diagnosis=found, scope=scope
+        )
+        questions = (_ask(draft, asked),)
+        known = asked.id
+        work = replace(work, questions={**work.questions, scope: known}) if scope else work
+        joined = None
+    else:
+        joined = QuestionJoined(known, ended.task.id)
+    number = ended.attempt.number
+    if step.event == "task:escalated":
+        draft.tell(step.event, attempt=number, reason=step.why, question=known)
+    else:
+        draft.tell(step.event, attempt=number, reason=step.why, category=found.kind)
+    draft.block(step.block_kind, step.why)
+    word = outcome_word(ended.outcome)
+    made = _decision(ended, draft, work, word=word, diagnosis=found, charged=charged, questions=questions)
+    return replace(made, question_joined=joined)
+
+
+def _escalate(ended: Ended, draft: Draft, why: str, *, diagnosis: Diagnosis | None = None) -> Question:
+    """Not for the work's own failures: what happened to it is a person's matter."""
+    number = ended.attempt.number
+    draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
+    asked = _ask(draft, question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=diagnosis))
+    draft.tell("task:escalated", attempt=number, reason=why, question=asked.id)
+    draft.block("human", why)
+    return asked
+
+
+def _ask(draft: Draft, asked: Question) -> Question:
+    draft.set(questions=draft.task.questions + 1)
+    draft.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
+    return asked
+
+
+def _decision(
+    ended: Ended,
+    draft: Draft,
+    work: WorkingSet,
+    *,
+    word: str | None = None,
+    diagnosis: Diagnosis | None = None,
+    charged: bool = False,
+    retry: Retry | None = None,
+    others: Decision = Decision(),
+    questions: tuple[Question, ...] = (),
+) -> Decision:
+    word = word or outcome_word(ended.outcome)
+    end = AttemptEnd(
+        task_id=ended.task.id,
+        number=ended.attempt.number,
+        outcome=word,
+        exit_code=getattr(ended.outcome, "exit_code", None),
+        signal=getattr(ended.outcome, "signal", None),
+        charged=charged,
+        diagnosis=diagnosis,
+        output=ended.outcome.output,
+        policy_hash=ended.policy.hash() if diagnosis else "",
+    )
+    finished = draft.task.status in ("completed", "cancelled", "blocked")
+    return Decision(
+        changes=(draft.change(), *others.changes),
+        attempt_end=end,
+        retry=retry,
+        retries_closed=((RetryClosed(ended.task.id, "cancelled"),) if finished else ()) + others.retries_closed,
+        retry_outcome=word,
+        questions=questions + others.questions,
+        events=(*draft.events, *others.events),
+        work=work,
+    )

@@ -1,0 +1,21 @@
+"""The names of all events. A name that is not here does not exist."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EVENT_NAMES: Final = frozenset(
+    """
+    task:created task:started task:completed task:failed task:retry_scheduled task:retry_executed
+    task:retry_exhausted task:retry_cancelled task:recovery_action task:escalated task:spec_refresh_requested
+    task:permanently_blocked task:blocked task:unblocked task:paused task:resumed task:cancelled task:rescued
+    task:verifying task:lost task:requeued task:iteration_done task:edited task:cancel_requested
+    task:reclassified task:occurrences_skipped
+    triage:started triage:verdict triage:refused triage:failed
+    breaker:opened breaker:half_open breaker:closed incident:opened incident:closed hold:placed hold:released
+    budget:warning budget:exceeded question:asked question:answered question:withdrawn
+    capture:ready workorder:created workorder:executed workorder:passed workorder:failed
+    gate:passed gate:failed gate:error story:moved phase:started phase:ended
+    worker:started worker:stopped worker:lost clock:jumped
+    """.split()
+)

@@ -1,0 +1,60 @@
+"""What the next attempt is told: the last failure, its place, the advice, and what was tried. Bounded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.model import Guidance
+
+KEPT: Final = 5
+FOUND_MAX: Final = 400
+ADVICE_MAX: Final = 500
+TEXT_MAX: Final = 1_000
+
+DIFFERENT_APPROACH: Final = (
+    "Try a completely different approach: what was tried so far failed again. Question the assumptions behind it"
+    " and change the method, not the details."
+)
+
+
+def guide(diagnosis: Diagnosis, *, next_attempt: int, advice: str = "") -> Guidance:
+    """The guidance for the next attempt after this failure."""
+    advice = _line(advice or diagnosis.suggested_fix, ADVICE_MAX)
+    place = f" at {diagnosis.location}" if diagnosis.location else ""
+    found = f"Attempt {next_attempt - 1} failed{place}: {diagnosis.summary}"
+    known = f"({diagnosis.kind}, confidence {diagnosis.confidence:.2f})"
+    text = "\n".join(part for part in (f"{_line(found, FOUND_MAX)} {known}", advice and f"Advice: {advice}") if part)
+    return Guidance(next_attempt, advice, _short(text, TEXT_MAX))
+
+
+def person_says(note: str, *, next_attempt: int) -> Guidance:
+    """A person's own words for the next attempt."""
+    return Guidance(next_attempt, _short(note, ADVICE_MAX), _short(f"A person says: {note}", TEXT_MAX))
+
+
+def keep(entries: tuple[Guidance, ...], new: Guidance) -> tuple[Guidance, ...]:
+    """The newest few; five failures do not grow a prompt without end."""
+    return (*entries, new)[-KEPT:]
+
+
+def render(entries: tuple[Guidance, ...]) -> str:
+    """The text a runner gets: the newest guidance first, then what was advised before."""
+    if not entries:
+        return ""
+    newest = entries[-1]
+    lines = [f"Retry Guidance (Attempt #{newest.attempt})", newest.text]
+    tried = [f"- before attempt {entry.attempt}: {entry.advice}" for entry in entries[:-1] if entry.advice]
+    return "\n".join([*lines, "Already advised:", *tried] if tried else lines)
+
+
+def _line(text: str, limit: int) -> str:
+    """One line: what a log says cannot look like a line of ours."""
+    return _short(" ".join(text[: limit * 4].split()), limit)
+
+
+def _short(text: str, limit: int) -> str:
+    """Control characters out (the text may come from a log), at most `limit` characters."""
+    cleaned = "".join(char if char.isprintable() or char == "\n" else " " for char in text[: limit * 4])
+    cleaned = cleaned.strip()
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + "…"

@@ -1,0 +1,66 @@
+"""No silent standstill: every unfinished task has a live owner, a time at which it wakes, or a person's question.
+
+One function for `medbay doctor`, the simulator and the fault harness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from medbay.core.model import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What else has to be known to judge one task."""
+
+    live_attempt: bool = False  # a live attempt row whose worker has not been given up
+    open_question: bool = False
+    unfinished_before: int = 0  # how many tasks it comes after can still complete
+    pending_retry: bool = False
+
+
+def standstill(task: Task, around: Surroundings) -> str | None:
+    """Why this task would never move again, or None when it will."""
+    if task.finished:
+        return None
+    if (task.live is not None) != around.live_attempt:
+        return "its live attempt and its row disagree"
+    match task.status:
+        case "in_progress" | "pending_verification":
+            return None if around.live_attempt else f"{task.status} without a live attempt"
+        case "blocked":
+            return _blocked(task, around)
+        case "failed":
+            return _failed(task, around)
+        case _:
+            return _pending(task, around)
+
+
+def _blocked(task: Task, around: Surroundings) -> str | None:
+    if around.open_question:
+        return None
+    if task.due_at is None:
+        return f"blocked · {task.block_kind} without a question or a time"
+    return _cut_off(task, around)
+
+
+def _failed(task: Task, around: Surroundings) -> str | None:
+    if task.waits_for is not None or task.paused:
+        return None
+    if task.due_at is None:
+        return "failed without a time at which it is tried again"
+    return _cut_off(task, around) if around.pending_retry else "failed with a time but without its retry"
+
+
+def _pending(task: Task, around: Surroundings) -> str | None:
+    if task.ready or task.paused or task.waits_for is not None or task.hold is not None:
+        return None
+    if task.unmet == 0 and task.due_at is None:
+        return "pending, not ready, and nothing will wake it"
+    return _cut_off(task, around)
+
+
+def _cut_off(task: Task, around: Surroundings) -> str | None:
+    never = task.unmet > 0 and around.unfinished_before == 0
+    return "waits for tasks that can never complete" if never else None

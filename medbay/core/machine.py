@@ -1,0 +1,112 @@
+"""A lifecycle as a table: states, moves and what triggers each. Illegal moves are one lookup.
+
+Knows nothing of tasks or stories; the tables are in `core.lifecycles`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from medbay.errors import IllegalTransition
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One allowed change of status, and when it happens."""
+
+    source: str
+    target: str
+    trigger: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A named set of states with its allowed moves."""
+
+    name: str
+    initial: str
+    moves: tuple[Move, ...]
+    terminal: frozenset[str]
+    places: Mapping[str, str] = field(default_factory=dict)  # state -> directory, where the domain has one
+    _targets: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        targets: dict[str, list[str]] = {state: [] for state in sorted(self.terminal)}
+        for move in self.moves:
+            if move.source in self.terminal:
+                raise ValueError(f"{self.name}: {move.source} is terminal and may not move")
+            known = targets.setdefault(move.source, [])
+            if move.target in known:
+                raise ValueError(f"{self.name}: {move.source} -> {move.target} stands twice")
+            known.append(move.target)
+        unknown = {move.target for move in self.moves} - targets.keys()
+        if unknown or self.initial not in targets:
+            raise ValueError(f"{self.name}: no way out of {sorted(unknown | {self.initial} - targets.keys())}")
+        object.__setattr__(self, "_targets", {state: tuple(found) for state, found in targets.items()})
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Every state, in the order of the table."""
+        ordered = dict.fromkeys([self.initial])
+        for move in self.moves:
+            ordered |= dict.fromkeys([move.source, move.target])
+        return tuple(ordered)
+
+    def allowed(self, source: str) -> tuple[str, ...]:
+        """Where a state may go."""
+        return self._targets.get(source, ())
+
+    def check(self, subject: str, source: str, target: str) -> None:
+        """Raise IllegalTransition, naming the subject, both states and the allowed moves."""
+        if target in self._targets.get(source, ()):
+            return
+        ways = ", ".join(self.allowed(source)) or "nothing: it is terminal"
+        raise IllegalTransition(
+            f"{subject} is {source} and may not become {target}", hint=f"from {source} it may become {ways}"
+        )
+
+
+def draw_text(machine: Machine) -> str:
+    """The table for a terminal, one line per move."""
+    wide = max(len(state) for state in machine.states)
+    lines = [f"{machine.name}: starts as {machine.initial}; ends as {', '.join(sorted(machine.terminal))}"]
+    for state in machine.states:
+        place = f"  [{machine.places[state]}/]" if state in machine.places else ""
+        if state in machine.terminal:
+            lines.append(f"  {state:<{wide}} is terminal{place}")
+        for move in machine.moves:
+            if move.source == state:
+                lines.append(f"  {state:<{wide}} -> {move.target:<{wide}}  {move.trigger}{place}".rstrip())
+    return "\n".join(lines)
+
+
+def draw_mermaid(machine: Machine) -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {_word(machine.initial)}"]
+    lines += [f'    state "{state}" as {_word(state)}' for state in machine.states if _word(state) != state]
+    for move in machine.moves:
+        trigger = move.trigger.replace(":", ",").replace(";", ",")
+        lines.append(f"    {_word(move.source)} --> {_word(move.target)}: {trigger}")
+    lines += [f"    {_word(state)} --> [*]" for state in sorted(machine.terminal)]
+    return "\n".join(lines)
+
+
+def draw_json(machine: Machine) -> str:
+    """The table as data."""
+    return json.dumps(
+        {
+            "name": machine.name,
+            "initial": machine.initial,
+            "terminal": sorted(machine.terminal),
+            "states": list(machine.states),
+            "moves": [{"from": m.source, "to": m.target, "trigger": m.trigger} for m in machine.moves],
+            "places": dict(machine.places),
+        },
+        indent=2,
+    )
+
+
+def _word(state: str) -> str:
+    return state.replace("-", "_")

@@ -1,0 +1,209 @@
+"""Frozen records of the domain. A field here is a column of the store with the same name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.lifecycles import BlockKind, Status
+
+DEFAULT_QUEUE: Final = "default"
+DEFAULT_PRIORITY: Final = 2
+PRIORITIES: Final = range(5)  # 0 is most urgent
+TITLE_MAX: Final = 500
+TEXT_MAX: Final = 200_000  # description and specification
+
+RetryStatus = Literal["pending", "executed", "cancelled"]
+QuestionStatus = Literal["open", "answered", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What was learnt from one failure, for the attempt with this number."""
+
+    attempt: int
+    advice: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A unit of work. Statuses change only through `store.apply`."""
+
+    id: str
+    title: str
+    runner: str = "shell"
+    command: tuple[str, ...] | str = ()
+    cwd: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+    spec: str = ""
+    timeout_ms: int | None = None
+    memory_bytes: int | None = None
+    cpu_ms: int | None = None
+    priority: int = DEFAULT_PRIORITY
+    queue: str = DEFAULT_QUEUE
+    tags: tuple[str, ...] = ()
+    policy: str = ""
+    resources: tuple[str, ...] = ()
+    key: str | None = None
+    created_at: int = 0
+    created_by: str = ""
+
+    status: Status = "pending"
+    since: int = 0
+    version: int = 0
+    block_kind: BlockKind | None = None
+    reason: str = ""
+    paused: bool = False
+    cancel_requested: bool = False
+    waits_for: str | None = None  # "triage" or "evaluation" while one is under way
+    unmet: int = 0  # how many tasks it comes after are not completed
+    due_at: int | None = None
+    ready: bool = False
+    ready_at: int | None = None
+    hold: str | None = None  # key of the breaker or incident it is parked under
+    recovery: bool = False
+    canary: bool = False
+    forced: bool = False  # a person's retry: passes due time and holds, once
+
+    live: int | None = None  # number of the live attempt
+    attempts: int = 0
+    streak: int = 0
+    charged: int = 0
+    uncharged: int = 0
+    uncharged_since: int | None = None
+    granted: int = 0  # charged attempts that people granted in this streak
+    asks_at: int = 0  # charged count at which the last grant is used up
+    crashes: int = 0
+    iteration: int = 1
+    questions: int = 0
+    guidance: tuple[Guidance, ...] = ()
+
+    last_category: str = ""  # category/subcategory of the newest failure
+    last_fingerprint: str = ""
+    last_summary: str = ""
+    ended_at: int | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Completed or cancelled: it goes nowhere from here."""
+        return self.status in ("completed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One execution of a task. (task_id, number) is also the fence of whoever runs it."""
+
+    task_id: str
+    number: int
+    worker_id: str
+    host: str
+    iteration: int = 1
+    started_at: int = 0
+    canary: bool = False
+    forced: bool = False
+    pid: int | None = None
+    pid_start: int | None = None
+    log_path: str = ""
+    ended_at: int | None = None
+    outcome: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    charged: bool = False
+    diagnosis: Diagnosis | None = None
+    guidance: str = ""
+    policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A scheduled next attempt: the record of why; the engine itself looks at `Task.due_at`."""
+
+    task_id: str
+    attempt: int  # the failed attempt that caused it
+    category: str
+    action: str
+    scheduled_at: int
+    due_at: int
+    delay_ms: int
+    error: str = ""
+    guidance: str = ""
+    status: RetryStatus = "pending"
+    executed_at: int | None = None
+    outcome: str | None = None
+    policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One possible answer and what it will do."""
+
+    label: str
+    effect: Literal["retry", "cancel", "pause"]
+    consequence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person is asked: one open question per task, or one for all that share a cause."""
+
+    id: str
+    need: str
+    why: str
+    evidence: str = ""
+    options: tuple[Option, ...] = ()
+    default: int = 1
+    scope: str | None = None  # tasks with the same scope join this question
+    task_ids: tuple[str, ...] = ()
+    status: QuestionStatus = "open"
+    asked_at: int = 0
+    answered_at: int | None = None
+    answered_by: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """An engine that claims tasks, with the one lease all its attempts live under."""
+
+    id: str
+    host: str
+    machine_id: str
+    boot_id: str
+    pid: int
+    pid_start: int
+    slots: int
+    queues: tuple[str, ...]
+    started_at: int
+    beat_at: int
+    lease_until: int
+    policy_hash: str = ""
+    stopped_at: int | None = None
+    how: str = ""  # how it ended: stopped, lost, crashed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """One transition that happened."""
+
+    task_id: str
+    source: Status
+    target: Status
+    actor: str
+    reason: str
+    at: int
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An append-only record of something that happened."""
+
+    name: str
+    task_id: str | None = None
+    attempt: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    seq: int = 0
+    at: int = 0

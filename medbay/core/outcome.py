@@ -1,0 +1,116 @@
+"""How an attempt ended, as data. One door takes every variant: `core.rules.on_attempt_ended`.
+
+`rescued` is not here: an evaluator gives it later to an attempt that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+OUTCOME_WORDS: Final = (
+    "succeeded",
+    "rescued",
+    "failed",
+    "timed_out",
+    "stalled",
+    "lost",
+    "cancelled",
+    "over_budget",
+    "requeued",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What an attempt left behind: the ends of its log, and what it said in its result file."""
+
+    head: str = ""
+    tail: str = ""
+    total_bytes: int = 0
+    log_path: str = ""
+    result: Mapping[str, Any] | None = None
+
+    def text(self) -> str:
+        """Head and tail as one text for the diagnosis, without repeating a short log."""
+        if self.total_bytes <= len(self.tail.encode("utf-8", "replace")) or not self.head:
+            return self.tail
+        return f"{self.head}\n[...]\n{self.tail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succeeded:
+    """Exit 0, or a result that says so."""
+
+    output: Output = field(default_factory=Output)
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The work ended badly, or could not be started (`spawn_error`)."""
+
+    output: Output = field(default_factory=Output)
+    exit_code: int | None = None
+    signal: int | None = None
+    memory_limit_hit: bool = False
+    cpu_limit_hit: bool = False
+    log_limit_hit: bool = False
+    spawn_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedOut:
+    """The runner enforced the task's time limit."""
+
+    output: Output = field(default_factory=Output)
+    limit_s: float
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalled:
+    """No sign of progress for longer than the stall limit."""
+
+    output: Output = field(default_factory=Output)
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The worker died or lost its lease; nothing is known of the work."""
+
+    why: str
+    hard_crash: bool = False
+    output: Output = field(default_factory=Output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """A person asked for it, and the process tree is gone."""
+
+    output: Output = field(default_factory=Output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverBudget:
+    """Tokens or money ran out while it ran."""
+
+    why: str
+    output: Output = field(default_factory=Output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requeued:
+    """Not its own failure: exit 75 (`asked`), or handed back by a stopping worker."""
+
+    asked: bool
+    why: str
+    retry_after: str | int | float | None = None
+    output: Output = field(default_factory=Output)
+    exit_code: int | None = None
+
+
+Outcome = Succeeded | Failed | TimedOut | Stalled | Lost | Cancelled | OverBudget | Requeued

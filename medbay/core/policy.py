@@ -1,0 +1,201 @@
+"""From a diagnosis and what came before to what happens next. Presets are data (`core.presets`); `decide` is pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from medbay.core import backoff, guidance
+from medbay.core.cause import Cause
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.durations import format_duration
+from medbay.core.lifecycles import BlockKind
+from medbay.core.model import Guidance
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Rungs
+
+HOUR_MS: Final = 3_600_000
+ACTED_ON_FROM: Final = 0.5  # below this confidence a category is `unknown`
+
+# Free retries are bounded too: nothing is tried for ever.
+UNCHARGED_PATIENCE_MS: Final = 24 * HOUR_MS
+UNCHARGED_TRIES: Final = 20
+UNCHARGED_LIMIT_MS: Final = 72 * HOUR_MS
+
+# A limit without a time, and exit 75: 1m doubling to 1h. A lock that another holds: seconds.
+DOUBLING_TO_AN_HOUR: Final = tuple(minutes * 60_000 for minutes in (1, 2, 4, 8, 16, 32, 60))
+_UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
+    "rate_limit": DOUBLING_TO_AN_HOUR,
+    "usage_limit": DOUBLING_TO_AN_HOUR,
+    "lock": (5_000, 10_000, 20_000, 40_000, 60_000),
+}
+
+Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The rules in force: a preset with its lists and limits."""
+
+    preset: str = "ladder"
+    rungs: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
+    max_retries_total: int = MAX_RETRIES_TOTAL
+
+    def hash(self) -> str:
+        """A short name for exactly these values, recorded with every decision."""
+        parts = [self.preset, str(self.max_retries_total)]
+        parts += [f"{name}:{r.delays_ms}:{r.max_retries}" for name, r in sorted(self.rungs.items())]
+        return hashlib.blake2b("|".join(parts).encode(), digest_size=6).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What a policy needs to know of a task's past, the newest failure counted in."""
+
+    task_id: str
+    attempt: int
+    charged: int
+    uncharged: int = 0
+    uncharged_since: int | None = None
+    granted: int = 0
+    asks_at: int = 0
+
+    @property
+    def under_grant(self) -> bool:
+        """Whether a person's grant still covers this failure."""
+        return self.granted > 0 and self.charged < self.asks_at
+
+    @property
+    def rung(self) -> int:
+        """The rung of the ladder: charged failures, less what people granted on top."""
+        return max(0, self.charged - self.granted)
+
+    def uncharged_for(self, now: int) -> int:
+        """How long the run of free tries has lasted, in milliseconds."""
+        return 0 if self.uncharged_since is None else now - self.uncharged_since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """What happens next, and why."""
+
+    action: Action
+    why: str
+    delay_ms: int | None = None
+    due_at: int | None = None
+    guidance: Guidance | None = None
+    block_kind: BlockKind | None = None
+    event: Literal["task:escalated", "task:retry_exhausted", "task:permanently_blocked"] | None = None
+
+
+def decide(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, *, cause: Cause) -> NextStep:
+    """What follows from this failure. `cause` says which of the eleven reasons decides."""
+    match cause:
+        case Cause.NOT_RETRYABLE:
+            why = f"{diagnosis.summary}; trying again cannot help"
+            return _stop("escalate_to_human", why, "human", "task:escalated")
+        case Cause.USED_UP:
+            return _stop("mark_as_blocked", _used_up(diagnosis, record, policy), "exhausted", "task:retry_exhausted")
+        case Cause.PROVIDER_LIMIT | Cause.CRASH_LOOP | Cause.INCIDENT | Cause.UNCHARGED:
+            return _wait_uncharged(diagnosis, record, policy, now)
+        case _:
+            return _climb(diagnosis, record, policy, now)
+
+
+def category_acted_on(diagnosis: Diagnosis) -> str:
+    """The category that decides: `unknown` when the diagnosis is less than half sure."""
+    return diagnosis.category if diagnosis.confidence >= ACTED_ON_FROM else "unknown"
+
+
+def retries_used_up(diagnosis: Diagnosis, record: Record, policy: Policy) -> bool:
+    """Whether the newest failure's category, or the total, has no charged retry left."""
+    if record.under_grant:
+        return False
+    limit = min(policy.rungs[category_acted_on(diagnosis)].max_retries, policy.max_retries_total)
+    return record.rung > limit
+
+
+def uncharged_run_is_over(record: Record, now: int) -> bool:
+    """Whether the free retries have lasted long enough."""
+    lasted = record.uncharged_for(now)
+    return lasted >= UNCHARGED_LIMIT_MS or (lasted >= UNCHARGED_PATIENCE_MS and record.uncharged >= UNCHARGED_TRIES)
+
+
+def requeue_delay(record: Record) -> int:
+    """How long exit 75 waits when it names no time: 1m doubling to 1h."""
+    return backoff.from_list(DOUBLING_TO_AN_HOUR, record.uncharged, key=record.task_id)
+
+
+def not_before(named: int | None, scheduled: int, now: int, record: Record) -> int:
+    """The later of the schedule and the time the failure named, which is only ever moved later."""
+    if named is None or named <= now:
+        return scheduled
+    return max(scheduled, now + backoff.spread_later(named - now, record.attempt, key=record.task_id))
+
+
+def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int) -> NextStep:
+    """The rung of the ladder: two retries, a different approach, a person, the end."""
+    rung = record.rung
+    if record.under_grant or rung <= 2:
+        left = f"{record.asks_at - record.charged} left of what a person granted" if record.under_grant else ""
+        why = f"failure {record.charged} of this kind of work" + (f", {left}" if left else f", rung {rung}")
+        return _retry("retry_with_guidance", why, diagnosis, record, policy, now)
+    if rung == 3:
+        why = "third failure: the same way again would not help"
+        advice = guidance.DIFFERENT_APPROACH
+        return _retry("triage", why, diagnosis, record, policy, now, advice=advice)
+    if rung == 4:
+        why = f"failed {record.charged} times: {diagnosis.summary}"
+        return _stop("escalate_to_human", why, "human", "task:escalated")
+    why = f"still failing after a person was asked: {diagnosis.summary}"
+    return _stop("mark_as_blocked", why, "exhausted", "task:permanently_blocked")
+
+
+def _retry(
+    action: Action,
+    why: str,
+    diagnosis: Diagnosis,
+    record: Record,
+    policy: Policy,
+    now: int,
+    *,
+    advice: str = "",
+) -> NextStep:
+    category = category_acted_on(diagnosis)
+    delay = backoff.from_list(policy.rungs[category].delays_ms, record.charged, key=record.task_id)
+    due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
+    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice)
+    return NextStep(action=action, why=why, delay_ms=due - now, due_at=due, guidance=told)
+
+
+def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: int) -> NextStep:
+    if uncharged_run_is_over(record, now):
+        lasted = format_duration(record.uncharged_for(now))
+        why = f"{record.uncharged} free tries over {lasted} did not help: {diagnosis.summary}"
+        return _stop("mark_as_blocked", why, "exhausted", "task:retry_exhausted")
+    delays = policy.rungs[category_acted_on(diagnosis)].delays_ms
+    if diagnosis.retry_after_ms is None:
+        delays = _UNCHARGED_LISTS.get(diagnosis.subcategory or "", delays)
+    delay = backoff.from_list(delays, record.uncharged, key=record.task_id)
+    due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
+    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1)
+    why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
+    return NextStep(action="retry_with_guidance", why=why, delay_ms=due - now, due_at=due, guidance=told)
+
+
+def _used_up(diagnosis: Diagnosis, record: Record, policy: Policy) -> str:
+    category = category_acted_on(diagnosis)
+    limit = policy.rungs[category].max_retries
+    if limit <= policy.max_retries_total:
+        return f"all {limit} retries for {category} are used up: {diagnosis.summary}"
+    return f"all {policy.max_retries_total} retries are used up: {diagnosis.summary}"
+
+
+def _stop(
+    action: Action,
+    why: str,
+    kind: BlockKind,
+    event: Literal["task:escalated", "task:retry_exhausted", "task:permanently_blocked"],
+) -> NextStep:
+    return NextStep(action=action, why=why, block_kind=kind, event=event)

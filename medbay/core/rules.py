@@ -1,0 +1,94 @@
+"""The doors: everything that can happen to a task enters here. The table of contents of the product.
+
+Each door is a pure function from frozen data to a `Decision`; `core.ending` and `core.commands` hold the details.
+"""
+
+from __future__ import annotations
+
+from medbay.core.commands import (
+    Edit,
+    on_answer,
+    on_block_command,
+    on_cancel_command,
+    on_edit_command,
+    on_pause_command,
+    on_resume_command,
+    on_retry_command,
+    on_unblock_command,
+)
+from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
+from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
+from medbay.core.model import Task
+from medbay.errors import NotAllowed
+
+__all__ = [
+    "Edit",
+    "Ended",
+    "on_added",
+    "on_answer",
+    "on_attempt_ended",
+    "on_block_command",
+    "on_cancel_command",
+    "on_claimed",
+    "on_dependency_added",
+    "on_due",
+    "on_edit_command",
+    "on_engine_error",
+    "on_parked",
+    "on_pause_command",
+    "on_resume_command",
+    "on_retry_command",
+    "on_unblock_command",
+]
+
+
+def on_added(task: Task, now: int) -> Decision:
+    """A new task: pending, and ready at once unless it waits for a time or for others."""
+    draft = Draft(task, now, actor=task.created_by)
+    draft.set(since=now, created_at=now)
+    draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:
+    """One more task it comes after."""
+    if task.live is not None or task.finished:
+        raise NotAllowed(f"{task.id} is {task.status}", hint="what it comes after can be changed before it starts")
+    draft = Draft(task, now, actor=actor)
+    draft.set(unmet=unmet)
+    draft.tell("task:edited", by=actor, changed=["after"], after=after)
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def on_due(task: Task, now: int, *, actor: str) -> Decision:
+    """Its time has come: a retry is released, a block that times out ends, a future task becomes ready."""
+    draft = Draft(task, now, actor=actor)
+    closed: tuple[RetryClosed, ...] = ()
+    if task.status == "failed":
+        draft.move("pending", "the retry is due")
+        draft.tell("task:retry_executed", attempt=task.attempts)
+        closed = (RetryClosed(task.id, "executed"),)
+    elif task.status == "blocked" and task.block_kind in BLOCKS_THAT_TIME_OUT:
+        kind = task.block_kind
+        draft.set(block_kind=None)
+        draft.move("pending", f"blocked_timeout passed while it was blocked ({kind}): {task.reason}")
+        draft.tell("task:unblocked", kind=kind, by="blocked_timeout")
+    return Decision(changes=(draft.change(),), retries_closed=closed, events=tuple(draft.events))
+
+
+def on_claimed(task: Task, now: int, *, worker_id: str) -> Decision:
+    """A worker takes it: the attempt is counted now, whatever becomes of it."""
+    number = task.attempts + 1
+    draft = Draft(task, now, actor=f"worker:{worker_id}")
+    draft.set(attempts=number, live=number, forced=False, canary=False)
+    draft.move("in_progress", f"claimed for attempt {number}", attempt=number)
+    draft.tell("task:started", attempt=number, worker=worker_id)
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def on_parked(task: Task, now: int, *, hold: str) -> Decision:
+    """Something it needs is held: parked under that key, and not looked at again until it is released."""
+    draft = Draft(task, now, actor="engine")
+    draft.set(hold=hold)
+    return Decision(changes=(draft.change(),))

@@ -1,0 +1,76 @@
+"""No silent standstill: every way a task could be forgotten, and every way it is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from medbay.core.liveness import Surroundings, standstill
+from medbay.core.model import Task
+from tests.core.builders import HOUR, NOW, blocked, failed, running, task
+
+ALONE = Surroundings()
+RUNS = Surroundings(live_attempt=True)
+ASKED = Surroundings(open_question=True)
+RETRIED = Surroundings(pending_retry=True)
+BEHIND = Surroundings(unfinished_before=1)
+
+idle = {"ready": False, "ready_at": None}
+
+
+@pytest.mark.parametrize(
+    ("some", "around"),
+    [
+        (task(status="completed", **idle), ALONE),
+        (task(status="cancelled", **idle), ALONE),
+        (running(), RUNS),
+        (running(status="pending_verification"), RUNS),
+        (task(), ALONE),
+        (task(hold="provider:x"), ALONE),
+        (task(due_at=NOW + HOUR, **idle), ALONE),
+        (task(paused=True, **idle), ALONE),
+        (task(waits_for="evaluation", **idle), ALONE),
+        (task(unmet=1, **idle), BEHIND),
+        (failed(), RETRIED),
+        (failed(unmet=1), Surroundings(pending_retry=True, unfinished_before=1)),
+        (failed(due_at=None, waits_for="triage"), ALONE),
+        (failed(due_at=None, paused=True), ALONE),
+        (blocked(), ASKED),
+        (blocked(unmet=1), ASKED),
+        (blocked(block_kind="external", due_at=NOW + HOUR), ALONE),
+        (blocked(block_kind="external", due_at=NOW + HOUR, unmet=1), BEHIND),
+    ],
+)
+def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around: Surroundings) -> None:
+    """Something will move it."""
+    assert standstill(some, around) is None
+
+
+@pytest.mark.parametrize(
+    ("some", "around", "why"),
+    [
+        (running(), ALONE, "its live attempt and its row disagree"),
+        (task(), RUNS, "its live attempt and its row disagree"),
+        (running(live=None), ALONE, "in_progress without a live attempt"),
+        (
+            running(status="pending_verification", live=None),
+            ALONE,
+            "pending_verification without a live attempt",
+        ),
+        (blocked(block_kind="spec"), ALONE, "blocked · spec without a question or a time"),
+        (
+            blocked(block_kind="external", due_at=NOW, unmet=1),
+            ALONE,
+            "waits for tasks that can never complete",
+        ),
+        (failed(due_at=None), RETRIED, "failed without a time at which it is tried again"),
+        (failed(), ALONE, "failed with a time but without its retry"),
+        (failed(unmet=1), RETRIED, "waits for tasks that can never complete"),
+        (task(unmet=2, **idle), ALONE, "waits for tasks that can never complete"),
+        (task(unmet=2, due_at=NOW, **idle), ALONE, "waits for tasks that can never complete"),
+        (task(**idle), ALONE, "pending, not ready, and nothing will wake it"),
+        (task(cancel_requested=True, **idle), ALONE, "pending, not ready, and nothing will wake it"),
+    ],
+)
+def test_a_task_that_nothing_will_move_is_found_out(some: Task, around: Surroundings, why: str) -> None:
+    """Each kind of standstill has its own words."""
+    assert standstill(some, around) == why
