@@ -1,0 +1,180 @@
+"""Claiming attempts and ending them. The engine calls these inside its own transactions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from medbay.core import guidance, rules
+from medbay.core.decision import WorkingSet
+from medbay.core.model import Attempt, Task, Worker
+from medbay.core.outcome import Cancelled, Outcome, Succeeded
+from medbay.core.policy import Policy
+from medbay.core.rules import Ended
+from medbay.store import attempts, tasks, workers
+from medbay.store.apply import apply
+from medbay.store.database import Tx
+
+HEAD_MAX: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """An attempt that ended, as its worker saw it."""
+
+    task_id: str
+    number: int
+    outcome: Outcome
+    ended_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a worker can take on now."""
+
+    slots: int
+    free: int
+    live_recovery: int = 0
+    live_suspects: int = 0
+    recovery_share: float = 0.5
+    recovery_first: bool = False  # with one slot, fresh work and recovery take turns
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that is this worker's now, with the attempt it was claimed for."""
+
+    task: Task
+    attempt: Attempt
+
+
+def claim(
+    tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet, *, log_path: Callable[[str, int], str]
+) -> list[Claim]:
+    """Take what fits into the free slots. Nothing when the worker's own lease has run out."""
+    owner = workers.get(tx, worker.id)
+    if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
+        return []
+    chosen = _suspects(tx, worker, capacity, work)
+    again = sum(task.recovery for task in chosen)
+    rest = replace(
+        capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again
+    )
+    chosen += _in_shares(tx, worker, rest, work)
+    return [_claim_one(tx, worker, task, log_path) for task in chosen]
+
+
+def end(
+    tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, crash_budget: int
+) -> WorkingSet | None:
+    """Settle one ended attempt through the one door; None when the fence says it is not this worker's any more."""
+    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=crash_budget)
+    if ended is None:
+        return None
+    decision = rules.on_attempt_ended(ended, tx.now, work)
+    apply(tx, decision)
+    return decision.work
+
+
+def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, traceback: str) -> None:
+    """A rule of ours raised on this one: blocked for a person with the traceback."""
+    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=0)
+    if ended is not None:
+        apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
+
+
+def record_processes(tx: Tx, started: Iterable[tuple[str, int, int, int]]) -> None:
+    """Remember (task, number, pid, start time) of what was launched since the last transaction."""
+    for task_id, number, pid, pid_start in started:
+        attempts.record_process(tx, task_id, number, pid=pid, pid_start=pid_start)
+
+
+def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, policy: Policy, crash_budget: int) -> Ended | None:
+    task = tasks.get(tx, finished.task_id)
+    attempt = attempts.get(tx, finished.task_id, finished.number)
+    if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
+        return None
+    concerned = isinstance(finished.outcome, Succeeded | Cancelled) or task.cancel_requested
+    dependents = tasks.dependents(tx, task.id) if concerned else ()
+    return Ended(
+        task=task,
+        attempt=attempt,
+        outcome=finished.outcome,
+        dependents=dependents,
+        policy=policy,
+        crash_budget=crash_budget,
+    )
+
+
+def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
+    """At most one task at a time whose engine died before, so that the next death has a name."""
+    if capacity.free <= 0 or capacity.live_suspects > 0:
+        return []
+    heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX))
+    ordered = sorted(heads, key=lambda task: (task.crashes, *_urgency(task)))
+    if _share_left(capacity) <= 0 and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free:
+        ordered = [task for task in ordered if not task.recovery]
+    return _not_held(tx, ordered, work)[:1]
+
+
+def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
+    """Fresh work and recovery by urgency, recovery never above its share while fresh work is ready."""
+    if capacity.free <= 0:
+        return []
+    limit = HEAD_MAX if work.breakers else min(HEAD_MAX, capacity.free)
+    fresh = _heads(tx, worker.queues, limit, work, recovery=False)
+    again = _heads(tx, worker.queues, limit, work, recovery=True)
+    share = _share_left(capacity)
+    if capacity.slots == 1 and fresh and again:
+        return (again if capacity.recovery_first else fresh)[:1]
+    if len(fresh) < capacity.free:  # then no fresh work is left waiting, and recovery may have the rest
+        share = max(share, capacity.free - len(fresh))
+    candidates = sorted([*fresh, *again[: max(0, share)]], key=_urgency)
+    return candidates[: capacity.free]
+
+
+def _share_left(capacity: Capacity) -> int:
+    return math.ceil(capacity.slots * capacity.recovery_share) - capacity.live_recovery
+
+
+def _heads(tx: Tx, queues: Sequence[str], limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:
+    found = [task for queue in queues for task in tasks.claim_head(tx, queue, recovery=recovery, limit=limit)]
+    return _not_held(tx, sorted(found, key=_urgency), work)
+
+
+def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
+    """Park what needs something that is held now; it is not looked at again until that is released."""
+    free = []
+    for task in candidates:
+        held = next((key for key in task.resources if key in work.breakers), None)
+        if held is None or task.forced or task.canary:
+            free.append(task)
+        else:
+            apply(tx, rules.on_parked(task, tx.now, hold=held))
+    return free
+
+
+def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str]) -> Claim:
+    decision = rules.on_claimed(task, tx.now, worker_id=worker.id)
+    (change,) = decision.changes
+    attempt = Attempt(
+        task_id=task.id,
+        number=change.after.attempts,
+        worker_id=worker.id,
+        host=worker.host,
+        iteration=task.iteration,
+        started_at=tx.now,
+        canary=task.canary,
+        forced=task.forced,
+        log_path=log_path(task.id, change.after.attempts),
+        guidance=guidance.render(task.guidance),
+    )
+    apply(tx, decision)
+    attempts.insert(tx, attempt)
+    return Claim(change.after, attempt)
+
+
+def _urgency(task: Task) -> tuple[int, int, str]:
+    return (task.priority, task.ready_at or 0, task.id)

@@ -1,0 +1,48 @@
+"""The graph of tasks: what comes after what. A cycle is refused when it is made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from medbay.core import rules
+from medbay.errors import NotAllowed
+from medbay.store import tasks
+from medbay.store.apply import apply
+from medbay.store.database import Tx
+
+_VISITED_MAX: Final = 100_000
+
+
+def unmet(tx: Tx, task_id: str) -> int:
+    """How many tasks it comes after can still complete and have not."""
+    return sum(1 for _, status in tasks.comes_after(tx, task_id) if status not in ("completed", "cancelled"))
+
+
+def add(tx: Tx, task_id: str, after_id: str, *, actor: str) -> None:
+    """Let a task come after another; refused when that closes a circle, naming it."""
+    circle = _path(tx, after_id, task_id)
+    if circle:
+        way = " -> ".join([task_id, *circle])
+        raise NotAllowed(f"{task_id} cannot come after {after_id}: {way} is a circle")
+    if tasks.add_dependency(tx, task_id, after_id):
+        task = tasks.get(tx, task_id)
+        assert task is not None
+        apply(tx, rules.on_dependency_added(task, tx.now, unmet=unmet(tx, task_id), after=after_id, actor=actor))
+
+
+def _path(tx: Tx, start: str, goal: str) -> list[str]:
+    """How `start` comes, by however many steps, after `goal`; empty when it does not."""
+    reached_from: dict[str, str] = {start: ""}
+    waiting = [start]
+    while waiting and len(reached_from) < _VISITED_MAX:
+        here = waiting.pop()
+        if here == goal:
+            way = [here]
+            while reached_from[way[-1]]:
+                way.append(reached_from[way[-1]])
+            return way[::-1]
+        for other, _ in tasks.comes_after(tx, here):
+            if other not in reached_from:
+                reached_from[other] = here
+                waiting.append(other)
+    return []

@@ -1,0 +1,36 @@
+"""Whether there is nothing left to do, and how a run is to be judged. One read of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from medbay.store import activity
+from medbay.store.database import Tx
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_WAITS_FOR_A_PERSON = 75
+
+
+def has_claimable(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether a worker of these queues would find something to claim."""
+    return any(activity.has_claimable(tx, queue) for queue in queues)
+
+
+def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
+    """Nothing live, nothing claimable, nothing waiting to be tried again, in the queues that are served."""
+    return not any(
+        activity.has_live_attempt(tx, queue)
+        or activity.has_claimable(tx, queue)
+        or activity.has_pending_retry(tx, queue)
+        or activity.has_requeued(tx, queue)
+        for queue in queues
+    )
+
+
+def exit_code(tx: Tx, worker_ids: Sequence[str]) -> int:
+    """1 when something these workers ran was exhausted, else 75 when something waits for a person, else 0."""
+    kinds = {kind for worker_id in worker_ids for kind in activity.block_kinds_of_worker(tx, worker_id)}
+    if "exhausted" in kinds:
+        return EXIT_FAILED
+    return EXIT_WAITS_FOR_A_PERSON if kinds else EXIT_DONE

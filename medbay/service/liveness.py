@@ -1,0 +1,41 @@
+"""Whether anything stands still in silence, over the whole store. Used by doctor, simulator and fault harness."""
+
+from __future__ import annotations
+
+from medbay.core.liveness import Surroundings, standstill
+from medbay.store import attempts, questions, retries, tasks
+from medbay.store.database import Tx
+
+
+def standstills(tx: Tx) -> list[tuple[str, str]]:
+    """Every unfinished task that nothing will ever move again: id and why."""
+    live = attempts.live_keys(tx)
+    waiting = questions.tasks_waiting(tx)
+    pending = retries.tasks_with_pending(tx)
+    found = []
+    for task in tasks.unfinished(tx):
+        before = tasks.comes_after(tx, task.id) if task.unmet else []
+        around = Surroundings(
+            live_attempt=(task.id, task.attempts) in live,
+            open_question=task.id in waiting,
+            unfinished_before=sum(1 for _, status in before if status not in ("completed", "cancelled")),
+            pending_retry=task.id in pending,
+        )
+        why = standstill(task, around)
+        if why is not None:
+            found.append((task.id, why))
+    return found
+
+
+def contradictions(tx: Tx) -> list[tuple[str, str]]:
+    """Where the record disagrees with itself: history replayed must give the status, flags must fit."""
+    found = [(task_id, f"history says {told}, the row says {status}") for task_id, status, told in history_gaps(tx)]
+    for task in tasks.unfinished(tx):
+        if task.ready and (task.status != "pending" or task.paused or task.unmet > 0 or task.live is not None):
+            found.append((task.id, "ready although something holds it back"))
+    return found
+
+
+def history_gaps(tx: Tx) -> list[tuple[str, str, str]]:
+    """Tasks whose history, replayed from the first row, does not end at their status."""
+    return tasks.status_against_history(tx)

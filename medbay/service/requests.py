@@ -1,0 +1,207 @@
+"""From the words people use (flags, JSON lines, keyword arguments) to a checked `NewTask`. Bad input is named."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from medbay.core.durations import parse_duration, parse_size
+from medbay.core.model import PRIORITIES, TEXT_MAX, TITLE_MAX
+from medbay.errors import UsageError
+from medbay.service.tasks import NewTask
+
+TAG_MAX: Final = 100
+NAME_MAX: Final = 200
+ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two million bytes
+_CONFLICTS: Final = ("return", "refuse", "replace")
+
+
+def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> NewTask:
+    """Check what somebody wants added; the names are those of the options of `medbay add`."""
+    wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
+    _refuse_unknown(wanted)
+    fields = {name: parse(wanted[name]) for name, (_, parse) in _FIELDS.items() if name in wanted}
+    if "title" not in fields:
+        raise UsageError("a task needs a title")
+    if "run" not in fields:
+        raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ...")
+    if "at" in fields:
+        fields["at"] = parse_time(wanted["at"], now=now)
+    renamed = {_FIELDS[name][0]: value for name, value in fields.items()}
+    return NewTask(**{"cwd": default_cwd, **renamed})
+
+
+def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check what somebody wants changed in a task; the names are those of `medbay edit`."""
+    wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
+    _refuse_unknown(wanted)
+    fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after"})
+    if fixed:
+        raise UsageError(f"{fixed[0]} cannot be edited")
+    return {_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in wanted.items()}
+
+
+def parse_time(text: Any, *, now: int) -> int:
+    """A moment: ISO 8601 (UTC unless it says otherwise), or a duration from now as `+10m`."""
+    if not isinstance(text, str):
+        raise UsageError(f"a time is text, not {text!r}")
+    if text.startswith("+"):
+        return now + parse_duration(text[1:])
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f'"{text}" is not a time', hint="write 2026-11-15T03:00, or +10m") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _refuse_unknown(wanted: Mapping[str, Any]) -> None:
+    for name in wanted:
+        if name not in _FIELDS:
+            near = difflib.get_close_matches(name, _FIELDS, n=1)
+            raise UsageError(f'unknown field "{name}"', hint=f'did you mean "{near[0]}"?' if near else "")
+
+
+def _text(what: str, limit: int, *, empty: bool = True) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str):
+            raise UsageError(f"{what} is text, not {value!r}")
+        # Bytes that are not UTF-8 arrive as lone surrogates, which no database takes.
+        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if "\0" in text:
+            raise UsageError(f"{what} has a NUL byte")
+        if not empty and not text.strip():
+            raise UsageError(f"{what} is empty")
+        if len(text) > limit:
+            raise UsageError(f"{what} is longer than {limit} characters")
+        return text
+
+    return parse
+
+
+def _command(value: Any) -> tuple[str, ...] | str:
+    if isinstance(value, str):
+        if not value.strip():
+            raise UsageError("the command is empty")
+        parts: tuple[str, ...] = (value,)
+    elif isinstance(value, Sequence) and value and all(isinstance(part, str) for part in value):
+        parts = tuple(value)
+        if not parts[0]:
+            raise UsageError("the command is empty")
+    else:
+        raise UsageError(f"run is a command line or a list of words, not {value!r}")
+    if not all(_can_be_passed(part) for part in parts):
+        raise UsageError("the command has a NUL byte or half a character in it")
+    if sum(map(len, parts)) > ARGUMENTS_MAX:
+        raise UsageError(f"the command is longer than {ARGUMENTS_MAX} characters", hint="put it into a file")
+    return value if isinstance(value, str) else parts
+
+
+def _can_be_passed(text: str) -> bool:
+    """Whether the kernel would take it: bytes of any kind, but no NUL and no half of a character."""
+    try:
+        return b"\0" not in text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+
+
+def _words(what: str) -> Callable[[Any], tuple[str, ...]]:
+    word = _text(what, TAG_MAX, empty=False)
+
+    def parse(value: Any) -> tuple[str, ...]:
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, Sequence):
+            raise UsageError(f"{what} is a word or a list of words, not {value!r}")
+        return tuple(dict.fromkeys(word(each) for each in values))
+
+    return parse
+
+
+def _env(value: Any) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping):
+        pairs = [(str(name), str(each)) for name, each in value.items()]
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        pairs = [_pair(each) for each in value]
+    else:
+        pairs = [_pair(value)]
+    for name, each in pairs:
+        if not name or "=" in name or not _can_be_passed(name + each):
+            raise UsageError(f'"{name}" is not a name for an environment variable')
+        if name.startswith("MEDBAY_"):
+            raise UsageError(f"{name} is set by Medbay itself")
+    return tuple(sorted(dict(pairs).items()))
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
+        return str(value[0]), str(value[1])
+    name, equals, rest = str(value).partition("=")
+    if not equals:
+        raise UsageError(f'"{value}" is not NAME=VALUE')
+    return name, rest
+
+
+def _priority(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
+        raise UsageError(f"priority is 0 (most urgent) to {PRIORITIES[-1]}, not {value!r}")
+    return value
+
+
+def _duration(what: str) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        milliseconds = parse_duration(value if isinstance(value, str) else f"{value}s")
+        if milliseconds <= 0:
+            raise UsageError(f"{what} has to be longer than nothing")
+        return milliseconds
+
+    return parse
+
+
+def _size(value: Any) -> int:
+    size = parse_size(value if isinstance(value, str) else str(value))
+    if size < 1_000_000:
+        raise UsageError(f"a memory limit of {value} is too small to start anything", hint="for example 512M")
+    return size
+
+
+def _conflict(value: Any) -> str:
+    if value not in _CONFLICTS:
+        raise UsageError(f'on_conflict is one of {", ".join(_CONFLICTS)}, not "{value}"')
+    return str(value)
+
+
+def _policy(value: Any) -> str:
+    if value != "ladder":
+        raise UsageError(f'there is no policy "{value}"', hint='this version has "ladder"')
+    return str(value)
+
+
+def _resources(value: Any) -> tuple[str, ...]:
+    return tuple(f"provider:{name}" for name in _words("provider")(value))
+
+
+_Parser = Callable[[Any], Any]
+# The public name of each field, the field it becomes, and what checks it.
+_FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
+    "title": ("title", _text("the title", TITLE_MAX, empty=False)),
+    "run": ("command", _command),
+    "description": ("description", _text("the description", TEXT_MAX)),
+    "spec": ("spec", _text("the specification", TEXT_MAX)),
+    "cwd": ("cwd", _text("the working directory", 4096)),
+    "env": ("env", _env),
+    "timeout": ("timeout_ms", _duration("a time limit")),
+    "memory": ("memory_bytes", _size),
+    "cpu_time": ("cpu_ms", _duration("a CPU limit")),
+    "priority": ("priority", _priority),
+    "queue": ("queue", _text("the queue", NAME_MAX, empty=False)),
+    "tag": ("tags", _words("a tag")),
+    "policy": ("policy", _policy),
+    "provider": ("resources", _resources),
+    "after": ("after", _words("after")),
+    "at": ("at", lambda value: value),
+    "key": ("key", _text("the key", NAME_MAX, empty=False)),
+    "on_conflict": ("on_conflict", _conflict),
+}

@@ -1,0 +1,185 @@
+"""The documented JSON shapes, the same for command line, library and web. Additive only: a field never goes away."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from medbay.core import times
+from medbay.core.ending import facts
+from medbay.core.model import Attempt, Event, HistoryRow, Question, Retry, Task
+from medbay.store import attempts, history, questions, retries, tasks
+from medbay.store.database import Tx
+
+ATTEMPTS_SHOWN: Final = 50
+
+
+def iso(ms: int | None) -> str | None:
+    """A moment as text, or None."""
+    return None if ms is None else times.iso(ms)
+
+
+def summary(task: Task) -> dict[str, Any]:
+    """One row of a list."""
+    return {
+        "id": task.id,
+        "title": task.title,
+        "status": task.status,
+        "block_kind": task.block_kind,
+        "reason": task.reason,
+        "category": task.last_category or None,
+        "summary": task.last_summary or None,
+        "attempts": task.attempts,
+        "consecutive_failures": task.streak,
+        "charged_failures": task.charged,
+        "next_attempt_at": iso(next_attempt_at(task)),
+        "last_triaged_at": None,
+        "priority": task.priority,
+        "queue": task.queue,
+        "tags": list(task.tags),
+        "paused": task.paused,
+        "held_by": task.hold,
+        "created_at": iso(task.created_at),
+        "since": iso(task.since),
+    }
+
+
+def next_attempt_at(task: Task) -> int | None:
+    """When it is tried next, where a time is known."""
+    if task.finished or task.paused or task.status == "blocked":
+        return None
+    return task.ready_at if task.ready else task.due_at
+
+
+def detail(tx: Tx, task: Task) -> dict[str, Any]:
+    """Everything `show --json` says of one task."""
+    asked = questions.open_of_task(tx, task.id)
+    return {
+        **summary(task),
+        "description": task.description,
+        "spec": task.spec,
+        "runner": task.runner,
+        "run": list(task.command) if isinstance(task.command, tuple) else task.command,
+        "cwd": task.cwd,
+        "env": dict(task.env),
+        "timeout_s": _seconds(task.timeout_ms),
+        "memory_bytes": task.memory_bytes,
+        "cpu_time_s": _seconds(task.cpu_ms),
+        "providers": [each.removeprefix("provider:") for each in task.resources],
+        "key": task.key,
+        "policy": task.policy or "ladder",
+        "created_by": task.created_by,
+        "ended_at": iso(task.ended_at),
+        "cancel_requested": task.cancel_requested,
+        "uncharged_run": task.uncharged,
+        "granted_attempts": task.granted,
+        "crashes": task.crashes,
+        "attempts": [attempt(each) for each in attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)],
+        "attempts_total": task.attempts,
+        "guidance": [{"attempt": each.attempt, "advice": each.advice, "text": each.text} for each in task.guidance],
+        "retries": [retry(each) for each in retries.of_task(tx, task.id)],
+        "history": [history_row(each) for each in history.of_task(tx, task.id)],
+        "after": [other for other, _ in tasks.comes_after(tx, task.id)],
+        "question": question(asked) if asked else None,
+        "questions": [question(each) for each in questions.of_task(tx, task.id)],
+    }
+
+
+def attempt(each: Attempt) -> dict[str, Any]:
+    """One attempt."""
+    return {
+        "number": each.number,
+        "started_at": iso(each.started_at),
+        "ended_at": iso(each.ended_at),
+        "duration_s": _seconds(each.ended_at - each.started_at) if each.ended_at is not None else None,
+        "outcome": each.outcome,
+        "exit_code": each.exit_code,
+        "signal": each.signal,
+        "charged": each.charged,
+        "diagnosis": diagnosis(each),
+        "guidance": each.guidance or None,
+        "worker": each.worker_id,
+        "host": each.host,
+        "pid": each.pid,
+        "log_path": each.log_path,
+        "forced": each.forced,
+        "canary": each.canary,
+        "iteration": each.iteration,
+        "policy": each.policy_hash or None,
+    }
+
+
+def diagnosis(each: Attempt) -> dict[str, Any] | None:
+    """The diagnosis of an attempt."""
+    return facts(each.diagnosis) if each.diagnosis is not None else None
+
+
+def retry(each: Retry) -> dict[str, Any]:
+    """One scheduled retry."""
+    return {
+        "attempt": each.attempt,
+        "category": each.category,
+        "action": each.action,
+        "scheduled_at": iso(each.scheduled_at),
+        "due_at": iso(each.due_at),
+        "delay_s": each.delay_ms / 1000,
+        "error": each.error,
+        "guidance": each.guidance,
+        "status": each.status,
+        "executed_at": iso(each.executed_at),
+        "outcome": each.outcome,
+        "policy": each.policy_hash,
+    }
+
+
+def history_row(each: HistoryRow) -> dict[str, Any]:
+    """One transition."""
+    return {
+        "from": each.source,
+        "to": each.target,
+        "actor": each.actor,
+        "reason": each.reason,
+        "context": each.context,
+        "at": iso(each.at),
+    }
+
+
+def event(each: Event) -> dict[str, Any]:
+    """One event."""
+    return {
+        "seq": each.seq,
+        "at": iso(each.at),
+        "name": each.name,
+        "task": each.task_id,
+        "attempt": each.attempt,
+        "data": each.data,
+    }
+
+
+def question(each: Question) -> dict[str, Any]:
+    """One question."""
+    return {
+        "id": each.id,
+        "status": each.status,
+        "need": each.need,
+        "why": each.why,
+        "evidence": each.evidence,
+        "options": [
+            {
+                "number": number,
+                "label": option.label,
+                "effect": option.effect,
+                "consequence": option.consequence,
+            }
+            for number, option in enumerate(each.options, start=1)
+        ],
+        "default": each.default,
+        "tasks": list(each.task_ids),
+        "asked_at": iso(each.asked_at),
+        "answered_at": iso(each.answered_at),
+        "answered_by": each.answered_by or None,
+        "answer": each.answer or None,
+    }
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000

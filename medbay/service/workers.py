@@ -1,0 +1,75 @@
+"""Leases: an engine registers, renews, stops; what a dead one was running goes through the door of every ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from medbay.core.model import Event, Worker
+from medbay.core.outcome import Lost
+from medbay.service.attempts import Finished
+from medbay.store import attempts, workers
+from medbay.store.apply import write_events
+from medbay.store.database import Tx
+
+# What the host says of a worker's process: alive, dead hard, gone with a reboot, or on another machine.
+Sighting = Literal["alive", "dead", "rebooted", "elsewhere"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """A worker that was given up, with what it was running."""
+
+    worker: Worker
+    finished: tuple[Finished, ...]
+
+
+def register(tx: Tx, new: Worker) -> None:
+    """A new engine begins, under an identity that was never used before."""
+    workers.insert(tx, new)
+    write_events(tx, (Event(name="worker:started", data={"worker": new.id, "host": new.host, "slots": new.slots}),))
+
+
+def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
+    """Move the lease on; False when this identity was given up."""
+    return workers.renew(tx, worker_id, lease_ms)
+
+
+def stop(tx: Tx, worker: Worker) -> None:
+    """An engine ends in order: nothing of its own is live any more."""
+    if workers.end(tx, worker, how="stopped") is not None:
+        write_events(tx, (Event(name="worker:stopped", data={"worker": worker.id, "host": worker.host}),))
+
+
+def find_dead(
+    tx: Tx, me: Worker, *, see: Callable[[Worker], Sighting], grace_ms: int
+) -> list[tuple[Worker, str, bool]]:
+    """Workers that cannot be running any more: who, why, and whether the engine died hard."""
+    found = []
+    for other in workers.alive(tx):
+        if other.id == me.id:
+            continue
+        match see(other):
+            case "dead":
+                found.append((other, "its engine died", True))
+            case "rebooted":
+                found.append((other, "its machine was restarted", False))
+            case "elsewhere" if other.lease_until + grace_ms <= tx.now:
+                found.append((other, f"no heartbeat from {other.host} for longer than its lease", True))
+            case "alive" if other.lease_until + grace_ms <= tx.now:
+                found.append((other, "its engine is there but lost its lease", False))
+            case _:
+                pass
+    return found
+
+
+def reap(tx: Tx, dead: Worker, *, why: str, hard: bool) -> Reaped | None:
+    """Give a dead worker up; None when another engine did it first."""
+    ended = workers.end(tx, dead, how="crashed" if hard else "lost")
+    if ended is None:
+        return None
+    write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
+    lost = Lost(why=why, hard_crash=hard)
+    live = attempts.live_of_worker(tx, dead.id)
+    return Reaped(ended, tuple(Finished(task_id=each.task_id, number=each.number, outcome=lost) for each in live))

@@ -1,0 +1,197 @@
+"""The one writer: a `Decision` becomes rows, all of it or nothing. Nobody else writes a task's status."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed
+from medbay.core.events import EVENT_NAMES
+from medbay.core.model import Event, Question, Retry, Task
+from medbay.errors import StaleClaim
+from medbay.store.database import Tx
+from medbay.store.rows import (
+    RETRY_COLUMNS,
+    RETRY_FIELDS,
+    TASK_COLUMNS,
+    TASK_FIELDS,
+    dumps,
+    encode_diagnosis,
+    task_value,
+)
+
+
+def apply(tx: Tx, decision: Decision) -> None:
+    """Save a decision. Raises StaleClaim, and changes nothing that counts, when something moved meanwhile."""
+    for change in decision.changes:
+        _save_change(tx, change)
+    if decision.attempt_end is not None:
+        _end_attempt(tx, decision.attempt_end)
+        if decision.retry_outcome is not None:
+            _record_retry_outcome(tx, decision.attempt_end, decision.retry_outcome)
+    for closed in decision.retries_closed:
+        _close_retry(tx, closed.task_id, closed.status)
+    if decision.retry is not None:
+        _insert_retry(tx, decision.retry)
+    for asked in decision.questions:
+        _insert_question(tx, asked)
+    if decision.question_joined is not None:
+        _join_question(tx, decision.question_joined.question_id, decision.question_joined.task_id)
+    for question in decision.questions_closed:
+        _close_question(tx, question)
+    for effect in decision.effects:
+        tx.execute(
+            "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"
+            " VALUES (?, ?, ?, 'pending', 0, ?, ?, '') ON CONFLICT (key) DO NOTHING",
+            (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
+        )
+    write_events(tx, decision.events)
+
+
+def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> Task:
+    """Save a new task with the tasks it comes after."""
+    (change,) = decision.changes
+    task = change.after
+    values = [task_value(name, getattr(task, name)) for name in TASK_FIELDS]
+    tx.execute(f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+    for other in after:
+        tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (task.id, other))
+    _write_tags(tx, task)
+    write_events(tx, decision.events)
+    return task
+
+
+def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
+    """Append events, in the transaction of what they report."""
+    for event in events:
+        assert event.name in EVENT_NAMES, event.name
+        tx.execute(
+            "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)",
+            (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)),
+        )
+
+
+def _save_change(tx: Tx, change: Change) -> None:
+    before, after = change.before, change.after
+    changed = tuple(name for name in TASK_FIELDS if getattr(before, name) != getattr(after, name))
+    if changed:
+        values = [task_value(name, getattr(after, name)) for name in changed]
+        guard = (before.id, before.status, before.version)
+        if tx.execute(_update_sql(changed), (*values, *guard)) != 1:
+            raise StaleClaim(f"{before.id} changed while this was decided", hint="try again")
+        if "tags" in changed:
+            tx.execute("DELETE FROM task_tag WHERE task_id = ?", (before.id,))
+            _write_tags(tx, after)
+    for step in change.transitions:
+        tx.execute(
+            "INSERT INTO history (task_id, source, target, actor, reason, context, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (before.id, step.source, step.target, step.actor, step.reason, dumps(step.context), tx.now),
+        )
+
+
+@lru_cache(maxsize=512)
+def _update_sql(changed: tuple[str, ...]) -> str:
+    sets = ", ".join(f"{name} = ?" for name in changed)
+    return f"UPDATE task SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?"
+
+
+def _write_tags(tx: Tx, task: Task) -> None:
+    for tag in dict.fromkeys(task.tags):
+        tx.execute("INSERT INTO task_tag (tag, task_id) VALUES (?, ?)", (tag, task.id))
+
+
+def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
+    changed = tx.execute(
+        "UPDATE attempt SET ended_at = ?, outcome = ?, exit_code = ?, signal = ?, charged = ?, diagnosis = ?,"
+        " policy_hash = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
+        (
+            tx.now,
+            end.outcome,
+            end.exit_code,
+            end.signal,
+            int(end.charged),
+            encode_diagnosis(end.diagnosis),
+            end.policy_hash,
+            end.task_id,
+            end.number,
+        ),
+    )
+    if changed != 1:
+        raise StaleClaim(f"attempt {end.number} of {end.task_id} has ended already")
+    out = end.output
+    if out.total_bytes or out.result is not None:
+        tx.execute(
+            "INSERT INTO attempt_output (task_id, number, head, tail, total_bytes, result) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                end.task_id,
+                end.number,
+                out.head,
+                out.tail,
+                out.total_bytes,
+                dumps(out.result) if out.result is not None else None,
+            ),
+        )
+
+
+def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
+    if end.number > 1:
+        tx.execute(
+            "UPDATE retry SET outcome = ? WHERE task_id = ? AND attempt ="
+            " (SELECT max(attempt) FROM retry WHERE task_id = ? AND attempt < ?)"
+            " AND status = 'executed' AND outcome IS NULL",
+            (outcome, end.task_id, end.task_id, end.number),
+        )
+
+
+def _close_retry(tx: Tx, task_id: str, status: str) -> None:
+    closed = tx.execute(
+        "UPDATE retry SET status = ?, executed_at = ? WHERE task_id = ? AND status = 'pending'",
+        (status, tx.now if status == "executed" else None, task_id),
+    )
+    if closed and status == "cancelled":
+        write_events(tx, (Event(name="task:retry_cancelled", task_id=task_id),))
+
+
+def _insert_retry(tx: Tx, retry: Retry) -> None:
+    values = [getattr(retry, name) for name in RETRY_FIELDS]
+    tx.execute(f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _insert_question(tx: Tx, asked: Question) -> None:
+    options = [[option.label, option.effect, option.consequence] for option in asked.options]
+    tx.execute(
+        "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
+        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')",
+        (
+            asked.id,
+            asked.need,
+            asked.why,
+            asked.evidence,
+            dumps(options),
+            asked.default,
+            asked.scope,
+            asked.asked_at,
+        ),
+    )
+    for task_id in asked.task_ids:
+        _join_question(tx, asked.id, task_id)
+
+
+def _join_question(tx: Tx, question_id: str, task_id: str) -> None:
+    tx.execute(
+        "INSERT INTO question_task (question_id, task_id, waiting) VALUES (?, ?, 1)"
+        " ON CONFLICT (question_id, task_id) DO UPDATE SET waiting = 1",
+        (question_id, task_id),
+    )
+
+
+def _close_question(tx: Tx, closed: QuestionClosed) -> None:
+    tx.execute(
+        "UPDATE question_task SET waiting = 0 WHERE question_id = ? AND task_id = ?",
+        (closed.question_id, closed.task_id),
+    )
+    if closed.whole:
+        tx.execute(
+            "UPDATE question SET status = ?, answered_at = ?, answered_by = ?, answer = ?"
+            " WHERE id = ? AND status = 'open'",
+            (closed.status, tx.now, closed.by, closed.answer, closed.question_id),
+        )

@@ -1,0 +1,64 @@
+"""Reading and starting attempts. How one ends is written by `store.apply` alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from medbay.core.model import Attempt
+from medbay.core.outcome import Output
+from medbay.store.database import Tx
+from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt
+
+LIVE_OF_WORKER_SQL: Final = (
+    f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
+)
+
+
+def insert(tx: Tx, new: Attempt) -> None:
+    """Record that an attempt was claimed. The database refuses a second live one."""
+    values = [getattr(new, name) for name in ATTEMPT_FIELDS]
+    tx.execute(f"INSERT INTO attempt ({ATTEMPT_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def get(tx: Tx, task_id: str, number: int) -> Attempt | None:
+    """One attempt."""
+    row = tx.one(f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? AND number = ?", (task_id, number))
+    return attempt(row) if row else None
+
+
+def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:
+    """The newest attempts of a task, in their order."""
+    sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?"
+    return [attempt(row) for row in reversed(tx.rows(sql, (task_id, limit)))]
+
+
+def live_of_worker(tx: Tx, worker_id: str) -> list[Attempt]:
+    """What a worker is running, as the store knows it."""
+    return [attempt(row) for row in tx.rows(LIVE_OF_WORKER_SQL, (worker_id,))]
+
+
+def live_keys(tx: Tx) -> frozenset[tuple[str, int]]:
+    """Every live attempt, as (task, number)."""
+    return frozenset((row[0], row[1]) for row in tx.rows("SELECT task_id, number FROM attempt WHERE ended_at IS NULL"))
+
+
+def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
+    """Remember which process runs it, for whoever has to end it."""
+    tx.execute(
+        "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
+        (pid, pid_start, task_id, number),
+    )
+
+
+def output(tx: Tx, task_id: str, number: int) -> Output | None:
+    """The ends of an attempt's log, as the store keeps them."""
+    row = tx.one(
+        "SELECT o.head, o.tail, o.total_bytes, o.result, a.log_path FROM attempt_output o"
+        " JOIN attempt a ON a.task_id = o.task_id AND a.number = o.number WHERE o.task_id = ? AND o.number = ?",
+        (task_id, number),
+    )
+    if row is None:
+        return None
+    result: dict[str, Any] | None = json.loads(row[3]) if row[3] else None
+    return Output(head=row[0], tail=row[1], total_bytes=row[2], result=result, log_path=row[4])

@@ -1,0 +1,66 @@
+"""What the rest of Medbay sees of a database: transactions that carry their time. Dialects implement it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Tx(Protocol):
+    """An open transaction. `now` is the store's clock at its start."""
+
+    now: int
+    store_id: str
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """Run a statement; how many rows it changed."""
+        ...
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query."""
+        ...
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        ...
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """What happens inside is undone alone when it raises."""
+        ...
+
+
+class Store(Protocol):
+    """A durable store, one connection. A thread of its own takes a `sibling`."""
+
+    @property
+    def store_id(self) -> str:
+        """The name every child process of this store carries."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """`sqlite` or `postgresql`."""
+        ...
+
+    def write(self) -> AbstractContextManager[Tx]:
+        """A transaction that may change things; committed, and synced, when the block ends well."""
+        ...
+
+    def read(self) -> AbstractContextManager[Tx]:
+        """A transaction that sees one state of the store and changes nothing."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether another process committed since the last call: a cheap hint to look again."""
+        ...
+
+    def sibling(self) -> Store:
+        """The same store on a connection of its own."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection back."""
+        ...

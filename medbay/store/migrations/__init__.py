@@ -1,0 +1,66 @@
+"""Numbered migrations, one folder per dialect. A newer database is refused, an older one migrated."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, Protocol
+
+from medbay.errors import StoreTooNew
+
+
+class Executor(Protocol):
+    """The little a migration needs of a connection."""
+
+    def execute(self, sql: str, /) -> Any:
+        """Run one statement."""
+        ...
+
+
+def available(dialect: str) -> list[tuple[int, str, str]]:
+    """Every migration of a dialect: number, name, text, in order."""
+    found = []
+    for file in resources.files(__name__).joinpath(dialect).iterdir():
+        if file.name.endswith(".sql"):
+            number, _, name = file.name.removesuffix(".sql").partition("_")
+            found.append((int(number), name, file.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+def migrate(connection: Executor, dialect: str, *, now: int, upto: int | None = None) -> list[str]:
+    """Bring a database to the present schema (or to `upto`), each step in a transaction; what was done."""
+    steps = available(dialect)
+    newest = steps[-1][0]
+    if version(connection) == newest and upto is None:
+        return []
+    done = []
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again inside the lock: another process may have migrated meanwhile.
+        present = version(connection)
+        if present > newest:
+            raise StoreTooNew(
+                f"this store has schema {present}, this Medbay knows up to {newest}",
+                hint="install a newer Medbay",
+            )
+        for number, name, text in steps:
+            if present < number and (upto is None or number <= upto):
+                for statement in statements(text):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+                done.append(f"{number:04d}_{name}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return done
+
+
+def version(connection: Executor) -> int:
+    """The number of the last migration this database has."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def statements(text: str) -> list[str]:
+    """The statements of a migration; comments may stand on lines of their own."""
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+    return [part.strip() for part in code.split(";") if part.strip()]

@@ -1,0 +1,30 @@
+"""Reading scheduled retries: the record of why a task is tried again, and when."""
+
+from __future__ import annotations
+
+from medbay.core.model import Retry
+from medbay.store.database import Tx
+from medbay.store.rows import RETRY_COLUMNS, retry
+
+
+def of_task(tx: Tx, task_id: str) -> list[Retry]:
+    """Every retry of a task, in order."""
+    sql = f"SELECT {RETRY_COLUMNS} FROM retry WHERE task_id = ? ORDER BY attempt"
+    return [retry(row) for row in tx.rows(sql, (task_id,))]
+
+
+def pending(tx: Tx, limit: int) -> list[Retry]:
+    """The retries that come next."""
+    sql = f"SELECT {RETRY_COLUMNS} FROM retry WHERE status = 'pending' ORDER BY due_at, task_id LIMIT ?"
+    return [retry(row) for row in tx.rows(sql, (limit,))]
+
+
+def count_pending(tx: Tx) -> int:
+    """How many retries are pending."""
+    row = tx.one("SELECT count(*) FROM retry WHERE status = 'pending'")
+    return int(row[0]) if row else 0
+
+
+def tasks_with_pending(tx: Tx) -> frozenset[str]:
+    """The tasks that have a pending retry."""
+    return frozenset(row[0] for row in tx.rows("SELECT task_id FROM retry WHERE status = 'pending'"))

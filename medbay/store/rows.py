@@ -1,0 +1,152 @@
+"""Records to rows and back. The columns of a record's table are its fields, in the same order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+from medbay.core.diagnosis.record import Diagnosis, Location, Pattern, RunnerUp
+from medbay.core.model import Attempt, Guidance, Option, Question, Retry, Task, Worker
+from medbay.store.database import Row
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON with a stable order of keys; ASCII, so that no odd byte of a command is refused or lost."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, default=str)
+
+
+_Encode = Callable[[Any], Any]
+_Decode = Callable[[Any], Any]
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+def _command(text: str) -> tuple[str, ...] | str:
+    value = json.loads(text)
+    return value if isinstance(value, str) else tuple(value)
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in json.loads(text)) if text != "[]" else ()
+
+
+def _guidance(text: str) -> tuple[Guidance, ...]:
+    return tuple(Guidance(*entry) for entry in json.loads(text)) if text != "[]" else ()
+
+
+def encode_guidance(entries: tuple[Guidance, ...]) -> str:
+    """Guidance as it is stored."""
+    return dumps([[entry.attempt, entry.advice, entry.text] for entry in entries]) if entries else "[]"
+
+
+_TASK_ENCODERS: Final[dict[str, _Encode]] = {
+    "command": dumps,
+    "env": dumps,
+    "tags": dumps,
+    "resources": dumps,
+    "guidance": encode_guidance,
+    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced"), int),
+}
+_TASK_DECODERS: Final[dict[str, _Decode]] = {
+    "command": _command,
+    "env": _pairs,
+    "tags": _strings,
+    "resources": _strings,
+    "guidance": _guidance,
+    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced"), bool),
+}
+
+TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
+TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
+_TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
+
+
+def task(row: Row) -> Task:
+    """A task from its row."""
+    values = list(row)
+    for index, decode in _TASK_DECODE_AT:
+        values[index] = decode(values[index])
+    return Task(**dict(zip(TASK_FIELDS, values, strict=True)))
+
+
+def task_value(name: str, value: Any) -> Any:
+    """One field of a task as its column holds it."""
+    encode = _TASK_ENCODERS.get(name)
+    return value if encode is None else encode(value)
+
+
+ATTEMPT_FIELDS: Final = tuple(field.name for field in fields(Attempt))
+ATTEMPT_COLUMNS: Final = ", ".join(ATTEMPT_FIELDS)
+
+
+def attempt(row: Row) -> Attempt:
+    """An attempt from its row."""
+    values = dict(zip(ATTEMPT_FIELDS, row, strict=True))
+    for name in ("canary", "forced", "charged"):
+        values[name] = bool(values[name])
+    text = values["diagnosis"]
+    values["diagnosis"] = diagnosis(text) if text else None
+    return Attempt(**values)
+
+
+def encode_diagnosis(found: Diagnosis | None) -> str | None:
+    """A diagnosis as it is stored."""
+    return dumps(asdict(found)) if found else None
+
+
+def diagnosis(text: str) -> Diagnosis:
+    """A diagnosis from its column."""
+    values = json.loads(text)
+    values["pattern"] = Pattern(**values["pattern"])
+    values["location"] = Location(**values["location"]) if values["location"] else None
+    values["runners_up"] = tuple(RunnerUp(**entry) for entry in values["runners_up"])
+    return Diagnosis(**values)
+
+
+RETRY_FIELDS: Final = tuple(field.name for field in fields(Retry))
+RETRY_COLUMNS: Final = ", ".join(RETRY_FIELDS)
+
+
+def retry(row: Row) -> Retry:
+    """A retry from its row."""
+    return Retry(**dict(zip(RETRY_FIELDS, row, strict=True)))
+
+
+WORKER_FIELDS: Final = tuple(field.name for field in fields(Worker))
+WORKER_COLUMNS: Final = ", ".join(WORKER_FIELDS)
+
+
+def worker(row: Row) -> Worker:
+    """A worker from its row."""
+    values = dict(zip(WORKER_FIELDS, row, strict=True))
+    values["queues"] = _strings(values["queues"])
+    return Worker(**values)
+
+
+QUESTION_COLUMNS: Final = (
+    "id, need, why, evidence, options, default_option, scope, status, asked_at, answered_at, answered_by, answer"
+)
+
+
+def question(row: Row, task_ids: tuple[str, ...]) -> Question:
+    """A question from its row and the tasks that wait for it."""
+    id_, need, why, evidence, options, default, scope, status, asked, answered, by, answer = row
+    return Question(
+        id=id_,
+        need=need,
+        why=why,
+        evidence=evidence,
+        options=tuple(Option(*entry) for entry in json.loads(options)),
+        default=default,
+        scope=scope,
+        task_ids=task_ids,
+        status=status,
+        asked_at=asked,
+        answered_at=answered,
+        answered_by=by,
+        answer=answer,
+    )

@@ -1,0 +1,205 @@
+"""SQLite, the embedded default. WAL and full syncs, read back and asserted: nothing acknowledged may be lost."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from medbay.env import Clock
+from medbay.errors import MedbayError, StoreError, StoreUnavailable
+from medbay.store import migrations
+from medbay.store.database import Row
+
+BUSY_TIMEOUT_MS: Final = 10_000
+STATEMENTS_CACHED: Final = 256
+_FULL_SYNC: Final = 2
+_NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
+
+
+class SqliteTx:
+    """One open transaction on one connection."""
+
+    __slots__ = ("_cursor", "_depth", "now", "store_id")
+
+    def __init__(self, connection: sqlite3.Connection, now: int, store_id: str) -> None:
+        self._cursor = connection.cursor()
+        self._depth = 0
+        self.now = now
+        self.store_id = store_id
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """Run a statement; how many rows it changed."""
+        return self._cursor.execute(sql, params).rowcount
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query."""
+        return self._cursor.execute(sql, params).fetchall()
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        found: Row | None = self._cursor.execute(sql, params).fetchone()
+        return found
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What happens inside is undone alone when it raises."""
+        self._depth += 1
+        name = f"s{self._depth}"
+        self._cursor.execute(f"SAVEPOINT {name}")
+        try:
+            yield
+        except BaseException:
+            self._cursor.execute(f"ROLLBACK TO {name}")
+            raise
+        finally:
+            self._cursor.execute(f"RELEASE {name}")
+            self._depth -= 1
+
+
+class SqliteStore:
+    """A store in one file (or in memory, for the simulator)."""
+
+    kind: Final = "sqlite"
+
+    def __init__(self, path: Path | str, clock: Clock, *, new_store_id: str, machine_id: str) -> None:
+        """Open the file, make it if it is new, migrate it if it is older, refuse it if it is newer."""
+        self._path = str(path)
+        self._clock = clock
+        self._connection = _connect(self._path)
+        self._data_version = -1
+        self.store_id = ""
+        try:
+            migrations.migrate(self._connection, "sqlite", now=clock.now_ms())
+            self.store_id = self._identify(new_store_id, machine_id)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteTx]:
+        """A transaction that may change things; committed, and synced, when the block ends well."""
+        with _translated(), self._transaction("BEGIN IMMEDIATE") as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTx]:
+        """A transaction that sees one state of the store and changes nothing."""
+        with _translated(), self._transaction("BEGIN") as tx:
+            yield tx
+
+    def changed(self) -> bool:
+        """Whether another connection committed since the last call."""
+        with _translated():
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        seen, self._data_version = self._data_version, version
+        return bool(seen != version)
+
+    def sibling(self) -> SqliteStore:
+        """The same file on a connection of its own; a store in memory has only the one."""
+        if self._path == ":memory:":
+            return self
+        return SqliteStore(self._path, self._clock, new_store_id=self.store_id, machine_id="")
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[SqliteTx]:
+        self._connection.execute(begin)
+        # The clock is read after the lock is held, so that times follow the order of commits.
+        tx = SqliteTx(self._connection, self._clock.now_ms(), self.store_id)
+        try:
+            yield tx
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _identify(self, new_store_id: str, machine_id: str) -> str:
+        with self.write() as tx:
+            found = tx.one("SELECT value FROM meta WHERE key = 'store_id'")
+            if found is None:
+                tx.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id,))
+                tx.execute("INSERT INTO meta (key, value) VALUES ('machine_id', ?)", (machine_id,))
+                return new_store_id
+            return str(found[0])
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    if path != ":memory:":
+        _refuse_network_file_system(path)
+        _make_private(path)
+    try:
+        connection = sqlite3.connect(
+            path,
+            isolation_level=None,
+            timeout=BUSY_TIMEOUT_MS / 1000,
+            cached_statements=STATEMENTS_CACHED,
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        sync = connection.execute("PRAGMA synchronous").fetchone()[0]
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot open the store {path}: {error}", hint=_why_not(path)) from error
+    if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
+        raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
+    return connection
+
+
+def _make_private(path: str) -> None:
+    """The file is made readable by its owner only, before SQLite would make it with the umask."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=_why_not(path)) from error
+
+
+def _why_not(path: str) -> str:
+    parent = Path(path).parent
+    if not parent.is_dir():
+        return f"make the directory {parent}, or name another store with --store"
+    if not os.access(parent, os.W_OK):
+        return f"the directory {parent} is not writable"
+    return "medbay doctor says more"
+
+
+def _refuse_network_file_system(path: str) -> None:
+    """SQLite's locks do not hold there; two engines would corrupt the store."""
+    where = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in mounts:
+        fields = line.split()
+        mount = fields[1]
+        if (where == mount or where.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
+            best, kind = mount, fields[2]
+    if kind in _NETWORK_FILE_SYSTEMS:
+        raise StoreError(f"{path} lies on a network file system ({kind})", hint="use a local directory, or PostgreSQL")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """SQLite's errors in our words."""
+    try:
+        yield
+    except MedbayError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailable(f"the store did not answer: {error}") from error
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+            raise
+        raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error

@@ -1,0 +1,184 @@
+"""Reading tasks: by id, by what the loop needs (claim, release, cancel), and for people's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from medbay.core.model import Task
+from medbay.store.database import Tx
+from medbay.store.rows import TASK_COLUMNS, task
+
+_LIMIT: Final = 1_000
+
+# The statements of the loop; a test reads their query plans.
+CLAIM_HEAD_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND recovery = ? AND ready = 1 AND hold IS NULL"
+    " AND crashes = 0 ORDER BY priority, ready_at, id LIMIT ?"
+)
+CLAIM_SUSPECTS_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes > 0"
+    " ORDER BY crashes, priority, ready_at, id LIMIT ?"
+)
+DUE_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE due_at <= ? AND due_at IS NOT NULL AND ready = 0 AND paused = 0"
+    " AND unmet = 0 AND live IS NULL ORDER BY due_at, id LIMIT ?"
+)
+NEXT_DUE_SQL: Final = (
+    "SELECT due_at FROM task WHERE due_at IS NOT NULL AND ready = 0 AND paused = 0 AND unmet = 0"
+    " AND live IS NULL ORDER BY due_at, id LIMIT 1"
+)
+CANCELS_SQL: Final = "SELECT id, live FROM task WHERE cancel_requested = 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Which tasks a list shows."""
+
+    statuses: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    queue: str | None = None
+    text: str = ""
+    category: str = ""
+    only_open: bool = False
+    limit: int = _LIMIT
+
+
+def get(tx: Tx, task_id: str) -> Task | None:
+    """One task by its whole id."""
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (task_id,))
+    return task(row) if row else None
+
+
+def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
+    """Several tasks by their ids, in the order of the ids."""
+    found = (get(tx, task_id) for task_id in sorted(ids))
+    return [each for each in found if each is not None]
+
+
+def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
+    """Which ids begin like this; the exact one first."""
+    after_all = prefix + "\U0010ffff"
+    rows = tx.rows("SELECT id FROM task WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", (prefix, after_all, limit))
+    return [row[0] for row in rows]
+
+
+def by_key(tx: Tx, key: str) -> Task | None:
+    """The task that was added under this key."""
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE key = ?", (key,))
+    return task(row) if row else None
+
+
+def rename_key(tx: Tx, task_id: str, key: str) -> None:
+    """Free a key for a task that replaces this one."""
+    tx.execute("UPDATE task SET key = ?, version = version + 1 WHERE id = ?", (key, task_id))
+
+
+def add_dependency(tx: Tx, task_id: str, after_id: str) -> bool:
+    """Let a task come after another; False when it did already."""
+    sql = "INSERT INTO dependency (task_id, after_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    return tx.execute(sql, (task_id, after_id)) == 1
+
+
+def how_many(tx: Tx) -> int:
+    """About how many tasks there are, without counting them."""
+    row = tx.one("SELECT max(rowid) FROM task")
+    return int(row[0] or 0) if row else 0
+
+
+def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int) -> list[Task]:
+    """The most urgent ready tasks of a queue: fresh ones, or ones that failed before."""
+    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL, (queue, int(recovery), limit))]
+
+
+def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
+    """Ready tasks whose engine died while they ran, fewest crashes first."""
+    return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL, (queue, limit))]
+
+
+def due(tx: Tx, limit: int) -> list[Task]:
+    """Tasks whose time has come and which nobody released yet."""
+    return [task(row) for row in tx.rows(DUE_SQL, (tx.now, limit))]
+
+
+def next_due_at(tx: Tx) -> int | None:
+    """When the next task wakes."""
+    row = tx.one(NEXT_DUE_SQL)
+    return int(row[0]) if row else None
+
+
+def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
+    """Tasks somebody asked to cancel, with their live attempt."""
+    return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
+
+
+def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
+    """The tasks that come directly after this one."""
+    rows = tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))
+    return tuple(many(tx, (row[0] for row in rows)))
+
+
+def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
+    """What a task comes directly after: id and status."""
+    return [
+        (row[0], row[1])
+        for row in tx.rows(
+            "SELECT d.after_id, t.status FROM dependency d JOIN task t ON t.id = d.after_id"
+            " WHERE d.task_id = ? ORDER BY d.after_id",
+            (task_id,),
+        )
+    ]
+
+
+def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
+    """Tasks for a list, what changed last first."""
+    where, params = _where(wanted)
+    columns = ", ".join(f"t.{name.strip()}" for name in TASK_COLUMNS.split(","))
+    tagged = "".join(f" JOIN task_tag g{n} ON g{n}.task_id = t.id AND g{n}.tag = ?" for n in range(len(wanted.tags)))
+    sql = f"SELECT {columns} FROM task t{tagged}{where} ORDER BY t.since DESC, t.id LIMIT ?"
+    return [task(row) for row in tx.rows(sql, (*wanted.tags, *params, wanted.limit))]
+
+
+def count_by_status(tx: Tx) -> dict[str, int]:
+    """How many tasks have each status."""
+    return dict(tx.rows("SELECT status, count(*) FROM task GROUP BY status ORDER BY status"))
+
+
+def unfinished(tx: Tx, limit: int = 1_000_000) -> list[Task]:
+    """Every task that is neither completed nor cancelled."""
+    rows = tx.rows(
+        f"SELECT {TASK_COLUMNS} FROM task WHERE status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT ?",
+        (limit,),
+    )
+    return [task(row) for row in rows]
+
+
+def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
+    """Tasks whose last transition does not lead to their status: id, status, what history says."""
+    rows = tx.rows(
+        "SELECT t.id, t.status, coalesce(h.target, 'pending') FROM task t LEFT JOIN history h ON h.id ="
+        " (SELECT max(id) FROM history WHERE task_id = t.id) WHERE t.status <> coalesce(h.target, 'pending')"
+        " ORDER BY t.id"
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _where(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
+    parts: list[str] = []
+    params: list[object] = []
+    if wanted.only_open:
+        parts.append("t.status NOT IN ('completed', 'cancelled')")
+    if wanted.statuses:
+        parts.append(f"t.status IN ({', '.join('?' * len(wanted.statuses))})")
+        params += wanted.statuses
+    if wanted.queue is not None:
+        parts.append("t.queue = ?")
+        params.append(wanted.queue)
+    if wanted.category:
+        parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
+        params += [wanted.category, wanted.category + "/%"]
+    if wanted.text:
+        parts.append("instr(lower(t.title), ?) > 0")
+        params.append(wanted.text.lower())
+    return (" WHERE " + " AND ".join(parts) if parts else ""), params

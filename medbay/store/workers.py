@@ -1,0 +1,47 @@
+"""Workers and their leases: one row and one heartbeat per engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from medbay.core.model import Worker
+from medbay.store.database import Tx
+from medbay.store.rows import WORKER_COLUMNS, WORKER_FIELDS, dumps, worker
+
+ALIVE_SQL: Final = f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NULL ORDER BY id"
+
+
+def insert(tx: Tx, new: Worker) -> None:
+    """Register a worker; the identity is new every time."""
+    values = [dumps(new.queues) if name == "queues" else getattr(new, name) for name in WORKER_FIELDS]
+    tx.execute(f"INSERT INTO worker ({WORKER_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def get(tx: Tx, worker_id: str) -> Worker | None:
+    """One worker."""
+    row = tx.one(f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?", (worker_id,))
+    return worker(row) if row else None
+
+
+def alive(tx: Tx) -> list[Worker]:
+    """Workers nobody has given up yet; their leases may have run out all the same."""
+    return [worker(row) for row in tx.rows(ALIVE_SQL)]
+
+
+def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
+    """Move a lease on; False when this worker was given up and may never write again."""
+    changed = tx.execute(
+        "UPDATE worker SET beat_at = ?, lease_until = ? WHERE id = ? AND stopped_at IS NULL",
+        (tx.now, tx.now + lease_ms, worker_id),
+    )
+    return changed == 1
+
+
+def end(tx: Tx, ended: Worker, *, how: str) -> Worker | None:
+    """Close a worker's row; None when somebody else did."""
+    changed = tx.execute(
+        "UPDATE worker SET stopped_at = ?, how = ? WHERE id = ? AND stopped_at IS NULL",
+        (tx.now, how, ended.id),
+    )
+    return replace(ended, stopped_at=tx.now, how=how) if changed == 1 else None
