@@ -1,0 +1,36 @@
+"""Medbay runs work that nobody is watching, and heals it when it fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Bay", "Diagnosis", "MedbayError", "Task", "TaskFilter", "__version__", "diagnose", "open"]
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.bay import open_bay as open
+    from medbay.core.diagnosis import Diagnosis, diagnose
+    from medbay.core.model import Task
+    from medbay.errors import MedbayError
+    from medbay.store.tasks import TaskFilter
+
+_WHERE = {
+    "Bay": ("medbay.bay", "Bay"),
+    "open": ("medbay.bay", "open_bay"),
+    "Diagnosis": ("medbay.core.diagnosis", "Diagnosis"),
+    "diagnose": ("medbay.core.diagnosis", "diagnose"),
+    "Task": ("medbay.core.model", "Task"),
+    "TaskFilter": ("medbay.store.tasks", "TaskFilter"),
+    "MedbayError": ("medbay.errors", "MedbayError"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are loaded when they are first used, so that `medbay --help` stays fast."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'medbay' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _WHERE[name]
+    return getattr(import_module(module), attribute)

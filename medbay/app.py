@@ -1,0 +1,162 @@
+"""The composition root: from where we stand to a configured store and engine. The only place that wires."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from medbay import config as configuration
+from medbay import env
+from medbay.config import Config
+from medbay.core.policy import Policy
+from medbay.engine.engine import Engine
+from medbay.engine.host import see, this_host
+from medbay.engine.settings import Settings
+from medbay.env import Clock, Ids, SystemClock
+from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.processes import HostLeftovers
+from medbay.runners.shell import ShellRunner
+from medbay.store import meta
+from medbay.store.database import Store
+from medbay.store.sqlite import SqliteStore
+
+FOLDER: Final = ".medbay"
+SQLITE: Final = "sqlite:///"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
+
+    url: str
+    folder: Path
+    config: Config
+
+
+def find_place(
+    start: Path,
+    *,
+    store_url: str | None,
+    environ: Mapping[str, str],
+    flags: Mapping[str, object] | None = None,
+) -> Place:
+    """The store a person means: named, or found upward from where they stand."""
+    flags = dict(flags or {})
+    home = _find_upward(start)
+    file = home / configuration.FILE_NAME if home else None
+    config = configuration.load(file if file and file.is_file() else None, environ, {**flags, "store.url": store_url})
+    if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
+        folder = _sqlite_path(config.store.url, start).parent
+        return Place(url=config.store.url, folder=_logs_beside(folder), config=config)
+    if home is None:
+        raise NotFound("no store here or above", hint="medbay init makes one, --store names one")
+    folder = home / FOLDER
+    url = SQLITE + str(_sqlite_path(config.store.url, home))
+    return Place(url=url, folder=folder, config=config)
+
+
+def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> Store:
+    """Open (or make) the store; one that came from another machine is refused unless trusted."""
+    path = _sqlite_path(place.url, Path.cwd())
+    if not create and not path.exists():
+        raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
+    if create:
+        _make_folder(place.folder)
+    store = SqliteStore(path, clock, new_store_id=Ids().store(), machine_id=env.machine_id())
+    try:
+        _check_machine(store, path, trust=trust)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def build_engine(
+    store: Store,
+    place: Place,
+    *,
+    clock: Clock | None = None,
+    slots: int | None = None,
+    queues: tuple[str, ...] | None = None,
+) -> Engine:
+    """A real engine on this machine."""
+    config = place.config
+    host = this_host()
+    settings = Settings(
+        root=place.folder.resolve(),
+        slots=slots or config.engine.workers,
+        lease_ms=config.engine.lease_for(place.url),
+        grace_ms=config.engine.grace_ms,
+        crash_budget=config.engine.crash_budget,
+        recovery_share=config.engine.slots_for_recovery,
+        policy=policy_of(config),
+        **({"queues": queues} if queues else {}),
+    )
+    return Engine(
+        store=store,
+        clock=clock or SystemClock(),
+        ids=Ids(),
+        runners={"shell": ShellRunner(config.engine.grace_ms / 1000, config.runner.secrets)},
+        leftovers=HostLeftovers(),
+        see=partial(see, host=host),
+        settings=settings,
+        host=host,
+    )
+
+
+def policy_of(config: Config) -> Policy:
+    """The policy a configuration puts in force."""
+    chosen = config.policy
+    return Policy(preset=chosen.preset, rungs=chosen.rungs, max_retries_total=chosen.max_retries_total)
+
+
+def make_folder(home: Path) -> Path:
+    """`.medbay/` in a project, private and outside version control."""
+    folder = home / FOLDER
+    _make_folder(folder)
+    return folder
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="ascii")
+    except OSError as error:
+        raise StoreError(f"cannot make {folder}: {error.strerror}", hint="choose a writable directory") from error
+
+
+def _find_upward(start: Path) -> Path | None:
+    start = start.resolve()
+    return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
+
+
+def _sqlite_path(url: str, base: Path) -> Path:
+    if url.startswith(("postgres://", "postgresql://")):
+        raise UsageError("PostgreSQL stores are not available in this version", hint="use sqlite:///FILE")
+    if not url.startswith(SQLITE) or not url.removeprefix(SQLITE):
+        raise UsageError(f'"{url}" is not a store', hint="write sqlite:///FILE")
+    return Path(os.path.abspath(base / url.removeprefix(SQLITE)))
+
+
+def _logs_beside(folder: Path) -> Path:
+    return folder if folder.name == FOLDER else folder / FOLDER
+
+
+def _check_machine(store: Store, path: Path, *, trust: bool) -> None:
+    mine = env.machine_id()
+    with store.read() as tx:
+        theirs = meta.value(tx, "machine_id")
+    if theirs in (None, "", mine):
+        return
+    if not trust:
+        raise NotAllowed(
+            f"{path} came from another machine, and its tasks would run here", hint="--trust takes it over"
+        )
+    with store.write() as tx:
+        meta.put(tx, "machine_id", mine)

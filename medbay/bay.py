@@ -1,0 +1,249 @@
+"""The library: `open()` gives a Bay, and everything the command line does is one call on it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from medbay import app
+from medbay.app import Place
+from medbay.core.lifecycles import BlockKind
+from medbay.core.model import Attempt, Event, Question, Task, Worker
+from medbay.core.outcome import Output
+from medbay.core.policy import Policy
+from medbay.engine.daemon import Daemon
+from medbay.env import Clock, Ids, SystemClock
+from medbay.errors import NotFound, UsageError
+from medbay.service import explain as explaining
+from medbay.service import liveness, requests, tasks, views
+from medbay.service.explain import Explanation
+from medbay.store import activity, attempts, history, questions, retries, workers
+from medbay.store import tasks as task_rows
+from medbay.store.database import Store
+from medbay.store.tasks import TaskFilter
+
+
+def open_bay(
+    url: str | None = None,
+    *,
+    cwd: Path | str | None = None,
+    create: bool = True,
+    trust: bool = False,
+    actor: str = "",
+) -> Bay:
+    """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here."""
+    start = Path(cwd) if cwd is not None else Path.cwd()
+    place = app.find_place(start, store_url=url, environ=os.environ)
+    return Bay(place, create=create, trust=trust, actor=actor)
+
+
+class Bay:
+    """A store and everything that can be done with it. Use it in one thread; close it when done."""
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        clock: Clock | None = None,
+        create: bool = True,
+        trust: bool = False,
+        actor: str = "",
+    ) -> None:
+        self.place = place
+        self.policy: Policy = app.policy_of(place.config)
+        self.actor = actor or f"person:{_user()}"
+        self._clock: Clock = clock or SystemClock()
+        self._ids = Ids()
+        self.store: Store = app.open_store(place, self._clock, create=create, trust=trust)
+
+    def __enter__(self) -> Bay:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back."""
+        self.store.close()
+
+    # Adding
+
+    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str, **options: Any) -> Task:
+        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`."""
+        return self.add_many([{"title": title, "run": run, **options}])[0]
+
+    def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
+        """Add several in one transaction, all or none; a bad one names itself."""
+        added = []
+        with self.store.write() as tx:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
+                    added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
+                except (UsageError, NotFound) as error:
+                    error.number = number  # type: ignore[union-attr]
+                    raise
+        return added
+
+    # Looking
+
+    def get(self, task_id: str) -> Task:
+        """One task by its id or an unambiguous prefix of it."""
+        with self.store.read() as tx:
+            return tasks.resolve(tx, task_id)
+
+    def select(self, wanted: TaskFilter | None = None) -> list[Task]:
+        """Tasks, what changed last first."""
+        with self.store.read() as tx:
+            return task_rows.select(tx, wanted or TaskFilter())
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks have each status."""
+        with self.store.read() as tx:
+            return task_rows.count_by_status(tx)
+
+    def show(self, task_id: str) -> dict[str, Any]:
+        """Everything about one task, in the documented JSON shape."""
+        with self.store.read() as tx:
+            return views.detail(tx, tasks.resolve(tx, task_id))
+
+    def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
+        """The newest attempts of a task, in their order."""
+        with self.store.read() as tx:
+            return attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit)
+
+    def output(self, task_id: str, number: int) -> Output | None:
+        """The ends of an attempt's log, as the store keeps them."""
+        with self.store.read() as tx:
+            return attempts.output(tx, task_id, number)
+
+    def explain(self, task_id: str) -> Explanation:
+        """Why it is where it is, what happens next and when, what would change that."""
+        with self.store.read() as tx:
+            return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy)
+
+    def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
+        """Events after a sequence number; resume from the last one and nothing is missed."""
+        with self.store.read() as tx:
+            return history.events_since(tx, since, limit=limit, task_id=task_id)
+
+    def last_seq(self) -> int:
+        """The newest sequence number."""
+        with self.store.read() as tx:
+            return history.last_event_seq(tx)
+
+    def inbox(self) -> list[Question]:
+        """The questions that wait for a person, oldest first."""
+        with self.store.read() as tx:
+            return questions.open_questions(tx)
+
+    def workers(self) -> list[tuple[Worker, int]]:
+        """The engines on this store nobody has given up, with how many attempts each is running."""
+        with self.store.read() as tx:
+            live = activity.live_by_worker(tx)
+            return [(each, live.get(each.id, 0)) for each in workers.alive(tx)]
+
+    def pending_retries(self, limit: int = 5) -> tuple[int, list[tuple[Task, int]]]:
+        """How many retries are pending, and the next few with their time."""
+        with self.store.read() as tx:
+            soon = [(task_rows.get(tx, each.task_id), each.due_at) for each in retries.pending(tx, limit)]
+            return retries.count_pending(tx), [(task, due) for task, due in soon if task is not None]
+
+    def standstills(self) -> list[tuple[str, str]]:
+        """Tasks that nothing would ever move again, and places where the record contradicts itself."""
+        with self.store.read() as tx:
+            return liveness.standstills(tx) + liveness.contradictions(tx)
+
+    # Acting
+
+    def pause(self, task_id: str) -> Task:
+        """Keep it from starting until it is resumed; a running attempt ends by itself."""
+        return self._act(task_id, lambda tx, task: tasks.pause(tx, task, actor=self.actor))
+
+    def resume(self, task_id: str) -> Task:
+        """Let a paused task go on, with every counter it had."""
+        return self._act(task_id, lambda tx, task: tasks.resume(tx, task, actor=self.actor))
+
+    def cancel(self, task_id: str) -> Task:
+        """End it for good; a running attempt is ended by the worker that owns it."""
+        return self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
+
+    def retry(self, task_id: str, *, attempts: int = 2) -> Task:
+        """Once more, now."""
+        return self._act(task_id, lambda tx, task: tasks.retry(tx, task, actor=self.actor, attempts=attempts))
+
+    def unblock(self, task_id: str, *, attempts: int = 2) -> Task:
+        """Release a blocked task."""
+        return self._act(task_id, lambda tx, task: tasks.unblock(tx, task, actor=self.actor, attempts=attempts))
+
+    def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
+        """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""
+        timeout = self.place.config.engine.blocked_timeout_ms
+        return self._act(
+            task_id,
+            lambda tx, task: tasks.block(tx, task, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout),
+        )
+
+    def edit(self, task_id: str, *, reset_failures: bool = False, after: Iterable[str] = (), **changes: Any) -> Task:
+        """Change it from the next attempt on; the names are those of `medbay add`."""
+        fields = requests.edited_fields(changes)
+        others = tuple(after)
+        return self._act(
+            task_id,
+            lambda tx, task: tasks.edit(
+                tx, task, actor=self.actor, fields=fields, reset_failures=reset_failures, after=others
+            ),
+        )
+
+    def answer(
+        self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
+    ) -> tuple[str, list[str]]:
+        """Answer a question; what was chosen, and the tasks it was applied to."""
+        with self.store.write() as tx:
+            return tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+
+    # Running
+
+    def daemon(
+        self,
+        *,
+        workers: int | None = None,
+        queues: tuple[str, ...] | None = None,
+        on_round: Callable[[], None] | None = None,
+    ) -> Daemon:
+        """An engine of this machine on this store, ready to run."""
+        engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues)
+        return Daemon(engine, self._clock, on_round=on_round)
+
+    def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
+        """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""
+        return self.daemon(workers=workers, queues=queues).run(until_idle=True)
+
+    def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
+        with self.store.write() as tx:
+            task = tasks.resolve(tx, task_id)
+            command(tx, task)
+            return tasks.resolve(tx, task.id)
+
+
+def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:
+    """Events as they come, for as long as `wait` says to go on."""
+    while True:
+        found = bay.events(since)
+        yield from found
+        since = found[-1].seq if found else since
+        if not found and not wait():
+            return
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,0 +1,145 @@
+"""The loop around an engine: waits for processes, time and other commits; beats beside it; stops in order."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from medbay.engine.engine import Engine
+from medbay.env import Clock
+from medbay.errors import StoreError
+from medbay.service import idle
+
+LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
+AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
+FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
+
+log = logging.getLogger("medbay.engine")
+
+
+class Daemon:
+    """Runs an engine until it is stopped, or until nothing is left to do."""
+
+    def __init__(self, engine: Engine, clock: Clock, *, on_round: Callable[[], None] | None = None) -> None:
+        self.engine = engine
+        self._clock = clock
+        self._on_round = on_round or (lambda: None)
+        self._stops = 0
+        self._away_since_s: float | None = None
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._beating = threading.Event()
+
+    def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
+        """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
+        beat = threading.Thread(target=self._beat, name="medbay-beat", daemon=True)
+        beat.start()
+        try:
+            self.engine.start()
+            while not self._stops:
+                if self._round() and ((until_idle and self.engine.is_idle()) or (until is not None and until())):
+                    break
+                self._wait()
+            self._drain()
+            self.engine.stop()
+            with self.engine.store.read() as tx:
+                return idle.exit_code(tx, self.engine.worker_ids)
+        finally:
+            self._beating.set()
+            beat.join()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+
+    def stop(self) -> None:
+        """Ask for a stop, from a signal handler or another thread: once in order, twice at once."""
+        self._stops += 1
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"x")
+
+    def _round(self) -> bool:
+        """One tick; whether the store was there for it."""
+        try:
+            self.engine.tick()
+            self._on_round()
+        except StoreError as error:
+            now_s = self._clock.monotonic_s()
+            if self._away_since_s is None:
+                log.warning("the store is away: %s", error)
+                self._away_since_s = now_s
+            return False
+        if self._away_since_s is not None:
+            log.warning("the store is back after %.1f s", self._clock.monotonic_s() - self._away_since_s)
+            self._away_since_s = None
+            self.engine.hold_reaping()
+        return True
+
+    def _wait(self) -> None:
+        """Sleep until a process ends, a time comes, another process commits, or a stop is asked for."""
+        if self._away_since_s is not None:
+            self._sleep(AWAY_S)
+            return
+        try:
+            wake_s = self.engine.next_wake_s()
+            while True:
+                left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else LOOK_EVERY_S
+                if left_s <= 0 or self._sleep(min(LOOK_EVERY_S, left_s)) or self.engine.store.changed():
+                    return
+                self._on_round()
+        except StoreError:
+            self._sleep(AWAY_S)
+
+    def _sleep(self, seconds: float) -> bool:
+        """Whether something happened before the time was up."""
+        poller = select.poll()
+        poller.register(self._wake_read, select.POLLIN)
+        for each in self.engine.live.values():
+            if (descriptor := each.running.fileno()) >= 0:
+                poller.register(descriptor, select.POLLIN)
+        happened = poller.poll(max(1, round(seconds * 1000)))
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake_read, 64)
+        return bool(happened)
+
+    def _drain(self) -> None:
+        """Let attempts finish for half of the grace period, hand the rest back, and end what resists."""
+        engine = self.engine
+        engine.claiming = False
+        begun_s = self._clock.monotonic_s()
+        grace_s = engine.settings.grace_ms / 1000
+        asked = False
+        while engine.live or not engine.collect():
+            spent_s = self._clock.monotonic_s() - begun_s
+            if self._stops > 1 or spent_s >= grace_s:
+                engine.kill_all()
+            elif not asked and spent_s >= grace_s * FINISH_SHARE:
+                engine.hand_back_all("the worker is stopping")
+                asked = True
+            stored = engine.collect()
+            self._on_round()
+            if engine.live:
+                self._sleep(LOOK_EVERY_S)
+            elif not stored and self._stops > 1:
+                log.warning("the store is away: how the last attempts ended is left to the next engine")
+                return
+            elif not stored:
+                self._sleep(AWAY_S)
+
+    def _beat(self) -> None:
+        """Renew and guard the lease from a thread of its own, where a busy loop cannot starve it."""
+        store = self.engine.store.sibling()
+        try:
+            while not self._beating.wait(self._beat_interval_s()):
+                lease = self.engine.lease
+                lease.beat(store)
+                lease.guard(lambda: [each.running for each in list(self.engine.live.values())])
+        finally:
+            if store is not self.engine.store:
+                store.close()
+
+    def _beat_interval_s(self) -> float:
+        lease = self.engine.lease
+        return lease.interval_s if lease.state() == "held" else min(1.0, lease.interval_s)

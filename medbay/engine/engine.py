@@ -1,0 +1,298 @@
+"""One engine: it collects what ended, recovers what was lost, releases what is due, claims and launches.
+
+It decides nothing. Clock, store, runners and processes are handed in, so the simulator drives the same code.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from medbay.core.model import Event, Worker
+from medbay.core.outcome import Failed, Output
+from medbay.engine.lease import Lease
+from medbay.engine.settings import Host, Settings
+from medbay.engine.settling import Settler
+from medbay.env import Clock, Ids
+from medbay.errors import SpawnFailed
+from medbay.runners.protocol import Launch, Leftovers, Runner, Running
+from medbay.service import attempts, idle, tasks, workers, working_set
+from medbay.service.attempts import Capacity, Claim, Finished
+from medbay.service.workers import Reaped, Sighting
+from medbay.store import attempts as attempt_rows
+from medbay.store import tasks as task_rows
+from medbay.store.apply import write_events
+from medbay.store.database import Store
+
+RECOVER_EVERY_S: Final = 1.0
+
+log = logging.getLogger("medbay.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An attempt this engine is running."""
+
+    claim: Claim
+    running: Running
+
+
+class Engine:
+    """Runs the attempts of one worker. Every step is a method that can be called alone."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        runners: Mapping[str, Runner],
+        leftovers: Leftovers,
+        see: Callable[[Worker], Sighting],
+        settings: Settings,
+        host: Host,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.live: dict[tuple[str, int], Live] = {}
+        self.worker_ids: list[str] = []
+        self.claiming = True
+        self._clock = clock
+        self._ids = ids
+        self._runners = runners
+        self._leftovers = leftovers
+        self._see = see
+        self._host = host
+        self._settler = Settler(store, policy=settings.policy, crash_budget=settings.crash_budget)
+        self._started: list[tuple[str, int, int, int]] = []
+        self._recovery_first = False
+        self._recover_at_s = 0.0
+        self._reap_from_s = 0.0
+        self.worker, self.lease = self._register()
+
+    def start(self) -> None:
+        """End what an earlier engine left behind, and take its attempts over."""
+        self.recover()
+        self._end_leftovers()
+
+    def tick(self) -> None:
+        """One round. Raises StoreError when the store is away; the next round carries on."""
+        self.collect()
+        self.recover_when_due()
+        self.release()
+        self.stop_cancelled()
+        if self.claiming:
+            self.launch(self.claim())
+
+    def collect(self) -> bool:
+        """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
+        now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
+        ended = []
+        for key, each in list(self.live.items()):
+            outcome = each.running.poll(now_s)
+            if outcome is not None:
+                del self.live[key]
+                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now))
+        self._settler.take(ended)
+        return self._settler.settle(self.worker.id)
+
+    def recover_when_due(self) -> None:
+        """Look for dead workers about once a second; renew first and wait when time or lease were disturbed."""
+        now_s = self._clock.monotonic_s()
+        if self.lease.state() == "gone":
+            self.become_another()
+        jumped = self.lease.clock_jump_ms()
+        if jumped:
+            log.warning("the clock jumped by %d ms; nothing is taken over for one lease", jumped)
+            with self.store.write() as tx:
+                write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
+            self.hold_reaping()
+        if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
+            self.recover()
+
+    def hold_reaping(self) -> None:
+        """Renew first, and take nothing over for one lease: the others may only have been cut off like us."""
+        self.lease.beat(self.store)
+        self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
+
+    def recover(self) -> list[Reaped]:
+        """Give dead workers up and put their attempts through the door of every ending."""
+        self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
+        with self.store.read() as tx:
+            dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+        reaped = []
+        for worker, why, hard in dead:
+            with self.store.write() as tx:
+                found = workers.reap(tx, worker, why=why, hard=hard)
+                if found is not None:
+                    self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx))
+                    reaped.append(found)
+        if reaped:
+            self._end_leftovers()
+        return reaped
+
+    def release(self) -> int:
+        """Wake what is due."""
+        with self.store.read() as tx:
+            due_at = task_rows.next_due_at(tx)
+            if due_at is None or due_at > tx.now:
+                return 0
+        with self.store.write() as tx:
+            return tasks.release_due(tx, actor=f"worker:{self.worker.id}")
+
+    def stop_cancelled(self) -> None:
+        """End the trees of tasks somebody cancelled."""
+        if not self.live:
+            return
+        with self.store.read() as tx:
+            wanted = task_rows.cancel_requests(tx)
+        for task_id, number in wanted:
+            each = self.live.get((task_id, number or 0))
+            if each is not None:
+                each.running.cancel(self._clock.monotonic_s())
+
+    def claim(self) -> list[Claim]:
+        """Fill the free slots. Nothing new while how something ended is not stored."""
+        free = self.settings.slots - len(self.live)
+        if free <= 0 or self._settler.unstored or self.lease.state() != "held":
+            return []
+        with self.store.read() as tx:
+            if not idle.has_claimable(tx, self.settings.queues):
+                return []
+        with self.store.write() as tx:
+            attempts.record_processes(tx, self._started)
+            claims = attempts.claim(
+                tx,
+                self.worker,
+                self._capacity(free),
+                working_set.load(tx),
+                log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
+            )
+        self._started.clear()
+        if claims:
+            self._recovery_first = not claims[-1].task.recovery
+        return claims
+
+    def launch(self, claims: Iterable[Claim]) -> None:
+        """Start what was claimed, after the claim is committed."""
+        for claim in claims:
+            key = (claim.task.id, claim.attempt.number)
+            try:
+                running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
+            except SpawnFailed as error:
+                output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
+                failed = Failed(output=output, spawn_error=str(error))
+                now = self._clock.now_ms()
+                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=failed, ended_at=now)])
+                continue
+            self.live[key] = Live(claim, running)
+            if (process := running.identity) is not None:
+                self._started.append((*key, process.pid, process.pid_start))
+
+    def hand_back_all(self, why: str) -> None:
+        """Ask every live attempt to end, to be started again elsewhere or later."""
+        for each in self.live.values():
+            each.running.hand_back(self._clock.monotonic_s(), why=why)
+
+    def kill_all(self) -> None:
+        """End every live attempt at once."""
+        for each in self.live.values():
+            each.running.kill()
+
+    def stop(self) -> None:
+        """Close this worker in the store; nothing of it is live any more."""
+        with self.store.write() as tx:
+            workers.stop(tx, self.worker)
+
+    def become_another(self) -> None:
+        """The lease is gone: end the trees, forget what they did, and go on under a new identity."""
+        log.warning("worker %s lost its lease; going on as another", self.worker.id)
+        self.kill_all()
+        self.live.clear()
+        self._settler.forget()
+        self._started.clear()
+        self.worker, self.lease = self._register()
+        self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
+
+    def is_idle(self) -> bool:
+        """Whether nothing is running, ready or waiting to be tried again."""
+        if self.live or self._settler.unstored:
+            return False
+        with self.store.read() as tx:
+            return idle.is_idle(tx, self.settings.queues)
+
+    def next_wake_s(self) -> float | None:
+        """Monotonic time at which something has to be done even if nothing happens."""
+        now_s = self._clock.monotonic_s()
+        times = [each.running.deadline_s() for each in self.live.values()]
+        times.append(self._recover_at_s)
+        with self.store.read() as tx:
+            due_at = task_rows.next_due_at(tx)
+            if due_at is not None:
+                times.append(now_s + max(0, due_at - tx.now) / 1000)
+        return min(time for time in times if time is not None)
+
+    def _register(self) -> tuple[Worker, Lease]:
+        worker_id = self._ids.worker()
+        now = self._clock.now_ms()
+        with self.store.write() as tx:
+            worker = Worker(
+                id=worker_id,
+                host=self._host.name,
+                machine_id=self._host.machine_id,
+                boot_id=self._host.boot_id,
+                pid=self._host.pid,
+                pid_start=self._host.pid_start,
+                slots=self.settings.slots,
+                queues=self.settings.queues,
+                started_at=now,
+                beat_at=tx.now,
+                lease_until=tx.now + self.settings.lease_ms,
+                policy_hash=self.settings.policy.hash(),
+            )
+            workers.register(tx, worker)
+        self.worker_ids.append(worker_id)
+        return worker, Lease(worker_id, self._clock, lease_ms=self.settings.lease_ms)
+
+    def _capacity(self, free: int) -> Capacity:
+        held = [each.claim.task for each in self.live.values()]
+        return Capacity(
+            slots=self.settings.slots,
+            free=free,
+            live_recovery=sum(task.recovery for task in held),
+            live_suspects=sum(task.crashes > 0 for task in held),
+            recovery_share=self.settings.recovery_share,
+            recovery_first=self._recovery_first,
+        )
+
+    def _end_leftovers(self) -> None:
+        """No process of an attempt that is over may go on beside the next one."""
+        ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
+        if ended:
+            log.warning("ended %d processes that an earlier engine left behind", ended)
+
+    def _live_anywhere(self) -> frozenset[tuple[str, int]]:
+        with self.store.read() as tx:
+            return attempt_rows.live_keys(tx)
+
+    def _launch(self, claim: Claim) -> Launch:
+        task, attempt = claim.task, claim.attempt
+        return Launch(
+            store_id=self.store.store_id,
+            task_id=task.id,
+            number=attempt.number,
+            runner=task.runner,
+            command=task.command,
+            cwd=Path(task.cwd) if task.cwd else self.settings.root.parent,
+            log_path=self.settings.log_path(task.id, attempt.number),
+            result_path=self.settings.result_path(task.id, attempt.number),
+            idempotency_key=f"{self.store.store_id}:{task.id}:{task.iteration}",
+            env=dict(task.env),
+            guidance=attempt.guidance,
+            timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
+            memory_bytes=task.memory_bytes,
+            cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        )

@@ -1,0 +1,42 @@
+"""What an engine is told once, when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from medbay.core.model import DEFAULT_QUEUE
+from medbay.core.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The numbers of one engine."""
+
+    root: Path  # where relative working directories and logs start
+    slots: int = 4
+    queues: tuple[str, ...] = (DEFAULT_QUEUE,)
+    lease_ms: int = 30_000
+    grace_ms: int = 10_000
+    crash_budget: int = 3
+    recovery_share: float = 0.5
+    policy: Policy = field(default_factory=Policy)
+
+    def log_path(self, task_id: str, number: int) -> Path:
+        """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
+        return self.root / "logs" / task_id / f"{number}.log"
+
+    def result_path(self, task_id: str, number: int) -> Path:
+        """Where an attempt may leave its result."""
+        return self.root / "logs" / task_id / f"{number}.result.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """Which process of which machine this engine is."""
+
+    name: str
+    machine_id: str
+    boot_id: str
+    pid: int
+    pid_start: int

@@ -1,0 +1,81 @@
+"""Storing how attempts ended: one transaction for all, each under its own savepoint. Nothing is dropped unstored."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterable, Sequence
+
+from medbay.core.decision import WorkingSet
+from medbay.core.policy import Policy
+from medbay.errors import StaleClaim, StoreError
+from medbay.service import attempts, working_set
+from medbay.service.attempts import Finished
+from medbay.store.database import Store, Tx
+
+log = logging.getLogger("medbay.engine")
+
+
+class Settler:
+    """Keeps ended attempts in memory until the store has them."""
+
+    def __init__(self, store: Store, *, policy: Policy, crash_budget: int) -> None:
+        self._store = store
+        self._policy = policy
+        self._crash_budget = crash_budget
+        self.unstored: list[Finished] = []
+
+    def take(self, finished: Iterable[Finished]) -> None:
+        """Remember what ended."""
+        self.unstored += finished
+
+    def settle(self, worker_id: str) -> bool:
+        """Store everything, together if possible, else one by one; whether nothing is left."""
+        if not self.unstored:
+            return True
+        self.unstored.sort(key=lambda each: (each.ended_at, each.task_id, each.number))
+        try:
+            left = self._store_together(self.unstored, worker_id)
+        except StoreError as error:
+            log.warning("settling %d attempts failed (%s), one by one now", len(self.unstored), error)
+            left = []
+            for each in self.unstored:
+                try:
+                    left += self._store_together([each], worker_id)
+                except StoreError:
+                    left.append(each)
+        self.unstored = left
+        return not left
+
+    def forget(self) -> None:
+        """This worker's identity is gone: whoever reaped it has recorded what it was running."""
+        self.unstored.clear()
+
+    def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:
+        """Settle within a transaction that is open already; what has to be tried again."""
+        again = []
+        for each in finished:
+            try:
+                with tx.savepoint():
+                    work = self._end(tx, each, worker_id, work)
+            except StaleClaim:
+                again.append(each)
+            except StoreError:
+                raise
+            except Exception:
+                report = traceback.format_exc()
+                log.exception("a rule broke on %s; it waits for a person", each.task_id)
+                with tx.savepoint():
+                    attempts.end_broken(tx, each, work, worker_id=worker_id, policy=self._policy, traceback=report)
+        return again
+
+    def _store_together(self, finished: Sequence[Finished], worker_id: str) -> list[Finished]:
+        with self._store.write() as tx:
+            return self.settle_in(tx, finished, worker_id, working_set.load(tx))
+
+    def _end(self, tx: Tx, each: Finished, worker_id: str, work: WorkingSet) -> WorkingSet:
+        after = attempts.end(tx, each, work, worker_id=worker_id, policy=self._policy, crash_budget=self._crash_budget)
+        if after is None:
+            log.warning("attempt %d of %s is not this worker's any more", each.number, each.task_id)
+            return work
+        return after

@@ -1,0 +1,169 @@
+"""Real engines, real processes, kill -9: nothing lost, nothing twice at once, nothing left over."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import medbay
+from medbay.bay import Bay
+from medbay.runners.processes import marks
+
+CONFIG = """
+[engine]
+workers = 4
+grace = "2s"
+[policy.ladder.unknown]
+delays = ["20ms"]
+"""
+DAEMON = "import medbay; raise SystemExit(medbay.open().daemon().run(until_idle=True))"
+# Notes its own start and end, and shouts when another attempt of the same task is running.
+JOB = """
+exec 9>>lock.$MEDBAY_TASK
+flock -n 9 || echo "DOUBLE $MEDBAY_TASK" >> record
+echo "start $MEDBAY_TASK $MEDBAY_ATTEMPT" >> record
+sleep 0.05 9>&-
+echo "end $MEDBAY_TASK $MEDBAY_ATTEMPT" >> record
+"""
+
+
+def bay_in(home: Path) -> Bay:
+    """A store with quick delays in a directory of its own."""
+    (home / ".medbay").mkdir(exist_ok=True)
+    (home / "medbay.toml").write_text(CONFIG, encoding="utf-8")
+    return medbay.open(cwd=home)
+
+
+def start_daemon(home: Path) -> subprocess.Popen[bytes]:
+    """An engine in a process of its own, in its own session."""
+    return subprocess.Popen([sys.executable, "-c", DAEMON], cwd=home, start_new_session=True)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.005)
+
+
+def record_of(home: Path) -> list[str]:
+    """What the jobs wrote down themselves."""
+    file = home / "record"
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def test_ten_kills_in_a_row_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    """The daemon dies ten times under load; every task ends done, or as a question after three deaths."""
+    bay = bay_in(tmp_path)
+    made = bay.add_many([{"title": f"t{n}", "run": JOB, "cwd": str(tmp_path)} for n in range(60)])
+    chance = random.Random(7)
+    for _ in range(10):
+        daemon = start_daemon(tmp_path)
+        before = len(record_of(tmp_path))
+        wait_for(lambda seen=before: len(record_of(tmp_path)) > seen + chance.randrange(1, 4))  # type: ignore[misc]
+        os.kill(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+
+    last = start_daemon(tmp_path)
+    assert last.wait(timeout=90) in (0, 75)
+
+    tasks = [bay.get(task.id) for task in made]
+    assert {task.status for task in tasks} <= {"completed", "blocked"}
+    assert all(task.crashes >= 3 for task in tasks if task.status == "blocked")
+    lines = record_of(tmp_path)
+    assert not [line for line in lines if line.startswith("DOUBLE")]
+    assert {line.split()[1] for line in lines if line.startswith("end")} >= {
+        task.id for task in tasks if task.status == "completed"
+    }
+    starts = [tuple(line.split()[1:]) for line in lines if line.startswith("start")]
+    assert len(starts) == len(set(starts)), "an attempt number was used twice"
+    assert marks(f"{bay.store.store_id}:") == {}
+    assert bay.standstills() == []
+
+
+def test_a_task_that_kills_its_daemon_is_a_question_and_the_others_finish(tmp_path: Path) -> None:
+    """The crash budget through real processes."""
+    bay = bay_in(tmp_path)
+    killer = bay.add("killer", run="kill -9 $PPID; sleep 30", cwd=str(tmp_path))
+    others = [bay.add(f"t{n}", run=JOB, cwd=str(tmp_path)) for n in range(8)]
+
+    for _ in range(12):
+        daemon = start_daemon(tmp_path)
+        if daemon.wait(timeout=60) >= 0:
+            break
+
+    asked = bay.get(killer.id)
+    assert (asked.status, asked.block_kind, asked.crashes) == ("blocked", "human", 3)
+    assert [bay.get(task.id).status for task in others] == ["completed"] * 8
+    assert marks(f"{bay.store.store_id}:") == {}
+
+
+def test_what_a_killed_daemon_left_running_is_ended_by_the_next(tmp_path: Path) -> None:
+    """Also a child that made a session of its own."""
+    bay = bay_in(tmp_path)
+    bay.add("sleeper", run="setsid sleep 300 & sleep 300", cwd=str(tmp_path))
+    daemon = start_daemon(tmp_path)
+    wait_for(lambda: len(marks(f"{bay.store.store_id}:")) >= 3)
+    os.kill(daemon.pid, signal.SIGKILL)
+    daemon.wait()
+    old = set(marks(f"{bay.store.store_id}:"))
+    assert old
+
+    again = start_daemon(tmp_path)
+    wait_for(lambda: bay.select()[0].attempts == 2)
+
+    assert not old & set(marks(f"{bay.store.store_id}:"))
+    os.kill(again.pid, signal.SIGTERM)
+    bay.cancel(bay.select()[0].id)
+    os.kill(again.pid, signal.SIGKILL)
+    again.wait()
+    bay.run_until_idle()
+    assert marks(f"{bay.store.store_id}:") == {}
+
+
+CLAIMER = """
+import sys, medbay
+from medbay import app
+from medbay.env import SystemClock
+bay = medbay.open()
+engine = app.build_engine(bay.store, bay.place, slots=1000)
+sys.stdin.readline()
+while True:
+    claims = engine.claim()
+    for claim in claims:
+        print(claim.task.id, flush=True)
+    if not claims:
+        break
+"""
+
+
+def test_of_eight_processes_one_wins_each_task(tmp_path: Path) -> None:
+    """Eight claim from one store at the same time; every task has exactly one winner."""
+    bay = bay_in(tmp_path)
+    made = bay.add_many([{"title": f"t{n}", "run": "true"} for n in range(400)])
+    claimers = [
+        subprocess.Popen(
+            [sys.executable, "-c", CLAIMER.replace("slots=1000", f"slots={20 + n}")],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(8)
+    ]
+    for each in claimers:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+
+    won = [line for each in claimers for line in each.communicate(timeout=60)[0].split()]
+
+    assert sorted(won) == sorted(task.id for task in made)
+    assert len(won) == len(set(won))
