@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Output
+from medbay.core.outcome import Failed, Output, Requeued
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
@@ -20,7 +20,7 @@ from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
-from medbay.service.attempts import Capacity, Claim, Finished
+from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -66,7 +66,9 @@ class Engine:
         self._leftovers = leftovers
         self._see = see
         self._host = host
-        self._settler = Settler(store, policy=settings.policy, crash_budget=settings.crash_budget)
+        self._settler = Settler(
+            store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
+        )
         self._started: list[tuple[str, int, int, int]] = []
         self._recovery_first = False
         self._recover_at_s = 0.0
@@ -180,6 +182,11 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         for claim in claims:
             key = (claim.task.id, claim.attempt.number)
+            if self.lease.state() != "held":  # suspended since the claim: another may run it by now
+                back = Requeued(asked=False, why="the lease ran out before it could start")
+                now = self._clock.now_ms()
+                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=back, ended_at=now)])
+                continue
             try:
                 running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
             except SpawnFailed as error:
@@ -211,10 +218,11 @@ class Engine:
         """The lease is gone: end the trees, forget what they did, and go on under a new identity."""
         log.warning("worker %s lost its lease; going on as another", self.worker.id)
         self.kill_all()
+        worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
         self.live.clear()
         self._settler.forget()
         self._started.clear()
-        self.worker, self.lease = self._register()
+        self.worker, self.lease = worker, lease
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:

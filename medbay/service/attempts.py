@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import Final
 
 from medbay.core import guidance, rules
@@ -28,6 +29,15 @@ class Finished:
     number: int
     outcome: Outcome
     ended_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What an engine judges ended attempts by."""
+
+    policy: Policy
+    crash_budget: int = 3
+    zone: tzinfo = UTC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +69,14 @@ def claim(
         return []
     chosen = _suspects(tx, worker, capacity, work)
     again = sum(task.recovery for task in chosen)
-    rest = replace(
-        capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again
-    )
+    rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
     chosen += _in_shares(tx, worker, rest, work)
     return [_claim_one(tx, worker, task, log_path) for task in chosen]
 
 
-def end(
-    tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, crash_budget: int
-) -> WorkingSet | None:
+def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement) -> WorkingSet | None:
     """Settle one ended attempt through the one door; None when the fence says it is not this worker's any more."""
-    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=crash_budget)
+    ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
     decision = rules.on_attempt_ended(ended, tx.now, work)
@@ -78,9 +84,9 @@ def end(
     return decision.work
 
 
-def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, traceback: str) -> None:
+def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
     """A rule of ours raised on this one: blocked for a person with the traceback."""
-    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=0)
+    ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is not None:
         apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
 
@@ -91,7 +97,7 @@ def record_processes(tx: Tx, started: Iterable[tuple[str, int, int, int]]) -> No
         attempts.record_process(tx, task_id, number, pid=pid, pid_start=pid_start)
 
 
-def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, policy: Policy, crash_budget: int) -> Ended | None:
+def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) -> Ended | None:
     task = tasks.get(tx, finished.task_id)
     attempt = attempts.get(tx, finished.task_id, finished.number)
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
@@ -103,8 +109,9 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, policy: Policy, c
         attempt=attempt,
         outcome=finished.outcome,
         dependents=dependents,
-        policy=policy,
-        crash_budget=crash_budget,
+        policy=by.policy,
+        crash_budget=by.crash_budget,
+        zone=by.zone,
     )
 
 
@@ -114,7 +121,10 @@ def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> l
         return []
     heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX))
     ordered = sorted(heads, key=lambda task: (task.crashes, *_urgency(task)))
-    if _share_left(capacity) <= 0 and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free:
+    if (
+        _share_left(capacity) <= 0
+        and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free
+    ):
         ordered = [task for task in ordered if not task.recovery]
     return _not_held(tx, ordered, work)[:1]
 
