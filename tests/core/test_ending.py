@@ -18,8 +18,8 @@ from medbay.core.outcome import (
     Failed,
     Lost,
     Outcome,
-    OverBudget,
     Output,
+    OverBudget,
     Requeued,
     Stalled,
     Succeeded,
@@ -166,8 +166,8 @@ def test_every_way_to_fail_is_charged_and_recorded_under_its_word(outcome: Outco
 def test_every_outcome_has_a_word_of_the_specification() -> None:
     """Nine words; `rescued` is given later, by an evaluator."""
     assert {outcome_word(outcome) for outcome in EVERY_OUTCOME} == set(OUTCOME_WORDS) - {"rescued"}
-    assert OUTCOME_WORDS == tuple(
-        "succeeded rescued failed timed_out stalled lost cancelled over_budget requeued".split()
+    assert (
+        tuple("succeeded rescued failed timed_out stalled lost cancelled over_budget requeued".split()) == OUTCOME_WORDS
     )
 
 

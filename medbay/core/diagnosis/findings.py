@@ -14,8 +14,8 @@ from medbay.core.diagnosis.rules import BY_WORD, RULES
 from medbay.core.diagnosis.text import CleanText
 
 TRIES_MAX: Final = 8
-LINES_FIRST: Final = 30  # lines searched per word: the first ones, where compilers begin,
-LINES_LAST: Final = 90  # and the last ones, where runs end
+LINES_FIRST: Final = 20  # lines searched per word: the first ones, where compilers begin,
+LINES_LAST: Final = 60  # and the last ones, where runs end
 _PARTS: Final = tuple(sorted(word for word in BY_WORD if word.startswith(PART)))
 _WHOLE: Final = frozenset(BY_WORD) - {*_PARTS, POSITIONED, OTHER_SCRIPTS}
 _TRACEBACK: Final = "Traceback (most recent call last):"
@@ -34,7 +34,7 @@ class Finding:
 
 
 def find_all(text: CleanText, without: frozenset[str] = frozenset()) -> list[Finding]:
-    """The best match of each rule, the strongest first. `without` leaves rules out, to estimate how others carry over."""
+    """The best match of each rule, the strongest first. `without` leaves rules out, to see how others carry over."""
     ended = _last_chain(text.body)
     found: dict[int, Finding] = {}
     for number, finding in _matches(text, ended):

@@ -1,4 +1,4 @@
-"""What a line of output is: an error, a warning, source code shown, a stack frame, a passing test. Words in passing decide nothing."""
+"""What a line is: an error, a warning, source code, a stack frame, a passing test. Words in passing decide nothing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _CODE: Final = re.compile(
 )
 _FRAME: Final = re.compile(r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d")
 _PASS: Final = re.compile(
-    r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)|\bPASSED\b|\.{3} ?ok$|\bSUCCESS$|\bused \d{1,3} ?%"
+    r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)|\bPASSED\b|\.{3} ?ok$"
+    r"|\bSUCCESS$|\bused \d{1,3} ?%"
 )
 _WARN: Final = re.compile(
-    r"^.{0,60}?\b(?:warn(?:ing)?|W\d{3,5}|deprecat\w+)\b|\bretrying\b|\bwill retry\b|\bretry \d+|\(attempt \d+|using cached|falling back|ignored\)?$"
+    r"^.{0,60}?\b(?:warn(?:ing)?|W\d{3,5}|deprecat\w+)\b|\bretrying\b|\bwill retry\b|\bretry \d+|\(attempt \d+"
+    r"|using cached|falling back|ignored\)?$"
     r"|\battempt \d+ ?(?:of|/)|\bskipp(?:ed|ing)\b|\bignoring\b|non-fatal",
     re.IGNORECASE,
 )

@@ -76,8 +76,9 @@ def rule(
 ) -> Rule:
     """Make a rule. A phrase is a regular expression of whole words within one line (`lines` for more).
 
-    `on`: words of which one must be in the line, for phrases that show no whole word themselves. `first`: the first match
-    counts, not the last (compilers). `strict`: `on` alone decides where to look. `in_code`: also in compilers' messages, source excerpts and frames.
+    `on`: words of which one must be in the line, for phrases that show no whole word themselves; with `strict` for all.
+    `first`: the first match counts, not the last (compilers). `in_code`: also in compilers' messages, source excerpts
+    and frames.
     """
     category, _, subcategory = kind.partition("/")
     return Rule(

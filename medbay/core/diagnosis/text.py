@@ -111,7 +111,7 @@ def clean(text: str | bytes, added: str = "") -> CleanText:
     body = _window(text)
     if added:
         body = f"{body}\n{_window(added)}"
-    if "\x1b" in body or "\x9b" in body or "m" in body and "[" in body:
+    if "\x1b" in body or "\x9b" in body or ("m" in body and "[" in body):
         body = _ANSI.sub("", body)
     body = body.replace("\r\n", "\n").replace("\r", "\n")
     if "\u0130" in body:

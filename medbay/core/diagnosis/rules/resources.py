@@ -59,8 +59,12 @@ RULES: Final[tuple[Rule, ...]] = (
         "Perhaps you need to increase the (?:heap|memory)",
         "Cannot enlarge (?:string|memory) buffer",
         "MemoryPressure",
-        hit=("java.lang.OutOfMemoryError: Java heap space", "Error: cannot allocate vector of size 7.5 Gb",
-             "PHP Fatal error:  Allowed memory size of 134217728 bytes exhausted", "eheap_alloc: Cannot allocate 1 bytes"),
+        hit=(
+            "java.lang.OutOfMemoryError: Java heap space",
+            "Error: cannot allocate vector of size 7.5 Gb",
+            "PHP Fatal error:  Allowed memory size of 134217728 bytes exhausted",
+            "eheap_alloc: Cannot allocate 1 bytes",
+        ),
         miss="max_memory: 512",
     ),
     rule(
@@ -100,8 +104,12 @@ RULES: Final[tuple[Rule, ...]] = (
         "diskpressure",
         "run out of disk",
         level=EXACT + 0.6,
-        hit=("OSError: [Errno 28] No space left on device", "Error: database or disk is full",
-             "ERROR 1114 (HY000): The table 'x' is full", "tar: a.tar: Wrote only 4096 of 10240 bytes"),
+        hit=(
+            "OSError: [Errno 28] No space left on device",
+            "Error: database or disk is full",
+            "ERROR 1114 (HY000): The table 'x' is full",
+            "tar: a.tar: Wrote only 4096 of 10240 bytes",
+        ),
         miss="the disk usage report is done",
     ),
     rule(
@@ -135,8 +143,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "insufficient resources to (?:start|create)",
         "too many threads",
         on="fork clone vfork pthread posix thread processes pids process newosproc blas resource threads",
-        hit=("bash: fork: retry: Resource temporarily unavailable", "ThreadError: can't create Thread: x",
-             "runtime: failed to create new OS thread"),
+        hit=(
+            "bash: fork: retry: Resource temporarily unavailable",
+            "ThreadError: can't create Thread: x",
+            "runtime: failed to create new OS thread",
+        ),
         miss="spawned 4 workers",
     ),
     rule(
@@ -156,8 +167,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "EADDRNOTAVAIL",
         "cannot assign requested address",
         "too many sessions",
-        hit=("FATAL:  sorry, too many clients already", "ERROR 1040 (HY000): Too many connections",
-             "ERR max number of clients reached"),
+        hit=(
+            "FATAL:  sorry, too many clients already",
+            "ERROR 1040 (HY000): Too many connections",
+            "ERR max number of clients reached",
+        ),
         miss="connection pool started with 5",
     ),
     rule(
@@ -185,8 +199,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "servicequotaexceeded(?:exception)?",
         "too many levels of symbolic links",
         "no free inodes?",
-        hit=("0/3 nodes are available: 3 Insufficient memory.", "bash: /bin/ls: Argument list too long",
-             "pods \"x\" is forbidden: exceeded quota: team"),
+        hit=(
+            "0/3 nodes are available: 3 Insufficient memory.",
+            "bash: /bin/ls: Argument list too long",
+            'pods "x" is forbidden: exceeded quota: team',
+        ),
         miss="the resources folder was copied",
         confidence=0.9,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, SHAPE, TRACE, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, TRACE, Rule, rule
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -38,7 +38,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^(?:lua|luajit|lua5\.\d|luac\S{0,6}|busted): .{1,200}",
         "execution halted",
         r"ERROR: LoadError",
-        r"^\S{1,120}:\d+:in [`'].{1,200}",
         r"fatal error: exception .{1,80}",
         "callstack \\(from hascallstack\\)",
         "unhandled exception",
@@ -55,8 +54,6 @@ RULES: Final[tuple[Rule, ...]] = (
         "escript: exception",
         r"exception (?:error|exit|throw): ",
         r"crash report",
-        r"^Error in .{1,120}:$",
-        r"^Error in .{1,120} : ",
         r"bad match",
         r"\{badmatch,",
         "unbound variable",
@@ -69,12 +66,29 @@ RULES: Final[tuple[Rule, ...]] = (
         r"prelude\.\w+: ",
         "all goroutines are asleep",
         on="~error ~panic ~caused ~lua ~died ~exit ~badmatch ~:in ~** ~exception",
-        hit=("Exception in thread \"main\" java.lang.NullPointerException", "** (KeyError) key :x not found in: %{}",
-             "Died at x.pl line 3.", "lua: x.lua:3: attempt to index a nil value (global 'x')", "s.sh: line 2: DEPLOY_ENV: unbound variable",
-             "Error in f(3) : non-numeric argument to binary operator"),
+        hit=(
+            'Exception in thread "main" java.lang.NullPointerException',
+            "** (KeyError) key :x not found in: %{}",
+            "Died at x.pl line 3.",
+            "lua: x.lua:3: attempt to index a nil value (global 'x')",
+            "s.sh: line 2: DEPLOY_ENV: unbound variable",
+            "runtime: all goroutines are asleep",
+        ),
         miss="no exceptions",
         level=SHAPE,
         in_code=False,
+        confidence=0.91,
+    ),
+    rule(
+        "trace.caller",
+        "code_error/runtime",
+        r"^\S{1,120}:\d+:in [`'].{1,200}",
+        r"^error in .{1,120} ?:(?: |$)",
+        on="~:in ~error",
+        strict=True,
+        hit=("a.rb:2:in `f': undefined method `x'", "Error in f(3) : non-numeric argument to binary operator"),
+        miss="an error in the text",
+        level=SHAPE,
         confidence=0.91,
     ),
     rule(
@@ -85,8 +99,11 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^.{0,200}\((?:[A-Z]\w{0,40}::){0,4}[A-Z]\w{0,40}(?:Error|Exception)\)$",
         r"^Error \[\w+\]: \S",
         on="~error ~exception ~panic ~fault ~defect",
-        hit=("TypeError: Cannot read properties of undefined (reading 'port')", "x.rb:3:in `/': divided by 0 (ZeroDivisionError)",
-             "System.InvalidOperationException: x"),
+        hit=(
+            "TypeError: Cannot read properties of undefined (reading 'port')",
+            "x.rb:3:in `/': divided by 0 (ZeroDivisionError)",
+            "System.InvalidOperationException: x",
+        ),
         miss="the TypeError was caught",
         level=SHAPE + 0.15,
         case=True,
@@ -111,7 +128,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "deep recursion",
         "stack space overflow",
         "maximum function nesting level",
-        hit=("RangeError: Maximum call stack size exceeded", "java.lang.StackOverflowError", "lua: x.lua:1: stack overflow"),
+        hit=(
+            "RangeError: Maximum call stack size exceeded",
+            "java.lang.StackOverflowError",
+            "lua: x.lua:1: stack overflow",
+        ),
         miss="stack of cards",
         level=EXACT + 0.3,
     ),
@@ -199,7 +220,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/runtime",
         r"^\s{1,8}at [\w.$<>/]{1,200}\([\w.$]{1,80}:\d+\)",
         r"^\s{1,8}from \S{1,120}:\d+:in ",
-        on="at in",
+        on=POSITIONED,
+        strict=True,
         hit="\tat A.f(A.java:1)",
         miss="look at A.f (A.java)",
         level=TRACE + 0.4,
@@ -228,7 +250,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^ERROR[: ]\s*\S",
         r"^\[ERROR\] \S",
         r"^(?:Error|Fehler|Erreur|Errore)[: ]",
-        on="~error ~fatal ~err ~emerg ~critical ~✗ ~✖ ~× fehler erreur errore e",
+        on="~error ~fatal ~err ~emerg ~critical ~✗ ~✖ ~× fehler erreur errore ~e:",
+        strict=True,
         hit=("error: something odd happened", "tool: error: odd"),
         miss="errors were fixed",
         level=TRACE + 0.2,
