@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from medbay import __version__
+import medbay
 from medbay.cli import complaint
 from medbay.cli.commands import BY_NAME, TABLE
 from medbay.cli.session import Session, global_options, json_params
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
     invoke_without_command=True,
     epilog="medbay COMMAND --help says more about each.",
 )
-@click.version_option(__version__, prog_name="medbay", message="%(prog)s %(version)s")
+@click.version_option(medbay.__version__, prog_name="medbay", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """Medbay runs work that nobody is watching, and heals it when it fails."""

@@ -69,9 +69,8 @@ def watch(bay: Bay, task: Task, display: Display) -> int:
             watching.round()
             return watching.exit_code()
         except StoreError as error:
-            raise StoreError(
-                f"the store went away while {task.id} ran: {error.message}", hint="medbay up goes on with it"
-            ) from error
+            what = f"the store went away while {task.id} ran: {error.message}"
+            raise StoreError(what, hint=f"medbay up --queue {task.queue} goes on with it") from error
         finally:
             interrupts.then = None
             watching.close()
