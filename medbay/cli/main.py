@@ -22,6 +22,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     words = list(sys.argv[1:] if args is None else args)
     session = Session()
+    _open_closed_streams()
     try:
         code = root.main(words, prog_name="medbay", standalone_mode=False, obj=session)
         sys.stdout.flush()
@@ -103,6 +104,13 @@ def _take_global_options(command: click.Command) -> None:
     if isinstance(command, click.Group):
         for below in command.commands.values():
             _take_global_options(below)
+
+
+def _open_closed_streams() -> None:
+    """A caller may have closed stdout or stderr (`>&-`): then nobody wants to read it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
 
 
 def _forget_stdout() -> None:

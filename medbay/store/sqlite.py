@@ -122,8 +122,13 @@ class SqliteStore:
             raise
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
+        wanted = "SELECT value FROM meta WHERE key = 'store_id'"
+        with self.read() as tx:  # looking must not wait behind somebody's long write
+            found = tx.one(wanted)
+        if found is not None:
+            return str(found[0])
         with self.write() as tx:
-            found = tx.one("SELECT value FROM meta WHERE key = 'store_id'")
+            found = tx.one(wanted)
             if found is None:
                 tx.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id,))
                 tx.execute("INSERT INTO meta (key, value) VALUES ('machine_id', ?)", (machine_id,))

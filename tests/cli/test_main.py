@@ -218,6 +218,18 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
     assert ran.stderr == ""
 
 
+@pytest.mark.parametrize(("redirect", "code"), [(">&-", 0), ("2>&-", 0), ("> /dev/full", 1)])
+def test_streams_that_cannot_be_written_are_no_internal_error(cli: Cli, redirect: str, code: int) -> None:
+    """Closed ones are taken for nobody; a full one is said plainly."""
+    cli.add("a")
+    command = f"{COMMAND} list {redirect}"
+    ran = subprocess.run(command, shell=True, cwd=cli.folder, capture_output=True, text=True, timeout=60)
+
+    assert ran.returncode == code
+    assert "internal error" not in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def test_ctrl_c_ends_quietly_with_130(cli: Cli) -> None:
     """No traceback when following is ended by hand."""
     cli.add("first")

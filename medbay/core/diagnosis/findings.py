@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -94,14 +94,22 @@ def _words(text: CleanText) -> Iterator[str]:
         yield OTHER_SCRIPTS
 
 
-def _lines(text: CleanText, word: str) -> Iterable[int]:
+def _lines(text: CleanText, word: str) -> Iterator[int]:
+    """The lines to search for a word, the last first; a line that stands there again was searched already."""
     if word == POSITIONED:
         lines = text.positioned
     elif word == OTHER_SCRIPTS:
         lines = text.foreign
     else:
         lines = text.lines_with(word.removeprefix(PART))
-    return lines if len(lines) <= LINES_FIRST + LINES_LAST else lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    if len(lines) > LINES_FIRST + LINES_LAST:
+        lines = lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    seen: set[str] = set()
+    for number in reversed(lines):
+        line = text.line(number)
+        if line not in seen:
+            seen.add(line)
+            yield number
 
 
 def _score(rule: Rule, start: int, text: CleanText, ended: int) -> float:
