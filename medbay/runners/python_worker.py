@@ -1,0 +1,180 @@
+"""The program of a worker process: it takes calls of Python functions one at a time and answers each.
+
+It imports next to nothing, so that a call sees what it imports itself. A call arrives as two descriptors (what to
+call, where its output goes), the answer leaves as one, so that neither side ever waits for the other to read.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from typing import Any, Final
+
+from medbay.runners.python_baseline import Baseline, left_behind, resident_bytes
+from medbay.runners.python_call import perform, raised
+
+CALLS_MAX: Final = 100
+AGE_MAX_S: Final = 600.0
+RESIDENT_MAX_BYTES: Final = 512 * 1024 * 1024  # one that stays larger than this after a call is not kept
+_OURS: Final = b"MEDBAY_"
+_KEY_NAME: Final = b"MEDBAY_ATTEMPT_KEY"
+_ENV_START: Final = 47  # which field of /proc/PID/stat, counted from the one after the name
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+
+
+def main(arguments: list[str]) -> None:
+    """Serve the engine at the other end of a descriptor until it goes away, or until it is time to end."""
+    descriptor, engine_pid, idle_key = arguments
+    channel = socket.socket(fileno=int(descriptor))
+    channel.set_inheritable(False)
+    _die_with(int(engine_pid))
+    faulthandler.enable()  # a crash in C code leaves the Python lines that led to it in the log
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.argv[:] = [""]
+    mark = Mark(idle_key)
+    _serve(channel, Baseline(), mark)
+
+
+def _serve(channel: socket.socket, baseline: Baseline, mark: Mark) -> None:
+    until_s = time.monotonic() + AGE_MAX_S
+    calls = 0
+    while (received := _receive(channel, until_s)) is not None:
+        call, log = received
+        _write_to(log)
+        if not mark.show(call["key"]) or baseline.is_outdated():
+            _send(channel, {"key": call["key"], "begun": False, "keep": False})
+            return
+        answer = _answer(call, baseline)
+        calls += 1
+        answer["keep"] = (
+            answer["keep"]
+            and calls < CALLS_MAX
+            and time.monotonic() < until_s
+            and answer["resident"] < RESIDENT_MAX_BYTES
+            and baseline.restore()
+            and mark.show(mark.idle_key)  # before the answer: the mark of an attempt never outlives it
+        )
+        _send(channel, answer)
+        if answer["left"]:
+            os._exit(0)  # an orderly end would wait for the threads
+        if not answer["keep"]:
+            return
+
+
+def _answer(call: dict[str, Any], baseline: Baseline) -> dict[str, Any]:
+    own_pid = os.getpid()
+    try:
+        baseline.enter(call["cwd"], call["env"])
+        answer = perform(call["target"], call["arguments"])
+    except BaseException as error:  # an interrupt between two lines of ours
+        answer = raised(error)
+    if os.getpid() != own_pid:
+        os._exit(answer["code"])  # a child the function forked came back from it: it is not the worker
+    baseline.flush()
+    baseline.remember_sources(call["cwd"])
+    left = left_behind()
+    keep = not left and not call["isolated"]
+    return {**answer, "key": call["key"], "begun": True, "left": left, "keep": keep, "resident": resident_bytes()}
+
+
+class Mark:
+    """The attempt key as others see it in /proc/PID/environ, changed in place for each call.
+
+    The kernel shows the memory that the environment was put into at the start, so overwriting it there lets anybody
+    who ends what a dead engine left find the attempt that runs now. A forked child has a copy of it.
+    """
+
+    def __init__(self, idle_key: str) -> None:
+        self.idle_key = idle_key  # between two calls it belongs to no attempt
+        self._shown = os.environb.get(_KEY_NAME, b"").decode()
+        self._address, self._room = _key_memory()
+
+    def show(self, key: str) -> bool:
+        """Carry this key from now on; False where that cannot be done."""
+        if key == self._shown:
+            return True
+        text = _KEY_NAME + b"=" + key.encode() + b"\0"
+        if len(text) > self._room:
+            return False
+        ctypes.memmove(self._address, text.ljust(self._room, b"\0"), self._room)
+        self._shown = key
+        return True
+
+
+def _key_memory() -> tuple[int, int]:
+    """Where the key is in the environment it was started with, and the room up to what is not ours."""
+    with open("/proc/self/environ", "rb") as environ:
+        strings = environ.read().split(b"\0")
+    with open("/proc/self/stat", "rb") as stat:
+        address = int(stat.read().rpartition(b")")[2].split()[_ENV_START])
+    room = 0
+    for each in strings if address else ():
+        if room == 0 and not each.startswith(_KEY_NAME + b"="):
+            address += len(each) + 1
+        elif each.startswith(_OURS):
+            room += len(each) + 1
+        else:
+            break
+    return address, room
+
+
+def _die_with(engine_pid: int) -> None:
+    """Nothing of this process outlives its engine, and orphans of its calls come back to it."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if os.getppid() != engine_pid:  # it died before we asked to be told
+        os._exit(1)
+
+
+def _receive(channel: socket.socket, until_s: float) -> tuple[dict[str, Any], int] | None:
+    """The next call and where its output goes; None when the engine is gone or this process is too old."""
+    channel.settimeout(max(0.001, until_s - time.monotonic()))
+    try:
+        found = _receive_descriptors(channel)
+    except TimeoutError:
+        channel.shutdown(socket.SHUT_RD)  # a call sent before this is still here, none comes after it
+        found = _receive_descriptors(channel)
+    except (OSError, KeyboardInterrupt):
+        return None
+    if len(found) != 2:
+        return None
+    channel.settimeout(None)
+    with open(found[0], "rb") as file:
+        file.seek(0)
+        call: dict[str, Any] = json.load(file)
+    return call, found[1]
+
+
+def _receive_descriptors(channel: socket.socket) -> list[int]:
+    found = array.array("i")
+    _, extra, _, _ = channel.recvmsg(16, socket.CMSG_SPACE(2 * found.itemsize), socket.MSG_CMSG_CLOEXEC)
+    for level, kind, data in extra:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return list(found)
+
+
+def _send(channel: socket.socket, answer: dict[str, Any]) -> None:
+    descriptor = os.memfd_create("medbay-answer", os.MFD_CLOEXEC)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(json.dumps(answer).encode())
+        socket.send_fds(channel, [b"a"], [descriptor])
+    finally:
+        os.close(descriptor)
+
+
+def _write_to(log: int) -> None:
+    """Standard output and error: of Python, of C code in it and of its children."""
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
