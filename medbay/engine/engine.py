@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Output, Requeued
+from medbay.core.outcome import Failed, Outcome, Output, Requeued
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed
+from medbay.errors import SpawnFailed, StoreError
 from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
@@ -180,21 +180,22 @@ class Engine:
 
     def launch(self, claims: Iterable[Claim]) -> None:
         """Start what was claimed, after the claim is committed."""
+        claims = list(claims)
+        alone = self._end_what_was_lost(claims)
         for claim in claims:
-            key = (claim.task.id, claim.attempt.number)
+            if claim.after_loss and not alone:
+                self._unstarted(claim, Requeued(asked=False, why="its lost attempt may still be running"))
+                continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
-                back = Requeued(asked=False, why="the lease ran out before it could start")
-                now = self._clock.now_ms()
-                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=back, ended_at=now)])
+                self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
             try:
                 running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
-                failed = Failed(output=output, spawn_error=str(error))
-                now = self._clock.now_ms()
-                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=failed, ended_at=now)])
+                self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
                 continue
+            key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             if (process := running.identity) is not None:
                 self._started.append((*key, process.pid, process.pid_start))
@@ -284,6 +285,20 @@ class Engine:
         ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
+
+    def _end_what_was_lost(self, claims: Iterable[Claim]) -> bool:
+        """Whoever reaped a lost attempt may have died before it ended the processes; whether none is left."""
+        if any(claim.after_loss for claim in claims):
+            try:
+                self._end_leftovers()
+            except StoreError:
+                return False
+        return True
+
+    def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
+        now = self._clock.now_ms()
+        number = claim.attempt.number
+        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
     def _live_anywhere(self) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

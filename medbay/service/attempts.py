@@ -58,6 +58,7 @@ class Claim:
 
     task: Task
     attempt: Attempt
+    after_loss: bool = False  # its last attempt was lost: something of it may still run on this host
 
 
 def claim(
@@ -181,9 +182,10 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance),
     )
+    last = attempts.get(tx, task.id, task.attempts) if task.attempts else None
     apply(tx, decision)
     attempts.insert(tx, attempt)
-    return Claim(change.after, attempt)
+    return Claim(change.after, attempt, after_loss=last is not None and last.outcome == "lost")
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:

@@ -250,8 +250,8 @@ class SimDaemon:
             due_at = task_rows.next_due_at(tx)
         if due_at is not None:
             wakes.append(due_at - clock.now_ms())
-        longest = 15 * SECOND if self._ground.troubled else 10 * MINUTE
-        return max(1, min([*wakes, self._rng.randint(SECOND, longest)]))
+        longest = 15 * SECOND if self._ground.troubled else 30 * MINUTE
+        return max(1, min([*wakes, self._rng.randint(longest // 3, longest)]))
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:
         now = self._ground.clock.elapsed_ms

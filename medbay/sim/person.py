@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Task
 from medbay.env import Random
 from medbay.errors import NotAllowed
@@ -125,9 +126,9 @@ class Person:
 
     def _block(self) -> None:
         with self._store.write() as tx:
-            kind = self._rng.choice(("human", "external"))
+            kinds: tuple[BlockKind, ...] = ("human", "external")
             timeout_ms = self._rng.choice((MINUTE, 2 * HOUR))
-            tasks.block(tx, self._pick(tx), actor=ACTOR, kind=kind, reason="wait", timeout_ms=timeout_ms)
+            tasks.block(tx, self._pick(tx), actor=ACTOR, kind=self._rng.choice(kinds), reason="wait", timeout_ms=timeout_ms)
 
     def _edit(self) -> None:
         fields = {"priority": self._rng.randint(0, 4)} if self._rng.random() < 0.7 else {}

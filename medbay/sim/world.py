@@ -20,6 +20,7 @@ from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import Ground, SimDaemon
 from medbay.sim.ledger import Broken
 from medbay.sim.machines import Machines, Process
+from medbay.sim.memory import remembered_diagnoses
 from medbay.sim.person import Person
 from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.scripts import Work
@@ -86,7 +87,7 @@ class World:
         """Both phases; what happened, and which promise broke if one did."""
         broken = None
         try:
-            with _quiet():
+            with _quiet(), remembered_diagnoses():
                 self._safety()
                 self._liveness()
         except Broken as error:

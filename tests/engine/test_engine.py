@@ -321,9 +321,7 @@ def test_a_stopping_worker_hands_back_and_nothing_is_counted(world: World) -> No
         assert workers.alive(tx) == []
 
 
-def test_an_item_that_raises_is_blocked_alone_with_its_traceback(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_that_raises_is_blocked_alone_with_its_traceback(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the batch commits."""
     from medbay.core import ending, rules
 
@@ -482,3 +480,17 @@ def test_a_future_task_starts_when_its_time_comes(world: World) -> None:
 
     world.run(engine, ticks=2, step_ms=1_000)
     assert world.task(task.id).status == "completed"
+
+
+def test_what_a_dead_run_was_doing_is_adopted_by_the_ordinary_queue(world: World) -> None:
+    """Its own queue is served by nobody else."""
+    task = world.add("a", None, Succeeded(), queue="run-abc")
+    alone = world.engine(slots=1, queues=("run-abc",))
+    world.run(alone)
+    world.sightings[alone.worker.pid] = "dead"
+
+    engine = world.engine()
+    engine.start()
+    world.run(engine, ticks=3)
+
+    assert (world.task(task.id).status, world.task(task.id).queue) == ("completed", "default")

@@ -67,9 +67,7 @@ def test_the_database_refuses_a_second_live_attempt(world: World) -> None:
 def test_the_database_refuses_a_second_pending_retry(world: World) -> None:
     """At most one pending retry per task."""
     task = world.add("a")
-    retry = Retry(
-        task_id=task.id, attempt=1, category="unknown", action="x", scheduled_at=0, due_at=0, delay_ms=0
-    )
+    retry = Retry(task_id=task.id, attempt=1, category="unknown", action="x", scheduled_at=0, due_at=0, delay_ms=0)
 
     with pytest.raises(sqlite3.IntegrityError), world.store.write() as tx:
         apply(tx, Decision(retry=retry))

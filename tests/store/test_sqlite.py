@@ -168,3 +168,12 @@ def test_the_clock_of_a_transaction_stands_still(tmp_path: Path) -> None:
         clock.advance(5_000)
 
         assert tx.now == before
+
+
+def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> None:
+    """SQLite itself would go on into a file nobody can see."""
+    store = open_at(tmp_path / "a.db")
+    (tmp_path / "a.db").unlink()
+
+    with pytest.raises(StoreUnavailable, match="removed"), store.write():
+        pass

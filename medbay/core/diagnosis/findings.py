@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -17,7 +17,7 @@ TRIES_MAX: Final = 8
 LINES_FIRST: Final = 20  # lines searched per word: the first ones, where compilers begin,
 LINES_LAST: Final = 60  # and the last ones, where runs end
 _PARTS: Final = tuple(sorted(word for word in BY_WORD if word.startswith(PART)))
-_WHOLE: Final = frozenset(BY_WORD) - {*_PARTS, POSITIONED, OTHER_SCRIPTS}
+WHOLE_WORDS: Final = frozenset(BY_WORD) - {*_PARTS, POSITIONED, OTHER_SCRIPTS}
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
 
@@ -33,29 +33,27 @@ class Finding:
     score: float
 
 
-def find_all(text: CleanText, without: frozenset[str] = frozenset()) -> list[Finding]:
-    """The best match of each rule, the strongest first. `without` leaves rules out, to see how others carry over."""
+def find_all(text: CleanText) -> list[Finding]:
+    """The best match of each rule, the strongest first."""
     ended = _last_chain(text.body)
     found: dict[int, Finding] = {}
     for number, finding in _matches(text, ended):
         best = found.get(number)
-        if RULES[number].id not in without and (best is None or _better(finding, best)):
+        if best is None or _better(finding, best):
             found[number] = finding
     return sorted(found.values(), key=lambda finding: (-finding.score, finding.rule.id))
 
 
 def _better(finding: Finding, best: Finding) -> bool:
-    if finding.score != best.score:
-        return finding.score > best.score
-    return finding.start < best.start
+    return (finding.score, bool(finding.what), -finding.start) > (best.score, bool(best.what), -best.start)
 
 
 def _matches(text: CleanText, ended: int) -> Iterator[tuple[int, Finding]]:
     for word in _words(text):
-        entries = _entries(word)
+        led_to = entries(word)
         for line in _lines(text, word):
             start, end = text.bounds(line)
-            for number, rule, pattern in entries:
+            for number, rule, pattern in led_to:
                 stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
                 match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
                 if match is not None and match.start() <= end:
@@ -83,27 +81,35 @@ def _named(match: re.Match[str], body: str) -> str:
 
 
 @cache
-def _entries(word: str) -> tuple[tuple[int, Rule, re.Pattern[str]], ...]:
+def entries(word: str) -> tuple[tuple[int, Rule, re.Pattern[str]], ...]:
     """The rules a word leads to, compiled when a text first holds it."""
-    return tuple((number, RULES[number], compiled(source)) for number, source in BY_WORD[word])
+    return tuple((number, RULES[number], compiled(source)) for number, source in BY_WORD.get(word, ()))
 
 
 def _words(text: CleanText) -> Iterator[str]:
-    yield from sorted(_WHOLE & text.words)
+    yield from sorted(WHOLE_WORDS & text.words)
     yield from (part for part in _PARTS if part[1:] in text.lowered)
     yield POSITIONED
     if not text.plain:
         yield OTHER_SCRIPTS
 
 
-def _lines(text: CleanText, word: str) -> Iterable[int]:
+def _lines(text: CleanText, word: str) -> Iterator[int]:
+    """The lines to search for a word, the last first; a line that stands there again was searched already."""
     if word == POSITIONED:
         lines = text.positioned
     elif word == OTHER_SCRIPTS:
         lines = text.foreign
     else:
         lines = text.lines_with(word.removeprefix(PART))
-    return lines if len(lines) <= LINES_FIRST + LINES_LAST else lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    if len(lines) > LINES_FIRST + LINES_LAST:
+        lines = lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    seen: set[str] = set()
+    for number in reversed(lines):
+        line = text.line(number)
+        if line not in seen:
+            seen.add(line)
+            yield number
 
 
 def _score(rule: Rule, start: int, text: CleanText, ended: int) -> float:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-HEAD_CHARS: Final = 16_384
-TAIL_CHARS: Final = 49_152
+HEAD_CHARS: Final = 8_192
+TAIL_CHARS: Final = 32_768
 LINE_CHARS: Final = 2_000
 GAP: Final = "\n[...]\n"
 
@@ -78,10 +78,6 @@ class CleanText:
         """A line by its number, without its line break."""
         start, end = self.bounds(number)
         return self.body[start:end]
-
-    def line_at(self, position: int) -> str:
-        """The line that holds a position, without its line break."""
-        return self.line(self.line_number(position))
 
     @cached_property
     def positioned(self) -> list[int]:

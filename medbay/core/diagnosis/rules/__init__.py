@@ -42,7 +42,8 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def _index(rules: tuple[Rule, ...]) -> dict[str, tuple[tuple[int, str], ...]]:
+def index(rules: tuple[Rule, ...]) -> dict[str, tuple[tuple[int, str], ...]]:
+    """From each word to the rules that it may lead to, with the pattern of the phrases concerned."""
     table: dict[str, list[tuple[int, str]]] = {}
     for number, one in enumerate(rules):
         for word, source in one.by_word():
@@ -50,4 +51,4 @@ def _index(rules: tuple[Rule, ...]) -> dict[str, tuple[tuple[int, str], ...]]:
     return {word: tuple(entries) for word, entries in table.items()}
 
 
-BY_WORD: Final = _index(RULES)
+BY_WORD: Final = index(RULES)

@@ -221,6 +221,6 @@ RULES: Final[tuple[Rule, ...]] = (
         miss="Killed the old worker and started another",
         level=SHAPE,
         case=True,
-        confidence=0.88,
+        confidence=0.92,
     ),
 )

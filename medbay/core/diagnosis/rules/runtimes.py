@@ -213,7 +213,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hit="subprocess.CalledProcessError: Command '['false']' returned non-zero exit status 1.",
         miss="commands that failed are listed",
         level=SHAPE + 0.5,
-        confidence=0.8,
+        confidence=0.9,
     ),
     rule(
         "trace.frames",

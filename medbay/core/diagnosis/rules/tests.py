@@ -96,6 +96,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^FAIL: \S+ \(",
         r"^ERROR: test\w* \(",
         on="~fail ~✕ ~✗ ~✘ ~● ~error ~stdout",
+        strict=True,
         hit=(
             "--- FAIL: TestAdd (0.00s)",
             "[  FAILED  ] Math.Adds (0 ms)",
@@ -167,8 +168,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "unhandled errors?",
         r"could not compile `",
         r"compilation (?:failure|error)",
-        "0 test",
-        "no tests? (?:were )?(?:run|executed|found)",
+        "no tests (?:were )?(?:executed|found)",
         "Failed to load the spec",
         r"Failed to import test module",
         r"Unable to compile test",

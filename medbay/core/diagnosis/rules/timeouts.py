@@ -43,6 +43,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:Tests?|Timeouts?):? ?.{0,60}\b[1-9]\d* timed? ?out",
         r"exceeded the test time",
         on="timeout timed timedout timeouterror testtimedoutexception testtimeoutfailure invoked exceeded longer complete finish",
+        strict=True,
         hit=(
             "Error: Timeout of 2000ms exceeded. For async tests and hooks, ensure done() is called",
             "1/1 Test #1: slow ....***Timeout   1.01 sec",
