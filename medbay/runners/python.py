@@ -16,7 +16,7 @@ from medbay.errors import SpawnFailed
 from medbay.runners.environment import inheritable
 from medbay.runners.protocol import Identity, Launch
 from medbay.runners.python_pool import Pool
-from medbay.runners.python_process import Answer, Call, Closed, WorkerProcess, start_process
+from medbay.runners.python_process import Answer, Call, Closed, Lifetime, WorkerProcess, start_process
 from medbay.runners.python_report import ended_in_call, outcome_of
 from medbay.runners.shell import ShellRunner, ShellRunning
 from medbay.runners.spawn import explain_directory, new_log
@@ -30,13 +30,21 @@ _OPEN_LOG: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 class PythonRunner:
     """Calls functions; keeps up to `workers` processes for the next calls until it is closed."""
 
-    def __init__(self, grace_s: float, secrets: Sequence[str] = (), *, workers: int = 4) -> None:
+    def __init__(
+        self,
+        grace_s: float,
+        secrets: Sequence[str] = (),
+        *,
+        workers: int = 4,
+        lifetime: Lifetime = Lifetime(),
+    ) -> None:
         self._processes = ShellRunner(grace_s, secrets)
         self._inherited = inheritable(os.environ, secrets)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._lifetime = lifetime
         self._pool = Pool(workers)
         weakref.finalize(self, os.close, self._stdin)
-        self._closing = weakref.finalize(self, self._pool.close)
+        weakref.finalize(self, self._pool.close)
 
     def start(self, launch: Launch, monotonic_s: float) -> PythonRunning:
         """Hand the call to a process that waits, or start one; raises SpawnFailed."""
@@ -100,7 +108,9 @@ class PythonRunner:
 
     def _hand_to_new(self, call: Call, launch: Launch, log: int) -> WorkerProcess:
         variables = launch.env if _needs_fresh(call, launch) else {}
-        worker = start_process(launch, self._inherited, stdin=self._stdin, log=log, variables=variables)
+        worker = start_process(
+            launch, self._inherited, stdin=self._stdin, log=log, variables=variables, lifetime=self._lifetime
+        )
         self._pool.admit(worker)
         worker.hand(call, launch, log=log)  # if it is dead already, its end says so
         return worker

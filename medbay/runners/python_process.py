@@ -57,6 +57,14 @@ class Answer:
     resident_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetime:
+    """When a worker process has served long enough."""
+
+    calls_max: int = 100
+    age_max_s: float = 600.0
+
+
 class Closed(Exception):
     """The worker process closed its end, or sent what is no answer."""
 
@@ -129,12 +137,13 @@ class WorkerProcess:
 
 
 def start_process(
-    launch: Launch, inherited: Encoded, *, stdin: int, log: int, variables: Mapping[str, str]
+    launch: Launch, inherited: Encoded, *, stdin: int, log: int, variables: Mapping[str, str], lifetime: Lifetime
 ) -> WorkerProcess:
     """Start one in the directory of the task; raises SpawnFailed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     idle_key = f"{launch.store_id}:{IDLE}"
-    argv = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGE, str(theirs.fileno()), str(os.getpid()), idle_key]
+    limits = (str(lifetime.calls_max), str(lifetime.age_max_s))
+    argv = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGE, str(theirs.fileno()), str(os.getpid()), idle_key, *limits]
     try:
         child = spawn_into(
             log,

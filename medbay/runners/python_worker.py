@@ -20,8 +20,6 @@ from typing import Any, Final
 from medbay.runners.python_baseline import Baseline, left_behind, resident_bytes
 from medbay.runners.python_call import perform, raised
 
-CALLS_MAX: Final = 100
-AGE_MAX_S: Final = 600.0
 RESIDENT_MAX_BYTES: Final = 512 * 1024 * 1024  # one that stays larger than this after a call is not kept
 _OURS: Final = b"MEDBAY_"
 _KEY_NAME: Final = b"MEDBAY_ATTEMPT_KEY"
@@ -32,7 +30,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 
 def main(arguments: list[str]) -> None:
     """Serve the engine at the other end of a descriptor until it goes away, or until it is time to end."""
-    descriptor, engine_pid, idle_key = arguments
+    descriptor, engine_pid, idle_key, calls_max, age_max_s = arguments
     channel = socket.socket(fileno=int(descriptor))
     channel.set_inheritable(False)
     _die_with(int(engine_pid))
@@ -40,11 +38,11 @@ def main(arguments: list[str]) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.argv[:] = [""]
     mark = Mark(idle_key)
-    _serve(channel, Baseline(), mark)
+    until_s = time.monotonic() + float(age_max_s)
+    _serve(channel, Baseline(), mark, calls_max=int(calls_max), until_s=until_s)
 
 
-def _serve(channel: socket.socket, baseline: Baseline, mark: Mark) -> None:
-    until_s = time.monotonic() + AGE_MAX_S
+def _serve(channel: socket.socket, baseline: Baseline, mark: Mark, *, calls_max: int, until_s: float) -> None:
     calls = 0
     while (received := _receive(channel, until_s)) is not None:
         call, log = received
@@ -56,7 +54,7 @@ def _serve(channel: socket.socket, baseline: Baseline, mark: Mark) -> None:
         calls += 1
         answer["keep"] = (
             answer["keep"]
-            and calls < CALLS_MAX
+            and calls < calls_max
             and time.monotonic() < until_s
             and answer["resident"] < RESIDENT_MAX_BYTES
             and baseline.restore()
