@@ -23,7 +23,6 @@ from medbay.runners.spawn import explain_directory, new_log
 from medbay.runners.usage import UsageLimit, limit_process, limit_softly
 
 _LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
-_FRESH_VARIABLES: Final = ("PYTHON", "LD_")  # they are read when a process starts
 _OPEN_LOG: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -77,7 +76,7 @@ class PythonRunner:
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
-            if _needs_fresh(call, launch):
+            if call.isolated:
                 limit_process(worker.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             else:
                 limit_softly(worker.pid, memory_bytes=launch.memory_bytes)
@@ -99,7 +98,7 @@ class PythonRunner:
         self._pool.close()
 
     def _hand_over(self, call: Call, launch: Launch, log: int) -> WorkerProcess:
-        if not _needs_fresh(call, launch):
+        if not call.isolated:
             while (worker := self._pool.take(launch.cwd, memory_bytes=launch.memory_bytes)) is not None:
                 if worker.hand(call, launch, log=log):
                     return worker
@@ -107,7 +106,7 @@ class PythonRunner:
         return self._hand_to_new(call, launch, log)
 
     def _hand_to_new(self, call: Call, launch: Launch, log: int) -> WorkerProcess:
-        variables = launch.env if _needs_fresh(call, launch) else {}
+        variables = launch.env if call.isolated else {}
         worker = start_process(
             launch, self._inherited, stdin=self._stdin, log=log, variables=variables, lifetime=self._lifetime
         )
@@ -129,6 +128,7 @@ class PythonRunning:
         self._process = runner.watch(call, launch, worker, monotonic_s)
         self._answer: Answer | None = None
         self._leave_by_s: float | None = None  # set once nothing more is heard from it
+        self._cut_off = False  # it went on without being able to answer, and was ended
         self._started_afresh = False
         self._outcome: Outcome | None = None
 
@@ -181,6 +181,7 @@ class PythonRunning:
             return self._after(ended, monotonic_s, was_ending=was_ending)
         if self._leave_by_s is not None and monotonic_s >= self._leave_by_s:
             self._leave_by_s = None
+            self._cut_off = True
             self._process.kill()
         return None
 
@@ -201,7 +202,7 @@ class PythonRunning:
             self._listen(monotonic_s)  # it answered and ended since the last look
         self._runner.forget(self._worker)
         if self._answer is None:
-            return ended_in_call(self._launch, ended)
+            return ended_in_call(self._launch, ended, cut_off=self._cut_off)
         if self._answer.begun:
             return outcome_of(self._launch, self._answer)
         return self._begin_again(monotonic_s)
@@ -217,11 +218,6 @@ class PythonRunning:
         self._process = self._runner.watch(self._call, self._launch, self._worker, monotonic_s)
         self._started_afresh, self._answer, self._leave_by_s = True, None, None
         return None
-
-
-def _needs_fresh(call: Call, launch: Launch) -> bool:
-    """Whether a process that made calls before would not do: asked for, or counted from a process's start."""
-    return call.isolated or launch.cpu_s is not None or any(name.startswith(_FRESH_VARIABLES) for name in launch.env)
 
 
 def _not_started(launch: Launch, why: str) -> Failed:

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,10 +14,11 @@ from typing import Any, Final
 
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import Launch
+from medbay.runners.python_channel import receive, send
 from medbay.runners.spawn import Child, spawn_into
 
 IDLE: Final = "idle"  # in place of task and number in the mark of a process between two calls: no attempt's key
-_ANSWER_BYTES_MAX: Final = 8_000_000
+_FRESH_VARIABLES: Final = ("PYTHON", "LD_")  # they are read when a process starts
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.python_worker import main; main(sys.argv[1:])"
 )
@@ -31,15 +31,17 @@ class Call:
 
     target: str
     arguments: str
-    isolated: bool
+    isolated: bool  # in a process of its own: asked for, or because a limit or variable counts from its start
 
     @classmethod
     def of(cls, launch: Launch) -> Call:
-        """From the command of a task: target, arguments, and perhaps the word `isolated`."""
+        """From the command of a task: target, arguments, and perhaps the word `isolated`; raises ValueError."""
         command = launch.command
         if isinstance(command, str) or len(command) < 2:
             raise ValueError("a Python task has a command of target and arguments")
-        return cls(target=command[0], arguments=_normal(command[1]), isolated="isolated" in command[2:])
+        at_start = launch.cpu_s is not None or any(name.startswith(_FRESH_VARIABLES) for name in launch.env)
+        isolated = at_start or "isolated" in command[2:]
+        return cls(target=command[0], arguments=_normal(command[1]), isolated=isolated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class WorkerProcess:
         self.child = child
         self.cwd = cwd
         self.resident_bytes = 0
+        channel.setblocking(False)
         self._channel = channel
         self._events = select.epoll()
         self._events.register(channel, select.EPOLLIN)
@@ -101,34 +104,23 @@ class WorkerProcess:
             "cwd": os.path.abspath(launch.cwd),
             "env": own_variables(launch),
         }
-        descriptor = os.memfd_create("medbay-call", os.MFD_CLOEXEC)
         try:
-            with open(descriptor, "wb", closefd=False) as file:
-                file.write(json.dumps(asked).encode())
-            socket.send_fds(self._channel, [b"c"], [descriptor, log])
+            send(self._channel, asked, log)
         except OSError:
             return False
-        finally:
-            os.close(descriptor)
         return True
 
     def listen(self, attempt_key: str) -> Answer | None:
         """Its answer to this attempt, None while there is none; raises Closed when none will come."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(
-                self._channel, 16, 1, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
-            )
+            found = receive(self._channel)
         except BlockingIOError:
             return None
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise Closed(str(error)) from error
-        try:
-            if not data or len(descriptors) != 1:
-                raise Closed("the connection was closed")
-            return _read_answer(descriptors[0], attempt_key)
-        finally:
-            for each in descriptors:
-                os.close(each)
+        if found is None:
+            raise Closed("the connection was closed")
+        return _answer(found[0], attempt_key)
 
     def let_go(self) -> None:
         """Close what is ours of it; what it does then is for it to know: it ends."""
@@ -172,12 +164,8 @@ def _normal(arguments: str) -> str:
     return json.dumps(given)
 
 
-def _read_answer(descriptor: int, attempt_key: str) -> Answer | None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _ANSWER_BYTES_MAX:
-        raise Closed("what it sent is no answer")
+def _answer(said: Any, attempt_key: str) -> Answer | None:
     try:
-        said = json.loads(os.pread(descriptor, found.st_size, 0))
         if said["key"] != attempt_key:
             return None  # a child that one of its calls forked
         return Answer(
@@ -191,5 +179,5 @@ def _read_answer(descriptor: int, attempt_key: str) -> Answer | None:
             left=str(said.get("left", "")),
             resident_bytes=int(said.get("resident", 0)),
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Closed("what it sent is no answer") from error

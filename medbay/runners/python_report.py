@@ -26,11 +26,14 @@ def outcome_of(launch: Launch, answer: Answer) -> Outcome:
     return replace(ended, output=output)
 
 
-def ended_in_call(launch: Launch, ended: Outcome) -> Outcome:
+def ended_in_call(launch: Launch, ended: Outcome, *, cut_off: bool) -> Outcome:
     """The process was gone before the function returned: no success, whatever its exit code."""
-    if not isinstance(ended, Succeeded):
+    if cut_off:
+        why = "the function closed the connection of its process and was ended"
+    elif isinstance(ended, Succeeded):
+        why = "the process ended with exit code 0 before the function returned"
+    else:
         return ended
-    why = "the process ended with exit code 0 before the function returned"
     append_note(launch.log_path, why)
     said = {"type": "medbay.ProcessEnded", "message": why, "traceback": "", "causes": []}
     return Failed(output=replace(ended.output, result={**(ended.output.result or {}), **said}))

@@ -1,15 +1,12 @@
 """The program of a worker process: it takes calls of Python functions one at a time and answers each.
 
-It imports next to nothing, so that a call sees what it imports itself. A call arrives as two descriptors (what to
-call, where its output goes), the answer leaves as one, so that neither side ever waits for the other to read.
+It imports next to nothing of Medbay, so that it starts quickly and a call finds what it imports itself.
 """
 
 from __future__ import annotations
 
-import array
 import ctypes
 import faulthandler
-import json
 import os
 import signal
 import socket
@@ -19,6 +16,7 @@ from typing import Any, Final
 
 from medbay.runners.python_baseline import Baseline, left_behind, resident_bytes
 from medbay.runners.python_call import perform, raised
+from medbay.runners.python_channel import receive, send
 
 RESIDENT_MAX_BYTES: Final = 512 * 1024 * 1024  # one that stays larger than this after a call is not kept
 _OURS: Final = b"MEDBAY_"
@@ -48,7 +46,7 @@ def _serve(channel: socket.socket, baseline: Baseline, mark: Mark, *, calls_max:
         call, log = received
         _write_to(log)
         if not mark.show(call["key"]) or baseline.is_outdated():
-            _send(channel, {"key": call["key"], "begun": False, "keep": False})
+            send(channel, {"key": call["key"], "begun": False, "keep": False})
             return
         answer = _answer(call, baseline)
         calls += 1
@@ -60,7 +58,7 @@ def _serve(channel: socket.socket, baseline: Baseline, mark: Mark, *, calls_max:
             and baseline.restore()
             and mark.show(mark.idle_key)  # before the answer: the mark of an attempt never outlives it
         )
-        _send(channel, answer)
+        send(channel, answer)
         if answer["left"]:
             os._exit(0)  # an orderly end would wait for the threads
         if not answer["keep"]:
@@ -135,40 +133,20 @@ def _die_with(engine_pid: int) -> None:
 
 def _receive(channel: socket.socket, until_s: float) -> tuple[dict[str, Any], int] | None:
     """The next call and where its output goes; None when the engine is gone or this process is too old."""
-    channel.settimeout(max(0.001, until_s - time.monotonic()))
     try:
-        found = _receive_descriptors(channel)
-    except TimeoutError:
-        channel.shutdown(socket.SHUT_RD)  # a call sent before this is still here, none comes after it
-        found = _receive_descriptors(channel)
+        channel.settimeout(max(0.001, until_s - time.monotonic()))
+        try:
+            found = receive(channel)
+        except TimeoutError:
+            channel.shutdown(socket.SHUT_RD)  # a call sent before this is still here, none comes after it
+            found = receive(channel)
+        channel.settimeout(None)
     except (OSError, KeyboardInterrupt):
         return None
-    if len(found) != 2:
+    if found is None:
         return None
-    channel.settimeout(None)
-    with open(found[0], "rb") as file:
-        file.seek(0)
-        call: dict[str, Any] = json.load(file)
-    return call, found[1]
-
-
-def _receive_descriptors(channel: socket.socket) -> list[int]:
-    found = array.array("i")
-    _, extra, _, _ = channel.recvmsg(16, socket.CMSG_SPACE(2 * found.itemsize), socket.MSG_CMSG_CLOEXEC)
-    for level, kind, data in extra:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-            found.frombytes(data[: len(data) - len(data) % found.itemsize])
-    return list(found)
-
-
-def _send(channel: socket.socket, answer: dict[str, Any]) -> None:
-    descriptor = os.memfd_create("medbay-answer", os.MFD_CLOEXEC)
-    try:
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(json.dumps(answer).encode())
-        socket.send_fds(channel, [b"a"], [descriptor])
-    finally:
-        os.close(descriptor)
+    call, (log,) = found
+    return call, log
 
 
 def _write_to(log: int) -> None:

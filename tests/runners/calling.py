@@ -16,7 +16,7 @@ from medbay.runners.python import PythonRunner, PythonRunning
 from tests.runners.driving import finish, launch
 
 # Every test's functions; each says with its name what it does.
-JOBS = '''
+JOBS = """
 import ctypes, os, signal, subprocess, sys, threading, time
 import medbay
 
@@ -30,7 +30,8 @@ def fail():
     try: {}["gone"]
     except KeyError as error: raise ValueError("wrong \\udc80 value") from error
 def seen(): return {
-    "cwd": os.getcwd(), "path": sys.path[0], "env": {k: v for k, v in os.environ.items() if "MEDBAY" in k or k == "OWN"},
+    "cwd": os.getcwd(), "path": sys.path[0],
+    "env": {k: v for k, v in os.environ.items() if "MEDBAY" in k or k == "OWN"},
     "umask": os.umask(0o22), "term": str(signal.getsignal(signal.SIGTERM)), "out": sys.stdout is sys.__stdout__}
 def disturb():
     os.chdir("/"); os.environ["OWN"] = "left"; os.environ.pop("HOME", None); sys.path.insert(0, "/nowhere")
@@ -79,7 +80,7 @@ def speaks_result(): open(os.environ["MEDBAY_RESULT"], "w").write('{"artifacts":
 def closes_everything(): os.closerange(3, 256); time.sleep(300)
 def mark(): return [e for e in open("/proc/self/environ").read().split("\\0") if "ATTEMPT_KEY" in e]
 value = 5
-'''
+"""
 
 
 class Caller:
