@@ -17,6 +17,10 @@ from medbay.errors import NotFound
 from medbay.runners.processes import marks, read_process
 from tests.engine.test_real_crashes import start_daemon, wait_for
 
+QUICK = '[engine]\ngrace = "2s"\n' + "".join(
+    f'[policy.ladder.{name}]\ndelays = ["20ms"]\n'
+    for name in ("transient", "code_error", "dependency_missing", "unknown")
+)
 MODULE = """
 import os, subprocess, sys, time
 import medbay
