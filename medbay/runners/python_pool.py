@@ -22,6 +22,7 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._owner = os.getpid()
         self._idle: list[WorkerProcess] = []
         self._dying: list[WorkerProcess] = []
         self._all: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
@@ -58,6 +59,8 @@ class Pool:
 
     def close(self) -> None:
         """End all that wait, and see them dead."""
+        if os.getpid() != self._owner:
+            return  # a fork of the engine, which owns none of them
         while self._idle:
             self.end(self._idle.pop())
         until_s = time.monotonic() + _CLOSING_S

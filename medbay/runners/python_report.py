@@ -15,7 +15,7 @@ from medbay.runners.report import Exit, report
 def outcome_of(launch: Launch, answer: Answer) -> Outcome:
     """As a command with this exit code would have ended, with what the function said as its result."""
     if answer.left:
-        append_note(launch.log_path, f"left running and ended with their process: {answer.left}")
+        append_note(launch.log_path, f"left running: {answer.left}; the worker process was ended")
     ended = report(launch, Exit(code=answer.code), why=None)
     result = {**(ended.output.result or {}), **_said(answer)}
     output = replace(ended.output, result=result or None)

@@ -224,6 +224,17 @@ def test_a_command_has_no_value_but_may_have_a_result(bay: Bay) -> None:
     assert bay.result(speaks.id) == {"summary": "done"}
 
 
+def test_a_task_can_be_edited_from_a_function_to_a_command_and_back(bay: Bay) -> None:
+    """Its runner goes with it."""
+    task = bay.add("changes", python="work_of_test:missing")
+
+    assert bay.edit(task.id, run="true").runner == "shell"
+    bay.edit(task.id, python="work_of_test:add", args=[1])
+    bay.run_until_idle()
+
+    assert bay.result(task.id) == {"sum": 2}
+
+
 def test_the_names_are_public() -> None:
     """As the documentation writes them."""
     assert issubclass(medbay.TryAgain, Exception)

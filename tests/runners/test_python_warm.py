@@ -88,7 +88,7 @@ def test_what_a_call_leaves_running_ends_with_its_process(call: Caller, name: st
     assert outcome.output.result is not None
     left = outcome.output.result["value"]
     pids = left if isinstance(left, list) else [left]
-    assert "[medbay] left running and ended with their process" in outcome.output.tail
+    assert "the worker process was ended" in outcome.output.tail
     assert not any(map(lives, pids))
     assert call.value("pid") not in pids
 
