@@ -6,7 +6,6 @@ Worker processes import this with the user's module, so it imports next to nothi
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -57,6 +56,8 @@ class TaskFunction(Generic[P, R]):
 
     def add(self, bay: Adding, *args: P.args, **kwargs: P.kwargs) -> Task:
         """Add a task that calls it with these arguments, which have to be JSON: a tuple arrives as a list."""
+        import inspect  # as slow to load as all the rest, and no worker process needs it
+
         options = {"title": self._function.__name__, "cwd": os.getcwd(), **self._options}
         target = target_of(self._function, options["cwd"])
         try:
