@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from medbay.core import guidance, rules
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Attempt, Task, Worker
-from medbay.core.outcome import Cancelled, Outcome, Succeeded
+from medbay.core.outcome import Cancelled, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.rules import Ended
 from medbay.store import attempts, tasks, workers
@@ -59,9 +59,7 @@ def claim(
         return []
     chosen = _suspects(tx, worker, capacity, work)
     again = sum(task.recovery for task in chosen)
-    rest = replace(
-        capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again
-    )
+    rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
     chosen += _in_shares(tx, worker, rest, work)
     return [_claim_one(tx, worker, task, log_path) for task in chosen]
 
@@ -83,6 +81,23 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
     ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=0)
     if ended is not None:
         apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
+
+
+def lock(tx: Tx, finished: Sequence[Finished]) -> None:
+    """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
+    ids = {each.task_id for each in finished}
+    final = {each.task_id for each in finished if isinstance(each.outcome, Succeeded | Cancelled)}
+    tasks.lock(tx, ids, dependents_of=final)
+
+
+def not_running(tx: Tx, worker_id: str, running: Collection[tuple[str, int]]) -> list[Finished]:
+    """Attempts the store counts as this worker's although it never heard that it got them: handed back."""
+    handed_back = Requeued(asked=False, why="the worker did not hear that it had claimed this")
+    return [
+        Finished(task_id=each.task_id, number=each.number, outcome=handed_back, ended_at=tx.now)
+        for each in attempts.live_of_worker(tx, worker_id)
+        if (each.task_id, each.number) not in running
+    ]
 
 
 def record_processes(tx: Tx, started: Iterable[tuple[str, int, int, int]]) -> None:
@@ -114,7 +129,10 @@ def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> l
         return []
     heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX))
     ordered = sorted(heads, key=lambda task: (task.crashes, *_urgency(task)))
-    if _share_left(capacity) <= 0 and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free:
+    if (
+        _share_left(capacity) <= 0
+        and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free
+    ):
         ordered = [task for task in ordered if not task.recovery]
     return _not_held(tx, ordered, work)[:1]
 
