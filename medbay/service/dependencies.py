@@ -20,6 +20,7 @@ def unmet(tx: Tx, task_id: str) -> int:
 
 def add(tx: Tx, task_id: str, after_id: str, *, actor: str) -> None:
     """Let a task come after another; refused when that closes a circle, naming it."""
+    tx.serialise("dependencies")  # two edges that close a circle together are not added side by side
     circle = _path(tx, after_id, task_id)
     if circle:
         way = " -> ".join([task_id, *circle])

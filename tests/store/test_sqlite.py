@@ -11,6 +11,7 @@ import pytest
 from medbay.env import SystemClock
 from medbay.errors import StoreError, StoreTooNew, StoreUnavailable
 from medbay.store import migrations
+from medbay.store.dialect import SQLITE
 from medbay.store.sqlite import SqliteStore
 from tests.worlds import ManualClock
 
@@ -53,11 +54,11 @@ def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path) -> None:
 def test_an_older_store_is_migrated(tmp_path: Path) -> None:
     """A file that stopped at an earlier migration gets the rest, and keeps what it had."""
     raw = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
-    assert migrations.version(raw) == 0
+    assert migrations.version(raw, SQLITE) == 0
 
     open_at(tmp_path / "a.db").close()
 
-    assert migrations.version(raw) == migrations.available("sqlite")[-1][0]
+    assert migrations.version(raw, SQLITE) == migrations.available("sqlite")[-1][0]
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
@@ -71,7 +72,7 @@ def test_a_fresh_schema_equals_a_migrated_one(tmp_path: Path) -> None:
     """Step by step or at once, the tables and indexes are the same."""
     steps = sqlite3.connect(tmp_path / "steps.db", isolation_level=None)
     for number, _, _ in migrations.available("sqlite"):
-        migrations.migrate(steps, "sqlite", now=0, upto=number)
+        migrations.migrate(steps, SQLITE, upto=number)
     open_at(tmp_path / "fresh.db").close()
     fresh = sqlite3.connect(tmp_path / "fresh.db")
 
@@ -88,7 +89,7 @@ def test_a_failed_migration_leaves_the_store_as_it_was(tmp_path: Path, monkeypat
     monkeypatch.setattr(migrations, "available", lambda dialect: bad)
 
     with pytest.raises(sqlite3.OperationalError):
-        migrations.migrate(sqlite3.connect(tmp_path / "a.db", isolation_level=None), "sqlite", now=0)
+        migrations.migrate(sqlite3.connect(tmp_path / "a.db", isolation_level=None), SQLITE)
 
     raw = sqlite3.connect(tmp_path / "a.db")
     assert raw.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
