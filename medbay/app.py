@@ -148,7 +148,7 @@ def _find_upward(start: Path) -> Path | None:
 
 
 def _open_postgres(place: Place, clock: Clock) -> Store:
-    """The driver is an extra, and is loaded only here. Machines agree on the server's clock; only a test's own counts."""
+    """The driver is an extra, loaded only here. Machines agree on the server's clock, unless another is handed in."""
     try:
         from medbay.store.postgres import PostgresStore
     except ImportError:

@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL on a unix socket, also as root: started for the tests, restarted and killed by some of them."""
+"""A throw-away PostgreSQL on a unix socket, also as root: started for the tests, killed by some of them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from medbay.engine.engine import Engine
 from medbay.env import Clock
-from medbay.errors import StoreError
+from medbay.errors import StoreBusy, StoreError
 from medbay.service import idle
 
 LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
@@ -63,6 +63,9 @@ class Daemon:
         try:
             self.engine.tick()
             self._on_round()
+        except StoreBusy as error:
+            log.info("a step was undone and comes again: %s", error)
+            return False
         except StoreError as error:
             now_s = self._clock.monotonic_s()
             if self._away_since_s is None:

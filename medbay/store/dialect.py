@@ -65,7 +65,10 @@ POSTGRES: Final = Dialect(
     how_many_sql="SELECT nextval('task_count')",
     # The name of the lock is any number that nobody else uses; it is released with the transaction.
     begin_migration=("BEGIN", "SELECT pg_advisory_xact_lock(hashtext('medbay migrations'))"),
-    is_empty_sql="SELECT (to_regclass('meta') IS NULL)::int",
+    # Not to_regclass: after waiting for the lock it may still answer from what was known before.
+    is_empty_sql=(
+        "SELECT (NOT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'meta' AND pg_table_is_visible(oid)))::int"
+    ),
     schema_sql="SELECT value FROM meta WHERE key = 'schema'",
     set_schema_sql=(
         "INSERT INTO meta (key, value) VALUES ('schema', '{number}')"

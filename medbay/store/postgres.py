@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg
 
 from medbay.env import Clock, SystemClock, seeded
-from medbay.errors import MedbayError, StoreError, StoreUnavailable
+from medbay.errors import MedbayError, StoreBusy, StoreError, StoreUnavailable
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, POSTGRES
@@ -253,6 +253,8 @@ def translated() -> Iterator[None]:
         raise
     except psycopg.IntegrityError as error:
         raise Violation(told_by(error)) from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        raise StoreBusy(f"somebody else was changing the same: {told_by(error)}", hint="try again") from error
     except _PASSING as error:
         raise StoreUnavailable(f"the store did not answer: {told_by(error)}") from error
     except (psycopg.DataError, psycopg.ProgrammingError):
