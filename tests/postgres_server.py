@@ -115,7 +115,7 @@ class Server:
         """A database of its own for a test, as a copy of another; its name."""
         name = f"t{os.getpid()}_{next(_names)}"
         with self.connect() as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
         return name
 
     def drop(self, database: str) -> None:
