@@ -14,7 +14,7 @@ from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.engine.engine import Engine
 from medbay.engine.settling import Settler
-from medbay.errors import NotAllowed
+from medbay.errors import NotAllowed, StaleClaim
 from medbay.service import attempts, liveness, requests, tasks
 from medbay.service.attempts import Capacity, Finished
 from medbay.store import attempts as attempt_rows
@@ -263,6 +263,7 @@ def test_in_every_order_there_is_one_owner_and_no_lost_update(
 
         told = [side.raised for side in (a, b)]
         assert all(each is None or isinstance(each, NotAllowed) for each in told), (order, told)
+        assert not any(isinstance(each, StaleClaim) for each in told), "who waits for the lock sees what changed"
         assert told.count(None) >= 1, (order, told)
         _check(scene, pair, [name for name, each in zip(sides, told, strict=True) if each is None], order)
 
