@@ -6,8 +6,7 @@ from typing import Final
 
 from medbay.store.database import Tx
 
-
-# Each is ordered as its index is: a planner that expects many rows where there are none would else scan the table for one.
+# Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
 LIVE_ATTEMPT_SQL: Final = (
     "SELECT 1 FROM attempt a WHERE a.ended_at IS NULL"
     " AND EXISTS (SELECT 1 FROM task t WHERE t.id = a.task_id AND t.queue = ?) ORDER BY a.worker_id, a.task_id LIMIT 1"

@@ -1,4 +1,4 @@
-"""Two connections to PostgreSQL in every order of their steps: at most one owner, no lost update, nothing stands still."""
+"""Two connections to PostgreSQL in every order of their steps: one owner, no lost update, nothing stands still."""
 
 from __future__ import annotations
 
