@@ -85,7 +85,7 @@ class PostgresTx:
         except BaseException:
             del self._last[kept:]
             with translated():
-                self._cursor.execute(f"ROLLBACK TO {name}")
+                self._cursor.execute(f"ROLLBACK TO {name}; RELEASE {name}")
             raise
         finally:
             self._depth -= 1
@@ -163,12 +163,12 @@ class PostgresStore:
             yield tx
 
     def changed(self) -> bool:
-        """Whether somebody said that they committed, or it is time to look anyway; asks nobody."""
+        """Whether somebody said that they committed, or it is time to look anyway; only the first call asks."""
         connection = self._connection
         told = False
         if connection is not None and not connection.closed:
             with translated():
-                told = connection.was_told()
+                told = self._notify and connection.was_told()
         now_s = self._time.monotonic_s()
         if not told and now_s < self._look_at_s:
             return False
@@ -228,7 +228,7 @@ class PostgresStore:
         if now_s < self._rest_until_s:
             raise StoreUnavailable("the store could not be reached a moment ago")
         try:
-            self._connection = connect(self._parameters, listen=self._notify)
+            self._connection = connect(self._parameters)
         except psycopg.Error as error:
             self._rest_until_s = self._time.monotonic_s() + REST_S
             raise StoreUnavailable(f"the store cannot be reached: {told_by(error)}") from None
@@ -257,8 +257,8 @@ def translated() -> Iterator[None]:
         raise StoreBusy(f"somebody else was changing the same: {told_by(error)}", hint="try again") from error
     except _PASSING as error:
         raise StoreUnavailable(f"the store did not answer: {told_by(error)}") from error
-    except (psycopg.DataError, psycopg.ProgrammingError):
-        raise
+    except psycopg.DataError:
+        raise  # a value of ours that no column takes: a mistake of one task, not of the store
     except psycopg.Error as error:
         raise StoreError(f"the store refused: {told_by(error)}") from error
 

@@ -40,13 +40,20 @@ class Link(psycopg.Connection[Row]):
     """A connection that hears what others say, and never waits for ever."""
 
     told: bool = False
+    listening: bool = False
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Drive an exchange with the server, for a limited time."""
         return super().wait(_bounded(gen, self), interval, timeout)
 
     def was_told(self) -> bool:
-        """Whether another connection committed since the last call; reads what has arrived, and waits for nothing."""
+        """Whether another connection committed since the last call; the first one begins to listen, and says yes.
+
+        Reads what has arrived, and waits for nothing. Who never asks is never sent anything.
+        """
+        if not self.listening:
+            self.execute(f"LISTEN {CHANNEL}")
+            self.listening = self.told = True
         self.pgconn.consume_input()
         while (said := self.pgconn.notifies()) is not None:
             self._hear(said.be_pid)
@@ -69,11 +76,11 @@ def parameters(url: str) -> Mapping[str, Any]:
         ) from None
 
 
-def connect(wanted: Mapping[str, Any], *, listen: bool) -> Link:
+def connect(wanted: Mapping[str, Any]) -> Link:
     """A new connection with our limits; raises the driver's error."""
     link = Link.connect(autocommit=True, **wanted)
     try:
-        link.execute(f"{SESSION_SQL}; LISTEN {CHANNEL}" if listen else SESSION_SQL)
+        link.execute(SESSION_SQL)
     except BaseException:
         link.close()
         raise
