@@ -16,7 +16,7 @@ from medbay.core.policy import Policy
 from medbay.engine.settings import Host
 from medbay.env import SystemClock
 from medbay.service import attempts, idle, workers
-from medbay.service.attempts import Capacity, Finished
+from medbay.service.attempts import Capacity, Finished, Judgement
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
 from medbay.store.rows import TASK_COLUMNS, TASK_FIELDS, task_value
@@ -35,8 +35,8 @@ def measure() -> list[str]:
         store = SqliteStore(Path(folder) / "bench.db", SystemClock(), new_store_id="bench", machine_id="bench")
         began = time.monotonic()
         _fill(store)
-        lines = [f"filled with {FUTURE:,} future, {PARKED:,} parked, {READY:,} ready tasks in {time.monotonic() - began:.1f} s"
-        ]
+        took_s = time.monotonic() - began
+        lines = [f"filled with {FUTURE:,} future, {PARKED:,} parked, {READY:,} ready tasks in {took_s:.1f} s"]
         worker = _worker(store)
         lines += _claims(store, worker)
         lines += _nothing_to_do(store)
@@ -60,7 +60,7 @@ def _claims(store: Store, worker: Worker) -> list[str]:
         with store.write() as tx:
             inside = time.perf_counter()
             ended = Finished(task_id=taken.task.id, number=taken.attempt.number, outcome=Succeeded())
-            attempts.end(tx, ended, WorkingSet(), worker_id=worker.id, policy=Policy(), crash_budget=3)
+            attempts.end(tx, ended, WorkingSet(), worker_id=worker.id, by=Judgement(policy=Policy()))
             done = time.perf_counter()
         settle_ms.append((done - inside) * 1000)
         settle_commit_ms.append((time.perf_counter() - began) * 1000)

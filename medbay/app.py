@@ -105,6 +105,7 @@ def build_engine(
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
+        zone=env.local_zone(),
         **({"queues": queues} if queues else {}),
     )
     return Engine(

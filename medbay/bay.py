@@ -17,7 +17,7 @@ from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import NotFound, StoreBusy, UsageError
+from medbay.errors import MedbayError, StoreBusy
 from medbay.service import explain as explaining
 from medbay.service import liveness, requests, tasks, views
 from medbay.service.explain import Explanation
@@ -93,8 +93,8 @@ class Bay:
             try:
                 new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
                 added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
-            except (UsageError, NotFound) as error:
-                error.number = number  # type: ignore[union-attr]
+            except MedbayError as error:
+                error.line_number = number
                 raise
         return added
 

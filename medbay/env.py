@@ -5,10 +5,13 @@ Everything else is handed these, so that the simulator can run the real engine.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import uuid
+from datetime import datetime, tzinfo
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 Random = random.Random  # the type, for those who are handed one
 
@@ -71,6 +74,15 @@ class Ids:
 def seeded(name: str) -> Random:
     """Randomness that is the same for the same name, in every process: what the simulator hands in."""
     return Random(name)
+
+
+def local_zone() -> tzinfo:
+    """The zone of this machine, by name where it has one, so that summer time is known too."""
+    name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError):
+        return datetime.now().astimezone().tzinfo or ZoneInfo("UTC")
 
 
 def machine_id() -> str:

@@ -16,6 +16,7 @@ class MedbayError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.line_number: int | None = None  # which of several inputs it was, counted from 1
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, tzinfo
+from typing import Any, assert_never
 
 from medbay.core import guidance, policy, question
 from medbay.core.cause import Case, Cause, cause_of, is_charged
@@ -17,8 +17,7 @@ from medbay.core.decision import (
     RetryClosed,
     WorkingSet,
 )
-from medbay.core.diagnosis import Diagnosis, diagnose
-from medbay.core.diagnosis.record import Pattern
+from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Attempt, Event, Question, Retry, Task
 from medbay.core.outcome import (
@@ -48,6 +47,7 @@ class Ended:
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     policy: Policy
     crash_budget: int = 3
+    zone: tzinfo = UTC  # what a time of day without a zone means
 
 
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
@@ -67,6 +67,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             return _lost(ended, ended.outcome, draft, work)
         case Failed() | TimedOut() | Stalled() | OverBudget():
             return _failed(ended, draft, work)
+        case _:
+            assert_never(ended.outcome)
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
@@ -112,12 +114,12 @@ _WORDS = {
 }
 
 
-def diagnose_outcome(outcome: Outcome, now: int, *, runner: str) -> Diagnosis:
+def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis."""
     failed = outcome if isinstance(outcome, Failed) else None
     return diagnose(
         outcome.output.text(),
-        now=datetime.fromtimestamp(now / 1000, tz=UTC),
+        now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
         signal=getattr(outcome, "signal", None),
         timed_out=isinstance(outcome, TimedOut),
@@ -204,7 +206,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
         draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
         draft.block("exhausted", why)
         return _decision(ended, draft, work, questions=(asked,))
-    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner).retry_after_ms
+    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone).retry_after_ms
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
         due += policy.requeue_delay(record)
@@ -241,7 +243,7 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
 
 
 def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
-    found = diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner)
+    found = diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
     case = Case(outcome=ended.outcome, diagnosis=found)
     charged = is_charged(case) and not ended.attempt.canary
     if not ended.attempt.canary:

@@ -14,6 +14,7 @@ from medbay.engine.engine import Engine
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError
 from medbay.service import idle
+from medbay.store.database import Store
 
 LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
@@ -36,7 +37,9 @@ class Daemon:
 
     def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
-        beat = threading.Thread(target=self._beat, name="medbay-beat", daemon=True)
+        # Opened here: a store that is away now is the caller's error, not a thread without beats.
+        beats = self.engine.store.sibling()
+        beat = threading.Thread(target=self._beat, args=(beats,), name="medbay-beat", daemon=True)
         beat.start()
         try:
             self.engine.start()
@@ -151,9 +154,8 @@ class Daemon:
                     raise
                 self._sleep(AWAY_S)
 
-    def _beat(self) -> None:
+    def _beat(self, store: Store) -> None:
         """Renew and guard the lease from a thread of its own, where a busy loop cannot starve it."""
-        store = self.engine.store.sibling()
         try:
             while not self._beating.wait(self._beat_interval_s()):
                 lease = self.engine.lease

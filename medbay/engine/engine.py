@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Output
+from medbay.core.outcome import Failed, Outcome, Output, Requeued
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed, StaleClaim
+from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
-from medbay.service.attempts import Capacity, Claim, Finished
+from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -66,7 +66,9 @@ class Engine:
         self._leftovers = leftovers
         self._see = see
         self._host = host
-        self._settler = Settler(store, policy=settings.policy, crash_budget=settings.crash_budget)
+        self._settler = Settler(
+            store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
+        )
         self._started: list[tuple[str, int, int, int]] = []
         self._recovery_first = False
         self._recover_at_s = 0.0
@@ -203,16 +205,22 @@ class Engine:
 
     def launch(self, claims: Iterable[Claim]) -> None:
         """Start what was claimed, after the claim is committed."""
+        claims = list(claims)
+        alone = self._end_what_was_lost(claims)
         for claim in claims:
-            key = (claim.task.id, claim.attempt.number)
+            if claim.after_loss and not alone:
+                self._unstarted(claim, Requeued(asked=False, why="its lost attempt may still be running"))
+                continue
+            if self.lease.state() != "held":  # suspended since the claim: another may run it by now
+                self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
+                continue
             try:
                 running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
-                failed = Failed(output=output, spawn_error=str(error))
-                now = self._clock.now_ms()
-                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=failed, ended_at=now)])
+                self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
                 continue
+            key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             if (process := running.identity) is not None:
                 self._started.append((*key, process.pid, process.pid_start))
@@ -236,10 +244,11 @@ class Engine:
         """The lease is gone: end the trees, forget what they did, and go on under a new identity."""
         log.warning("worker %s lost its lease; going on as another", self.worker.id)
         self.kill_all()
+        worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
         self.live.clear()
         self._settler.forget()
         self._started.clear()
-        self.worker, self.lease = self._register()
+        self.worker, self.lease = worker, lease
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -293,13 +302,30 @@ class Engine:
         )
 
     def _sweep(self) -> None:
+        """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
+        if self._sweep_due:
+            self._end_leftovers()
+            self._sweep_due = False
+
+    def _end_leftovers(self) -> None:
         """No process of an attempt that is over may go on beside the next one."""
-        if not self._sweep_due:
-            return
         ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
-        self._sweep_due = False
+
+    def _end_what_was_lost(self, claims: Iterable[Claim]) -> bool:
+        """Whoever reaped a lost attempt may have died before it ended the processes; whether none is left."""
+        if any(claim.after_loss for claim in claims):
+            try:
+                self._end_leftovers()
+            except StoreError:
+                return False
+        return True
+
+    def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
+        now = self._clock.now_ms()
+        number = claim.attempt.number
+        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
     def _live_anywhere(self) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from medbay.core.model import DEFAULT_QUEUE
@@ -21,6 +22,7 @@ class Settings:
     crash_budget: int = 3
     recovery_share: float = 0.5
     policy: Policy = field(default_factory=Policy)
+    zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""

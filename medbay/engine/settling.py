@@ -7,10 +7,9 @@ import traceback
 from collections.abc import Iterable, Sequence
 
 from medbay.core.decision import WorkingSet
-from medbay.core.policy import Policy
 from medbay.errors import StaleClaim, StoreError
 from medbay.service import attempts, working_set
-from medbay.service.attempts import Finished
+from medbay.service.attempts import Finished, Judgement
 from medbay.store.database import Store, Tx
 
 log = logging.getLogger("medbay.engine")
@@ -19,10 +18,9 @@ log = logging.getLogger("medbay.engine")
 class Settler:
     """Keeps ended attempts in memory until the store has them."""
 
-    def __init__(self, store: Store, *, policy: Policy, crash_budget: int) -> None:
+    def __init__(self, store: Store, by: Judgement) -> None:
         self._store = store
-        self._policy = policy
-        self._crash_budget = crash_budget
+        self._by = by
         self.unstored: list[Finished] = []
 
     def take(self, finished: Iterable[Finished]) -> None:
@@ -67,7 +65,7 @@ class Settler:
                 report = traceback.format_exc()
                 log.exception("a rule broke on %s; it waits for a person", each.task_id)
                 with tx.savepoint():
-                    attempts.end_broken(tx, each, work, worker_id=worker_id, policy=self._policy, traceback=report)
+                    attempts.end_broken(tx, each, work, worker_id=worker_id, by=self._by, traceback=report)
         return again
 
     def _store_together(self, finished: Sequence[Finished], worker_id: str) -> list[Finished]:
@@ -75,7 +73,7 @@ class Settler:
             return self.settle_in(tx, finished, worker_id, working_set.load(tx))
 
     def _end(self, tx: Tx, each: Finished, worker_id: str, work: WorkingSet) -> WorkingSet:
-        after = attempts.end(tx, each, work, worker_id=worker_id, policy=self._policy, crash_budget=self._crash_budget)
+        after = attempts.end(tx, each, work, worker_id=worker_id, by=self._by)
         if after is None:
             log.warning("attempt %d of %s is not this worker's any more", each.number, each.task_id)
             return work

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import Final
 
 from medbay.core import guidance, rules
@@ -31,6 +32,15 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What an engine judges ended attempts by."""
+
+    policy: Policy
+    crash_budget: int = 3
+    zone: tzinfo = UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
     """What a worker can take on now."""
 
@@ -48,6 +58,7 @@ class Claim:
 
     task: Task
     attempt: Attempt
+    after_loss: bool = False  # its last attempt was lost: something of it may still run on this host
 
 
 def claim(
@@ -64,11 +75,9 @@ def claim(
     return [_claim_one(tx, worker, task, log_path) for task in chosen]
 
 
-def end(
-    tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, crash_budget: int
-) -> WorkingSet | None:
+def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement) -> WorkingSet | None:
     """Settle one ended attempt through the one door; None when the fence says it is not this worker's any more."""
-    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=crash_budget)
+    ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
     decision = rules.on_attempt_ended(ended, tx.now, work)
@@ -76,9 +85,9 @@ def end(
     return decision.work
 
 
-def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, policy: Policy, traceback: str) -> None:
+def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
     """A rule of ours raised on this one: blocked for a person with the traceback."""
-    ended = _load_ended(tx, finished, worker_id=worker_id, policy=policy, crash_budget=0)
+    ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is not None:
         apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
 
@@ -106,7 +115,7 @@ def record_processes(tx: Tx, started: Iterable[tuple[str, int, int, int]]) -> No
         attempts.record_process(tx, task_id, number, pid=pid, pid_start=pid_start)
 
 
-def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, policy: Policy, crash_budget: int) -> Ended | None:
+def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) -> Ended | None:
     task = tasks.get(tx, finished.task_id)
     attempt = attempts.get(tx, finished.task_id, finished.number)
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
@@ -118,8 +127,9 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, policy: Policy, c
         attempt=attempt,
         outcome=finished.outcome,
         dependents=dependents,
-        policy=policy,
-        crash_budget=crash_budget,
+        policy=by.policy,
+        crash_budget=by.crash_budget,
+        zone=by.zone,
     )
 
 
@@ -189,9 +199,10 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance),
     )
+    last = attempts.get(tx, task.id, task.attempts) if task.attempts else None
     apply(tx, decision)
     attempts.insert(tx, attempt)
-    return Claim(change.after, attempt)
+    return Claim(change.after, attempt, after_loss=last is not None and last.outcome == "lost")
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:

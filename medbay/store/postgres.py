@@ -235,11 +235,14 @@ class PostgresStore:
         return self._connection
 
     def _identify(self, new_store_id: str) -> str:
-        with self.write() as tx:
-            tx.execute(
-                "INSERT INTO meta (key, value) VALUES ('store_id', ?) ON CONFLICT (key) DO NOTHING", (new_store_id,)
-            )
-            found = tx.one("SELECT value FROM meta WHERE key = 'store_id'")
+        wanted = "SELECT value FROM meta WHERE key = 'store_id'"
+        with self.read() as tx:  # looking must not wait behind somebody's long write
+            found = tx.one(wanted)
+        if found is None:
+            with self.write() as tx:
+                put = "INSERT INTO meta (key, value) VALUES ('store_id', ?) ON CONFLICT (key) DO NOTHING"
+                tx.execute(put, (new_store_id,))
+                found = tx.one(wanted)
         assert found is not None
         return str(found[0])
 

@@ -89,6 +89,7 @@ class SqliteStore:
         self._clock = clock
         self._connection = _connect(self._path)
         self._data_version = -1
+        self._inode = _inode(self._path)
         self.store_id = ""
         try:
             migrations.migrate(self._connection, SQLITE)
@@ -100,6 +101,8 @@ class SqliteStore:
     @contextmanager
     def write(self) -> Iterator[SqliteTx]:
         """A transaction that may change things; committed, and synced, when the block ends well."""
+        if _inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
+            raise StoreUnavailable(f"the store {self._path} was removed or replaced", hint="start again")
         with _translated(), self._transaction("BEGIN IMMEDIATE") as tx:
             yield tx
 
@@ -140,8 +143,13 @@ class SqliteStore:
             raise
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
+        wanted = "SELECT value FROM meta WHERE key = 'store_id'"
+        with self.read() as tx:  # looking must not wait behind somebody's long write
+            found = tx.one(wanted)
+        if found is not None:
+            return str(found[0])
         with self.write() as tx:
-            found = tx.one("SELECT value FROM meta WHERE key = 'store_id'")
+            found = tx.one(wanted)
             if found is None:
                 tx.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id,))
                 tx.execute("INSERT INTO meta (key, value) VALUES ('machine_id', ?)", (machine_id,))
@@ -172,6 +180,14 @@ def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
         raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
     return connection
+
+
+def _inode(path: str) -> int | None:
+    """Which file this is; None for a store in memory, or when the file is gone."""
+    try:
+        return os.stat(path).st_ino if path != ":memory:" else None
+    except OSError:
+        return None
 
 
 def _make_private(path: str) -> None:

@@ -168,6 +168,16 @@ def unfinished(tx: Tx, limit: int = 1_000_000) -> list[Task]:
     return [task(row) for row in rows]
 
 
+def unfinished_in_private_queue(tx: Tx, queue: str) -> list[Task]:
+    """What a `medbay run` has not brought to its end."""
+    rows = tx.rows(
+        f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND queue LIKE 'run-%'"
+        " AND status NOT IN ('completed', 'cancelled') ORDER BY id",
+        (queue,),
+    )
+    return [task(row) for row in rows]
+
+
 def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     """Tasks whose last transition does not lead to their status: id, status, what history says."""
     rows = tx.rows(

@@ -107,9 +107,7 @@ def test_what_fell_due_while_paused_is_ready_on_resume() -> None:
 
 
 @pytest.mark.parametrize(("command", "some"), [(pause, task(paused=True, **WAITS)), (resume, task())])
-def test_to_pause_or_resume_twice_changes_and_tells_nothing(
-    command: Callable[[Task], Decision], some: Task
-) -> None:
+def test_to_pause_or_resume_twice_changes_and_tells_nothing(command: Callable[[Task], Decision], some: Task) -> None:
     """Not even a new version of the row."""
     assert command(some) == Decision()
 
@@ -347,9 +345,7 @@ def test_an_answer_may_leave_it_for_later() -> None:
 
 def test_an_answer_may_cancel() -> None:
     """With everything a cancel does."""
-    decision = on_answer(
-        ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),)
-    )
+    decision = on_answer(ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),))
 
     assert after(decision).status == "cancelled"
     assert after(decision, "t-2").block_kind == "dependency"

@@ -44,9 +44,7 @@ def test_to_ask_for_another_try_is_no_failure() -> None:
 
 def test_a_success_forgets_everything_that_counts_failures() -> None:
     """Attempts are not failures and stay."""
-    failing = task(
-        attempts=9, streak=7, charged=5, uncharged=2, uncharged_since=NOW, granted=2, asks_at=6, crashes=1
-    )
+    failing = task(attempts=9, streak=7, charged=5, uncharged=2, uncharged_since=NOW, granted=2, asks_at=6, crashes=1)
 
     after = forget_failures(failing)
 

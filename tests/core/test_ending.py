@@ -18,8 +18,8 @@ from medbay.core.outcome import (
     Failed,
     Lost,
     Outcome,
-    OverBudget,
     Output,
+    OverBudget,
     Requeued,
     Stalled,
     Succeeded,
@@ -166,8 +166,8 @@ def test_every_way_to_fail_is_charged_and_recorded_under_its_word(outcome: Outco
 def test_every_outcome_has_a_word_of_the_specification() -> None:
     """Nine words; `rescued` is given later, by an evaluator."""
     assert {outcome_word(outcome) for outcome in EVERY_OUTCOME} == set(OUTCOME_WORDS) - {"rescued"}
-    assert OUTCOME_WORDS == tuple(
-        "succeeded rescued failed timed_out stalled lost cancelled over_budget requeued".split()
+    assert (
+        tuple("succeeded rescued failed timed_out stalled lost cancelled over_budget requeued".split()) == OUTCOME_WORDS
     )
 
 
@@ -189,6 +189,7 @@ def test_a_canarys_failure_is_no_failure_of_the_work(finds: Finds) -> None:
 
     found = after(decision)
     assert (found.streak, found.charged, found.uncharged) == (0, 0, 0)
+    assert decision.attempt_end is not None and not decision.attempt_end.charged
     assert found.status == "failed"
     assert found.due_at is not None and found.due_at <= NOW + 2.2 * MINUTE
 

@@ -104,9 +104,7 @@ def test_the_newest_comes_first_under_its_number_then_what_was_advised_before() 
 
 def test_a_single_entry_has_nothing_advised_before() -> None:
     """The heading and the text, no empty list."""
-    assert render((Guidance(2, "define foo", "Attempt 1 failed"),)) == (
-        "Retry Guidance (Attempt #2)\nAttempt 1 failed"
-    )
+    assert render((Guidance(2, "define foo", "Attempt 1 failed"),)) == ("Retry Guidance (Attempt #2)\nAttempt 1 failed")
 
 
 def test_failures_do_not_grow_a_prompt_without_end() -> None:

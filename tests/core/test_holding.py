@@ -42,9 +42,7 @@ ONE_BY_ONE = [
     Held(10, "anthropic resets 18:00", "healing", task(), Circumstances(provider_hold="anthropic resets 18:00")),
     Held(11, "incident 4", "healing", task(), Circumstances(incident="incident 4")),
     Held(12, "codex crashes here", "healing", task(), Circumstances(crash_loop="codex crashes here")),
-    Held(
-        13, 'no live worker serves the queue "gpu"', "capacity", task(queue="gpu"), Circumstances(queue_served=False)
-    ),
+    Held(13, 'no live worker serves the queue "gpu"', "capacity", task(queue="gpu"), Circumstances(queue_served=False)),
     Held(
         14,
         "recovery has its share of the slots while fresh work is ready",
@@ -164,13 +162,9 @@ def test_the_recovery_share_does_not_concern_fresh_work() -> None:
         ({}, set()),
     ],
 )
-def test_a_canary_and_a_persons_retry_pass_what_they_may(flags: dict[str, bool], passed: set[int]) -> None:
+def test_a_canary_and_a_persons_retry_pass_what_they_may(flags: dict[str, Any], passed: set[int]) -> None:
     """Time and healing, never a pause, a block or capacity; the budget yields to a person only."""
-    found = {
-        held.number
-        for held in ONE_BY_ONE
-        if not reasons(replace(held.task, **flags), NOW, held.around)
-    }
+    found = {held.number for held in ONE_BY_ONE if not reasons(replace(held.task, **flags), NOW, held.around)}
 
     assert found == passed
 

@@ -133,7 +133,7 @@ def test_an_illegal_move_of_a_task_names_all_its_allowed_moves() -> None:
 
 def test_only_spec_and_external_blocks_end_by_themselves() -> None:
     """A person's block waits for the person."""
-    assert BLOCKS_THAT_TIME_OUT == {"spec", "external"}
+    assert {"spec", "external"} == BLOCKS_THAT_TIME_OUT
 
 
 @pytest.mark.parametrize("machine", LIFECYCLES.values(), ids=LIFECYCLES.keys())

@@ -63,7 +63,8 @@ class Failing:
 
 def record(**given: Any) -> Record:
     """A record of one charged failure, changed by what is given."""
-    return Record(**({"task_id": "t-1", "attempt": 1, "charged": 1} | given))
+    values: dict[str, Any] = {"task_id": "t-1", "attempt": 1, "charged": 1}
+    return Record(**(values | given))
 
 
 def test_the_shipped_ladder_is_the_table_of_the_specification() -> None:
@@ -301,9 +302,7 @@ def test_free_delays_repeat_the_last_entry() -> None:
         (0, 1, False),
     ],
 )
-def test_a_free_run_ends_after_a_day_and_twenty_tries_or_after_three_days(
-    lasted: int, tries: int, over: bool
-) -> None:
+def test_a_free_run_ends_after_a_day_and_twenty_tries_or_after_three_days(lasted: int, tries: int, over: bool) -> None:
     """Neither many tries in an hour nor few in two days."""
     run = record(charged=0, uncharged=tries, uncharged_since=NOW - lasted)
 
@@ -383,9 +382,7 @@ def test_nothing_is_retried_before_the_time_the_failure_named(
     assert step.due_at is not None and step.delay_ms is not None
     assert step.due_at >= NOW + named
     assert step.due_at == NOW + step.delay_ms
-    plain = backoff.from_list(
-        DELAYS[found.category], charged if charge else uncharged, key="t-1"
-    )
+    plain = backoff.from_list(DELAYS[found.category], charged if charge else uncharged, key="t-1")
     assert plain <= step.delay_ms <= max(plain, named + MINUTE)
 
 
@@ -412,7 +409,7 @@ def test_a_time_that_has_passed_changes_nothing(named: int | None) -> None:
 
 def test_the_hash_is_the_same_for_the_same_values() -> None:
     """Two engines with one policy agree."""
-    same = Policy(rungs=dict(reversed(LADDER.items())))
+    same = Policy(rungs=dict(reversed(list(LADDER.items()))))
 
     assert same.hash() == RULES.hash()
     assert len(RULES.hash()) == 12

@@ -324,9 +324,7 @@ def test_a_stopping_worker_hands_back_and_nothing_is_counted(world: World) -> No
         assert workers.alive(tx) == []
 
 
-def test_an_item_that_raises_is_blocked_alone_with_its_traceback(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_that_raises_is_blocked_alone_with_its_traceback(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the batch commits."""
     from medbay.core import ending, rules
 
@@ -435,9 +433,7 @@ def test_a_takeover_is_whole_or_comes_again(world: World, monkeypatch: pytest.Mo
     assert outcomes_of(world, task.id) == ["lost", "succeeded"]
 
 
-def test_a_sweep_cut_short_is_made_up_for_before_anything_starts(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_cut_short_is_made_up_for_before_anything_starts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store went away after the takeover and before the old processes were ended."""
     world.add("a", None)
     dying = world.engine()
@@ -551,3 +547,17 @@ def test_a_future_task_starts_when_its_time_comes(world: World) -> None:
 
     world.run(engine, ticks=2, step_ms=1_000)
     assert world.task(task.id).status == "completed"
+
+
+def test_what_a_dead_run_was_doing_is_adopted_by_the_ordinary_queue(world: World) -> None:
+    """Its own queue is served by nobody else."""
+    task = world.add("a", None, Succeeded(), queue="run-abc")
+    alone = world.engine(slots=1, queues=("run-abc",))
+    world.run(alone)
+    world.sightings[alone.worker.pid] = "dead"
+
+    engine = world.engine()
+    engine.start()
+    world.run(engine, ticks=3)
+
+    assert (world.task(task.id).status, world.task(task.id).queue) == ("completed", "default")

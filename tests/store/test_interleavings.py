@@ -16,7 +16,7 @@ from medbay.engine.engine import Engine
 from medbay.engine.settling import Settler
 from medbay.errors import NotAllowed, StaleClaim
 from medbay.service import attempts, liveness, requests, tasks
-from medbay.service.attempts import Capacity, Finished
+from medbay.service.attempts import Capacity, Finished, Judgement
 from medbay.store import attempts as attempt_rows
 from medbay.store import history, questions
 from medbay.store import tasks as task_rows
@@ -120,7 +120,7 @@ def settle(scene: Scene, worker_id: str, task_id: str, outcome: Outcome) -> Job:
     """A worker stores how an attempt ended, until it is stored."""
 
     def job(store: Any) -> None:
-        settler = Settler(store, policy=scene.world.policy, crash_budget=3)
+        settler = Settler(store, Judgement(policy=scene.world.policy))
         settler.take([Finished(task_id=task_id, number=1, outcome=outcome)])
         for _ in range(3):
             if settler.settle(worker_id):

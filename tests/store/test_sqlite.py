@@ -107,3 +107,12 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     """The hint says which directory to make."""
     with pytest.raises(StoreError, match="make the directory"):
         open_at(tmp_path / "no" / "where" / "a.db")
+
+
+def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> None:
+    """SQLite itself would go on into a file nobody can see."""
+    store = open_at(tmp_path / "a.db")
+    (tmp_path / "a.db").unlink()
+
+    with pytest.raises(StoreUnavailable, match="removed"), store.write():
+        pass

@@ -1,4 +1,4 @@
-"""What follows from each kind of failure: whether it is charged, worth a retry, and which session goes on. One table."""
+"""What follows from each kind of failure: is it charged, can a retry help, which session goes on. One table."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def _row(advice: str, *, charge: bool, retry: bool = True, session: Session | No
 
 
 CONSEQUENCES: Final[dict[str, Consequence]] = {
-    "transient": _row(
-        "Wait and try again; nothing in the project has to change.", charge=False, session="resume"
-    ),
+    "transient": _row("Wait and try again; nothing in the project has to change.", charge=False, session="resume"),
     "transient/rate_limit": _row(
         "Wait until the limit allows requests again, and send fewer at once.", charge=False, session="resume"
     ),
@@ -69,14 +67,17 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         charge=False,
         session="resume",
     ),
-    "code_error": _row("Fix the code at the place the error names, then run the same command again.", charge=True,
-                       session="fresh"),
+    "code_error": _row(
+        "Fix the code at the place the error names, then run the same command again.", charge=True, session="fresh"
+    ),
     "code_error/syntax": _row("Fix the syntax at the place named; nothing ran yet.", charge=True, session="fresh"),
     "code_error/type": _row("Make the types agree at the place named.", charge=True, session="fresh"),
-    "code_error/compile": _row("Fix the first compile error; later ones often follow from it.", charge=True,
-                               session="fresh"),
-    "code_error/link": _row("Define the missing symbol or add its object or library to the link.", charge=True,
-                            session="fresh"),
+    "code_error/compile": _row(
+        "Fix the first compile error; later ones often follow from it.", charge=True, session="fresh"
+    ),
+    "code_error/link": _row(
+        "Define the missing symbol or add its object or library to the link.", charge=True, session="fresh"
+    ),
     "code_error/lint": _row("Fix the findings, or let the tool's fix mode do it.", charge=True, session="fresh"),
     "code_error/runtime": _row(
         "Fix the exception at the deepest frame of the project's own code.", charge=True, session="fresh"
@@ -144,8 +145,9 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         retry=False,
         session="resume",
     ),
-    "dependency_missing": _row("Provide what is missing, or correct the name that asks for it.", charge=True,
-                               session="fresh"),
+    "dependency_missing": _row(
+        "Provide what is missing, or correct the name that asks for it.", charge=True, session="fresh"
+    ),
     "dependency_missing/command": _row(
         "Install the command or correct the PATH; trying again cannot help.", charge=False, retry=False
     ),
@@ -154,8 +156,9 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         charge=False,
         retry=False,
     ),
-    "dependency_missing/module": _row("Install the missing package and pin it in the project's dependency file.",
-                                      charge=True, session="fresh"),
+    "dependency_missing/module": _row(
+        "Install the missing package and pin it in the project's dependency file.", charge=True, session="fresh"
+    ),
     "dependency_missing/package": _row(
         "Correct the package name or version in the dependency file, or add the registry that has it.",
         charge=True,
@@ -164,12 +167,13 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
     "dependency_missing/resolution": _row(
         "Loosen or align the version constraints that contradict each other.", charge=True, session="fresh"
     ),
-    "dependency_missing/file": _row("Create the missing file or correct the path to it.", charge=True,
-                                    session="fresh"),
-    "dependency_missing/library": _row("Install the missing library or header, or add its path.", charge=True,
-                                       session="fresh"),
-    "dependency_missing/precondition": _row("Provide what the precondition names, or refresh the task's text.",
-                                            charge=True),
+    "dependency_missing/file": _row("Create the missing file or correct the path to it.", charge=True, session="fresh"),
+    "dependency_missing/library": _row(
+        "Install the missing library or header, or add its path.", charge=True, session="fresh"
+    ),
+    "dependency_missing/precondition": _row(
+        "Provide what the precondition names, or refresh the task's text.", charge=True
+    ),
     "unknown": _row("Read the end of the log; nothing in it names a cause that is known here.", charge=True),
     "unknown/auth": _row(
         "A person has to renew the credentials or grant the right; trying again cannot help.",

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from medbay.core.diagnosis import limits, result as results
+from medbay.core.diagnosis import limits
+from medbay.core.diagnosis import result as results
 from medbay.core.diagnosis.choice import choose
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
 from medbay.core.diagnosis.facts import Facts, Verdict, certain, likely
@@ -19,12 +20,13 @@ from medbay.core.diagnosis.rule import RECORD, SHAPE
 from medbay.core.diagnosis.text import CleanText, clean
 from medbay.core.diagnosis.wording import advise, summarize
 
-ACTED_ON: Final = 0.5  # below it a category is only a guess, and the diagnosis says unknown
 RUNNERS_UP_MAX: Final = 4
 EXCERPT_MAX: Final = 300
+TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
+TIME_LINES_MAX: Final = 12
 NOTHING_FOUND: Final = Verdict("none", "unknown", None, 0.7)
 PASSED: Final = Verdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
-_TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota", "network"})
+_TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota"})
 
 
 def diagnose(
@@ -54,14 +56,12 @@ def diagnose(
     )
     cleaned = clean(text, results.as_output(result))
     findings = choose(find_all(cleaned), cleaned.body)
-    verdict, finding = _decide(facts, results.said(result), findings)
+    verdict, finding = decide(facts, results.said(result), findings)
     after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
     return _record(verdict, finding, findings, cleaned, now=now, runner=runner, after=after)
 
 
-def _decide(
-    facts: Facts, said: Verdict | None, findings: list[Finding]
-) -> tuple[Verdict, Finding | None]:
+def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
@@ -87,8 +87,6 @@ def _record(
     after: int | None,
 ) -> Diagnosis:
     category, subcategory = verdict.category, verdict.subcategory
-    if verdict.confidence < ACTED_ON:
-        category, subcategory = "unknown", None
     line = _deciding_line(text, finding)
     location = None if verdict is PASSED else locate(text)
     follows = consequence_of(category, subcategory)
@@ -100,7 +98,7 @@ def _record(
         text.body,
     )
     if after is None and subcategory in _TIMED:
-        after = limits.reset_at_ms(text.body[-limits.TEXT_MAX :], now)
+        after = limits.reset_at_ms(_about_time(text), now)
     return Diagnosis(
         category=category,
         subcategory=subcategory,
@@ -121,6 +119,12 @@ def _record(
             if other is not finding
         )[:RUNNERS_UP_MAX],
     )
+
+
+def _about_time(text: CleanText) -> str:
+    """The last lines that may say when a limit ends; other lines are not worth a search."""
+    numbers = {number for word in TIME_WORDS for number in text.lines_with(word)[-TIME_LINES_MAX:]}
+    return "\n".join(text.line(number) for number in sorted(numbers))
 
 
 def _deciding_line(text: CleanText, finding: Finding | None) -> str:

@@ -81,11 +81,15 @@ def likely(facts: Facts) -> Verdict | None:
     """What the facts suggest when the text names no cause."""
     ended_by = facts.ended_by
     if ended_by == SIGKILL:
-        return Verdict("fact.killed", "resource_exhaustion", "memory", 0.9, "It was killed (SIGKILL), most likely for memory")
+        return Verdict(
+            "fact.killed", "resource_exhaustion", "memory", 0.9, "It was killed (SIGKILL), most likely for memory"
+        )
     if ended_by in CRASHES:
         return Verdict("fact.crashed", "code_error", "crash", 0.95, f"It crashed ({CRASHES[ended_by]})")
     if ended_by in STOPS:
-        return Verdict("fact.stopped", "unknown", "interrupted", 0.9, f"It was stopped from outside ({STOPS[ended_by]})")
+        return Verdict(
+            "fact.stopped", "unknown", "interrupted", 0.9, f"It was stopped from outside ({STOPS[ended_by]})"
+        )
     return _STATUSES.get(facts.exit_code or 0)
 
 

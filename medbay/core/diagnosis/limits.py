@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 _Reader = Callable[[re.Match[str], datetime], datetime]
 
 UNKNOWN_ZONE_BUFFER: Final = timedelta(minutes=10)
-TEXT_MAX: Final = 16_000  # the end of the text in which times are looked for
 AHEAD_MAX: Final = timedelta(days=45)  # later than that is no limit's reset but a misreading
 
-_ZONE: Final = r"(?:\s{0,2}\(?(?P<zone>[A-Z][A-Za-z]{1,20}/[A-Za-z_/+-]{2,30}|UTC|GMT|Z|[ECMP][SD]?T|CES?T|BST|IST|JST)\b\)?)?"
+_ZONE: Final = (
+    r"(?:\s{0,2}\(?(?P<zone>[A-Z][A-Za-z]{1,20}/[A-Za-z_/+-]{2,30}|UTC|GMT|Z|[ECMP][SD]?T|CES?T|BST|IST|JST)\b\)?)?"
+)
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _ABBREVIATED: Final = {
     "utc": "UTC", "gmt": "UTC", "z": "UTC", "est": "America/New_York", "edt": "America/New_York",
@@ -26,15 +27,19 @@ _ABBREVIATED: Final = {
     "bst": "Europe/London", "ist": "Asia/Kolkata", "jst": "Asia/Tokyo",
 }  # fmt: skip
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_SAYS_WHEN: Final = r"(?:resets?|reset at|try again|retry|available again|until|resume)(?: (?:at|on|after|by))?:?\s{0,2}"
+_SAYS_WHEN: Final = (
+    r"(?:resets?|reset at|try again|retry|available again|until|resume)(?: (?:at|on|after|by))?:?\s{0,2}"
+)
 
 _EPOCH: Final = re.compile(
-    r"(?:limit reached\s{0,2}\||\bresets?_?(?:at|time)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?|x-ratelimit-reset[\w-]{0,20}[\"']?: ?[\"']?)"
+    r"(?:limit reached\s{0,2}\||\bresets?_?(?:at|time)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+    r"|x-ratelimit-reset[\w-]{0,20}[\"']?: ?[\"']?)"
     r"(?P<epoch>\d{10}(?:\d{3})?)\b",
     re.IGNORECASE,
 )
 _IN_SECONDS: Final = re.compile(
-    r"\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<seconds>\d{1,9}(?:\.\d{1,6})?)"
+    r"\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+    r"(?P<seconds>\d{1,9}(?:\.\d{1,6})?)"
     r"(?:s|seconds)?\b(?![:-])|\bretry_delay_ms[\"']?\s{0,2}:\s{0,2}(?P<delay>\d{1,9})",
     re.IGNORECASE,
 )
@@ -42,8 +47,10 @@ _HTTP_DATE: Final = re.compile(
     r"\bretry-after[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<date>\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d GMT)", re.IGNORECASE
 )
 _DURATION: Final = re.compile(
-    r"(?:again|retry(?:ing)?|wait|resets?|retrydelay|retry after|available)[\"']?(?: again)?(?: for| in| after|[\"']?:)? ?[\"']?(?:about |approximately |~)?"
-    r"(?P<span>(?:\d{1,6}(?:\.\d{1,9})? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|milliseconds?|ms)\b[ ,]{0,2}(?:and )?){1,5}"
+    r"(?:again|retry(?:ing)?|wait|resets?|retrydelay|retry after|available)[\"']?(?: again)?"
+    r"(?: for| in| after|[\"']?:)? ?[\"']?(?:about |approximately |~)?"
+    r"(?P<span>(?:\d{1,6}(?:\.\d{1,9})? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
+    r"|milliseconds?|ms)\b[ ,]{0,2}(?:and )?){1,5}"
     r"|(?:\d{1,4}(?:\.\d{1,9})?(?:d|h|ms|m|s)){1,4})",
     re.IGNORECASE,
 )
@@ -54,12 +61,14 @@ _ISO: Final = re.compile(
     re.IGNORECASE,
 )
 _MONTH_DAY: Final = re.compile(
-    rf"{_SAYS_WHEN}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"{_SAYS_WHEN}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.? (?P<day>\d{{1,2}})"
+    r"(?:st|nd|rd|th)?"
     rf"(?:,? (?P<year>\d{{4}}))?(?:,| at|,? at)? ?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))? ?(?P<half>[ap]m)?{_ZONE}",
     re.IGNORECASE,
 )
 _CLOCK: Final = re.compile(
-    rf"{_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}", re.IGNORECASE
+    rf"{_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}",
+    re.IGNORECASE,
 )
 
 
@@ -168,6 +177,8 @@ def _clock(match: re.Match[str], now: datetime) -> datetime:
 def _hour(hour: int, half: str | None) -> int:
     if not half:
         return hour
+    if hour > 12:
+        raise ValueError(f"no hour: {hour} {half}")
     return hour % 12 + (12 if half.lower() == "pm" else 0)
 
 

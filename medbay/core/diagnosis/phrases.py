@@ -12,12 +12,13 @@ _ANY: Final = "\x02"  # stands for text that a phrase leaves open
 _WORD: Final = re.compile(rf"(?<![{_ANY}a-z0-9])[a-z0-9]+(?![{_ANY}a-z0-9])")
 _ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
 _COMMON: Final = frozenset(
-    "a an and are at be been by can cannot could error errors failed fail failure file for found from has have in is it "
-    "line no not of on or out test tests that the this to too unable was were with you your exception code "
-    "run build command request connection connect module process task function call use package packages object session "
-    "response http https version script server t s o 0 d e host name value type key set get read write load data user "
-    "project image worker step job action start open close message output input text time path directory network socket "
-    "option options argument all any if then new one two by end last first expected warning warnings info python node".split()
+    "a an and are at be been by can cannot could error errors failed fail failure file for found from has have in is "
+    "it line no not of on or out test tests that the this to too unable was were with you your exception code "
+    "run build command request connection connect module process task function call use package packages object "
+    "session response http https version script server t s o 0 d e host name value type key set get read write load "
+    "data user project image worker step job action start open close message output input text time path directory "
+    "network socket option options argument all any if then new one two by end last first expected warning warnings "
+    "info python node".split()
 )
 
 
@@ -116,7 +117,13 @@ def _group_end(phrase: str, at: int) -> int:
     at += 1
     while phrase[at] != ")":
         char = phrase[at]
-        at = _group_end(phrase, at) if char == "(" else _class_end(phrase, at) if char == "[" else at + 1 + (char == "\\")
+        at = (
+            _group_end(phrase, at)
+            if char == "("
+            else _class_end(phrase, at)
+            if char == "["
+            else at + 1 + (char == "\\")
+        )
     return at + 1
 
 

@@ -25,7 +25,9 @@ _WORDS: Final = (
     ("slack", r"slack\.com"),
 )
 PROVIDERS: Final = tuple((name, re.compile(words, re.IGNORECASE)) for name, words in _WORDS)
-_CONCERNED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "network", "quota", "auth", "context_window"})
+_CONCERNED: Final = frozenset(
+    {"rate_limit", "usage_limit", "overloaded", "service", "network", "quota", "auth", "context_window"}
+)
 
 
 def provider_of(subcategory: str | None, line: str, runner: str | None, body: str) -> str | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from medbay.core.diagnosis.consequences import advice_for
@@ -76,8 +74,9 @@ def rule(
 ) -> Rule:
     """Make a rule. A phrase is a regular expression of whole words within one line (`lines` for more).
 
-    `on`: words of which one must be in the line, for phrases that show no whole word themselves. `first`: the first match
-    counts, not the last (compilers). `strict`: `on` alone decides where to look. `in_code`: also in compilers' messages, source excerpts and frames.
+    `on`: words of which one must be in the line, for phrases that show no whole word themselves; with `strict` for all.
+    `first`: the first match counts, not the last (compilers). `in_code`: also in compilers' messages, source excerpts
+    and frames.
     """
     category, _, subcategory = kind.partition("/")
     return Rule(
@@ -98,12 +97,6 @@ def rule(
         lines=lines,
         strict=strict,
     )
-
-
-@cache
-def compiled(source: str) -> re.Pattern[str]:
-    """The pattern of a source, compiled once, when a text first asks for it: importing the tables stays cheap."""
-    return re.compile(source, re.MULTILINE)
 
 
 def _joined(phrases: list[str]) -> str:

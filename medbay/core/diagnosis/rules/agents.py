@@ -53,9 +53,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "finish_reason\\W{1,5}length",
         "context window (?:limit|overflow|is full)",
         on="prompt context tokens token conversation reduce string longer exceeds exceed large finish request input message length",
-        hit=("prompt is too long: 210000 tokens > 200000 maximum",
-             "This model's maximum context length is 8192 tokens.",
-             "The input token count (1200000) exceeds the maximum number of tokens allowed"),
+        hit=(
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 8192 tokens.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed",
+        ),
         miss="the context of the window was lost",
         level=EXACT + 0.6,
     ),
@@ -85,7 +87,10 @@ RULES: Final[tuple[Rule, ...]] = (
         "purchase (?:more )?credits",
         on="quota balance credits credit funds payment billing spend spending spend hard subscription monthly minutes "
         "account arrears purchase",
-        hit=("429 Insufficient balance", "You exceeded your current quota, please check your plan and billing details."),
+        hit=(
+            "429 Insufficient balance",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
         miss="balance is computed from the quotas table",
         level=EXACT + 0.5,
     ),
@@ -133,7 +138,10 @@ RULES: Final[tuple[Rule, ...]] = (
         "toomanyrequestsexception toomanyrequestserror many throttled throttling throttlingexception throttlingerror "
         "exhausted resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "
         "provisionedthroughputexceededexception",
-        hit=("Rate limit reached for requests. Please try again in 10.632s.", "An error occurred (ThrottlingException)"),
+        hit=(
+            "Rate limit reached for requests. Please try again in 10.632s.",
+            "An error occurred (ThrottlingException)",
+        ),
         miss="the rate of a limit order",
         confidence=0.94,
         level=EXACT + 0.3,
@@ -203,6 +211,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "error_max_structured_output_retries",
         "is not valid json",
         "in json at position",
+        "invalid numeric literal",
         r"unexpected token .{1,20} in json",
         "unexpected end of json input",
         "malformedjsonexception",
@@ -227,8 +236,11 @@ RULES: Final[tuple[Rule, ...]] = (
         on="agent validation json schema jsondecodeerror outputparserexception malformed malformedjsonexception "
         "jsonparseexception jsonreaderexception jsonmappingexception jsonsyntaxexception jsonexception jsoneofexception "
         "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output",
-        hit=("agent output rejected: 2 validation errors for TaskResult", "SyntaxError: Unexpected token 'I' is not valid JSON",
-             "unexpected token at 'x' (JSON::ParserError)"),
+        hit=(
+            "agent output rejected: 2 validation errors for TaskResult",
+            "SyntaxError: Unexpected token 'I' is not valid JSON",
+            "unexpected token at 'x' (JSON::ParserError)",
+        ),
         miss="json schema written to out.json",
         confidence=0.9,
     ),

@@ -212,7 +212,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "構文エラー",
         "Zeitüberschreitung der Syntax",
         on=OTHER_SCRIPTS,
-        hit=("FEHLER:  Syntaxfehler bei »x«", "错误:  语法错误 在 \"x\""),
+        hit=("FEHLER:  Syntaxfehler bei »x«", '错误:  语法错误 在 "x"'),
         miss="Syntax geprüft",
         level=EXACT - 0.2,
     ),

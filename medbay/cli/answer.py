@@ -1,0 +1,61 @@
+"""`medbay answer`: a person's decision, for every task that waits for it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from medbay.cli.inbox import question_lines
+from medbay.cli.output import note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@click.argument("option", required=False)
+@click.option("--note", "words", default="", metavar="TEXT", help="A word for the next attempt.")
+@click.option(
+    "--attempts", type=click.IntRange(1, 1000), default=2, show_default=True, metavar="N", help="Attempts granted."
+)
+@json_option
+@pass_session
+def command(session: Session, task_id: str, option: str | None, words: str, attempts: int) -> None:
+    """Answer the question of a task: by the option's number, `default`, or retry, pause, cancel.
+
+    Without an option a terminal shows the question and asks; elsewhere the default is taken.
+
+    \b
+    Examples:
+      medbay answer k7f2 1
+      medbay answer k7f2 retry --note "the token is new"
+    """
+    refuse_inside_attempts("medbay answer")
+    bay = session.bay()
+    if option is None and sys.stdin.isatty() and screen().terminal and not session.json:
+        option = _ask(session, task_id)
+    chosen, tasks = bay.answer(task_id, option or "default", note=words, attempts=attempts)
+    if session.json:
+        print_json({"answer": chosen, "tasks": tasks})
+        return
+    say(f"{', '.join(tasks)}: {chosen}")
+    if screen(sys.stderr).terminal and not bay.workers():
+        note("nothing runs tasks now: medbay up does")
+
+
+def _ask(session: Session, task_id: str) -> str | None:
+    """Show the question and take a number from the keyboard; None where there is none to show."""
+    from medbay.env import SystemClock
+
+    bay = session.bay()
+    known = {each.id: each for each in bay.inbox()}
+    asked = known.get(task_id)
+    if asked is None:
+        task = bay.get(task_id)
+        asked = next((each for each in known.values() if task.id in each.task_ids), None)
+    if asked is None:
+        return None
+    for line in question_lines(asked, SystemClock().now_ms(), screen())[:-1]:
+        say(line)
+    found: str = click.prompt("  your answer", default=str(asked.default), err=True)
+    return found

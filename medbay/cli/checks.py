@@ -1,0 +1,210 @@
+"""What `medbay doctor` looks at, one function per thing. Each gives lines with a mark and, where needed, a fix."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from medbay.cli import times
+from medbay.cli.session import ATTEMPT_KEY
+from medbay.config_keys import KEYS
+from medbay.config_kinds import without_password
+from medbay.errors import MedbayError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+
+Mark = Literal["fine", "warning", "failed"]
+
+_YEAR_2024_MS: Final = 1_704_067_200_000
+_YEAR_2100_MS: Final = 4_102_444_800_000
+_CLOCK_SLACK_MS: Final = 5_000
+_GIT_TIMEOUT_S: Final = 5
+_NAMED: Final = 20
+_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key.variable for key in KEYS if key.variable)})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report."""
+
+    mark: Mark
+    name: str
+    said: str
+    fix: str = ""
+
+
+def of_machine(environ: Mapping[str, str]) -> Iterator[Check]:
+    """What needs no store."""
+    yield from _git()
+    yield from _processes()
+    yield from _variables(environ)
+
+
+def of_store(bay: Bay, now_ms: int) -> Iterator[Check]:
+    """What the store, its disk and its engines say."""
+    looks: tuple[tuple[str, Callable[[Bay, int], Iterator[Check]]], ...] = (
+        ("store", _store),
+        ("clock", _clock),
+        ("disk", _disk),
+        ("logs", _logs),
+        ("engines", _engines),
+        ("standstill", _standstills),
+    )
+    for name, look in looks:
+        try:
+            yield from look(bay, now_ms)
+        except MedbayError as error:
+            yield Check("failed", name, error.message, error.hint)
+
+
+def _store(bay: Bay, now_ms: int) -> Iterator[Check]:
+    from medbay.store import meta
+
+    with bay.store.write() as tx:  # the write lock proves that it is writable
+        found = meta.describe(tx)
+    if bay.store.kind != "sqlite":
+        said = f"{without_password(bay.place.url)}, schema {found.get('schema', '?')}, writable"
+        yield Check("fine", "store", said)
+        yield Check("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
+        return
+    path = Path(bay.place.url.removeprefix("sqlite:///"))
+    size = size_of(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
+    yield Check("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")
+    wal = found.get("journal") == "wal"
+    said = f"{bay.store.kind} {found['version']}, journal {found.get('journal', '?')}"
+    yield Check("fine" if wal else "failed", "database", said, "" if wal else "move the store to a local disk")
+
+
+def _clock(bay: Bay, now_ms: int) -> Iterator[Check]:
+    moment = times.iso(now_ms)
+    if not _YEAR_2024_MS < now_ms < _YEAR_2100_MS:
+        yield Check("failed", "clock", f"says {moment}", "set the clock of this machine")
+        return
+    newest = bay.events(max(0, bay.last_seq() - 1), limit=1)
+    if newest and newest[0].at > now_ms + _CLOCK_SLACK_MS:
+        behind = times.short(newest[0].at - now_ms)
+        said = f"{behind} behind the newest event: things wait longer"
+        yield Check("warning", "clock", said, "set the clock of this machine")
+        return
+    yield Check("fine", "clock", f"{moment}, zone {times.zone(now_ms)}")
+
+
+def _disk(bay: Bay, now_ms: int) -> Iterator[Check]:
+    found = shutil.disk_usage(bay.place.folder)
+    share = found.free / max(1, found.total)
+    said = f"{share:.0%} free, {size_of(found.free)}"
+    full = share < 0.01 or found.free < 100_000_000
+    short = share < 0.05 or found.free < 1_000_000_000
+    mark: Mark = "failed" if full else "warning" if short else "fine"
+    yield Check(mark, "disk", said, f"make room on the disk of {bay.place.folder}" if mark != "fine" else "")
+
+
+def _logs(bay: Bay, now_ms: int) -> Iterator[Check]:
+    folder = bay.place.folder
+    logs = folder / "logs"
+    where = logs if logs.exists() else folder
+    if not os.access(where, os.W_OK | os.X_OK):
+        yield Check("failed", "logs", f"{where} is not writable", f"chmod u+rwx {where}")
+        return
+    if folder.stat().st_mode & 0o077:
+        said = f"{folder} can be read by others, and logs may hold secrets"
+        yield Check("warning", "logs", said, f"chmod 700 {folder}")
+        return
+    yield Check("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
+
+
+def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
+    known = [worker for worker, _ in bay.workers()]
+    alive = [worker for worker in known if worker.lease_until > now_ms]
+    for worker in known:
+        if worker not in alive:
+            late = times.short(now_ms - worker.lease_until)
+            said = f"{worker.id} on {worker.host} (pid {worker.pid}) missed its lease {late} ago"
+            yield Check("warning", "engines", said, "medbay up takes over what it ran")
+    hashes = {worker.policy_hash for worker in alive} | ({bay.policy.hash()} if alive else set())
+    if len(hashes) > 1:
+        said = f"{len(alive)} alive, but with different policies: {', '.join(sorted(hashes))}"
+        yield Check("warning", "engines", said, "restart the engines after changing medbay.toml")
+        return
+    waiting = sum(bay.counts().get(status, 0) for status in ("pending", "failed"))
+    if not alive and waiting:
+        yield Check("warning", "engines", f"none alive, and {waiting} tasks wait", "medbay up")
+        return
+    slots = sum(worker.slots for worker in alive)
+    yield Check("fine", "engines", f"{len(alive)} alive, {slots} slots" if alive else "none alive, nothing waits")
+
+
+def _standstills(bay: Bay, now_ms: int) -> Iterator[Check]:
+    found = bay.standstills()
+    for task_id, why in found[:_NAMED]:
+        fix = f"medbay explain {task_id}, then medbay retry {task_id}"
+        yield Check("failed", "standstill", f"{task_id}: {why}", fix)
+    if len(found) > _NAMED:
+        yield Check("failed", "standstill", f"and {len(found) - _NAMED} more tasks", "these first")
+    if not found:
+        counts = bay.counts()
+        still = sum(number for status, number in counts.items() if status not in ("completed", "cancelled"))
+        each = "each have an owner, a wake time or a question"
+        yield Check("fine", "no standstill", f"{still} open tasks {each}")
+
+
+def _git() -> Iterator[Check]:
+    try:
+        told = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
+        version = told.stdout.strip().removeprefix("git version ") if told.returncode == 0 else ""
+    except (OSError, subprocess.SubprocessError):
+        version = ""
+    if version:
+        yield Check("fine", "git", version)
+    else:
+        yield Check("warning", "git", "not found; work in trees of its own needs it", "install git")
+
+
+def _processes() -> Iterator[Check]:
+    if not Path("/proc/self/stat").exists():
+        yield Check("failed", "processes", "no /proc: leftovers of a crash cannot be found", "run on Linux with /proc")
+        return
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (OSError, AttributeError):
+        yield Check("failed", "processes", "no pidfd: signals could reach the wrong process", "Linux 5.3 or newer")
+        return
+    yield Check("fine", "processes", f"/proc and pidfd, Linux {os.uname().release}")
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[Check]:
+    odd = False
+    if environ.get(ATTEMPT_KEY):
+        odd = True
+        said = f"{ATTEMPT_KEY} is set: this runs inside an attempt, and a person's commands are refused"
+        yield Check("warning", "environment", said, f"unset {ATTEMPT_KEY}, if you are a person")
+    unknown = sorted(name for name in environ if name.startswith("MEDBAY_") and name not in _OURS)
+    if unknown and not environ.get(ATTEMPT_KEY):  # an attempt is given more of them
+        odd = True
+        yield Check("warning", "environment", f"{', '.join(unknown)}: no such setting", f"unset {' '.join(unknown)}")
+    if not odd:
+        used = sorted(name for name in environ if name in _OURS)
+        yield Check("fine", "environment", ", ".join(used) or "no MEDBAY variables")
+
+
+def size_of(count: int) -> str:
+    """Bytes as people say them: `4.1 MB`."""
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def _bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

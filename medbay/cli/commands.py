@@ -1,0 +1,52 @@
+"""The table of commands: name, module, one line of help, section. Listing them imports none of them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command; its module has a click command named `command`, or another attribute where several share one."""
+
+    name: str
+    module: str
+    help: str
+    section: str
+    attribute: str = "command"
+
+
+START: Final = "Start"
+LOOK: Final = "Look"
+ACT: Final = "Act"
+UNDERSTAND: Final = "Understand"
+OTHER: Final = "Other"
+
+TABLE: Final = (
+    Entry("demo", "demo", "a small fleet failing in every way, healing live", START),
+    Entry("init", "init", "make .medbay/ and a commented medbay.toml here", START),
+    Entry("run", "run", "run one command to its end, with healing", START),
+    Entry("add", "add", "add a task, or many from a file, and print the id", START),
+    Entry("up", "up", "run what is due until stopped, or --until-idle", START),
+    Entry("list", "list", "the tasks, what needs you first", LOOK),
+    Entry("show", "show", "everything about one task", LOOK),
+    Entry("log", "log", "the output of an attempt; -f follows", LOOK),
+    Entry("events", "events", "what happened, in order; -f follows", LOOK),
+    Entry("inbox", "inbox", "the questions that wait for a person", LOOK),
+    Entry("explain", "explain", "why a task is where it is, and what would change that", LOOK),
+    Entry("answer", "answer", "answer a question", ACT),
+    Entry("retry", "act", "once more, now", ACT, "retry"),
+    Entry("pause", "act", "keep tasks from starting", ACT, "pause"),
+    Entry("resume", "act", "let paused tasks go on", ACT, "resume"),
+    Entry("cancel", "act", "end tasks for good", ACT, "cancel"),
+    Entry("unblock", "act", "release blocked tasks", ACT, "unblock"),
+    Entry("block", "act", "take a task out of the way", ACT, "block"),
+    Entry("edit", "edit", "change a task from its next attempt on", ACT),
+    Entry("diagnose", "diagnose", "what Medbay thinks of an output", UNDERSTAND),
+    Entry("policy", "policy", "the rules in force: show, check, dry-run", UNDERSTAND),
+    Entry("lifecycle", "lifecycle", "the states and who may move between them", UNDERSTAND),
+    Entry("simulate", "simulate", "the real engine against faults, in virtual time", UNDERSTAND),
+    Entry("doctor", "doctor", "check the store and this machine, and say how to fix it", OTHER),
+    Entry("completion", "completion", "print the completion script of a shell", OTHER),
+)
+
+BY_NAME: Final = {entry.name: entry for entry in TABLE}

@@ -1,0 +1,127 @@
+"""`medbay diagnose`: what Medbay thinks of an output, without running anything. `--jsonl` judges many."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medbay.cli import reading, times
+from medbay.cli.output import BOLD, Screen, fields, note, print_json, say, screen, to_json
+from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.text import clean, cut
+from medbay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medbay.core.diagnosis import Diagnosis
+
+_LINE_BYTES_MAX = reading.BYTES_MAX
+
+
+@click.command()
+@click.argument("file", default="-")
+@click.option("--exit-code", type=int, metavar="N", help="How the run ended.")
+@click.option("--timed-out", is_flag=True, help="Its time limit ended it.")
+@click.option("--jsonl", metavar="FILE", help="Judge every line {id, text, exit_code} of a file; - is stdin.")
+@json_option
+@pass_session
+def command(session: Session, file: str, exit_code: int | None, timed_out: bool, jsonl: str | None) -> int:
+    """Diagnose an output: FILE, or stdin.
+
+    \b
+    Examples:
+      make test 2>&1 | medbay diagnose --exit-code 2
+      medbay diagnose build.log --json
+      medbay diagnose --jsonl outputs.jsonl
+    """
+    if jsonl is not None:
+        return _judge_lines(jsonl)
+    text = reading.text_of(file)
+    found = diagnosis_of(text, exit_code=exit_code, timed_out=timed_out)
+    if session.json:
+        print_json(as_json(found))
+        return 0
+    shown = screen()
+    for label, told in sentences(found):
+        if shown.terminal:
+            say(_line(label, told, shown))
+        else:
+            fields(label, told)
+    return 0
+
+
+def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: Any) -> Diagnosis:
+    """What the diagnosis says of a text now."""
+    from medbay.core.diagnosis import diagnose
+
+    return diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
+
+
+def as_json(found: Diagnosis) -> dict[str, Any]:
+    """A diagnosis in its documented shape."""
+    from medbay.core.ending import facts
+
+    return facts(found)
+
+
+def sentences(found: Diagnosis) -> list[tuple[str, str]]:
+    """What there is to say, each under its label."""
+    said = [
+        ("cause", f"{found.kind} {found.confidence:.2f}"),
+        ("summary", found.summary),
+        ("where", str(found.location) if found.location else ""),
+        ("evidence", found.pattern.excerpt),
+        ("rule", found.pattern.rule),
+        ("advice", found.suggested_fix),
+        ("retry", _retry(found)),
+        ("provider", found.provider or ""),
+        ("fingerprint", found.fingerprint),
+    ]
+    others = ", ".join(
+        f"{each.category}/{each.subcategory} {each.confidence:.2f} ({each.rule})" for each in found.runners_up
+    )
+    return [(label, told) for label, told in [*said, ("also seen", others)] if told]
+
+
+def _retry(found: Diagnosis) -> str:
+    if not found.retryable:
+        return "trying again cannot help: a person is needed"
+    charged = "uses up an attempt" if found.charge else "uses up no attempt"
+    until = f"not before {times.iso(found.retry_after_ms)}, " if found.retry_after_ms is not None else ""
+    return f"{until}{charged}"
+
+
+def _line(label: str, told: str, shown: Screen) -> str:
+    return shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(told), shown.width - 12))
+
+
+def _judge_lines(name: str) -> int:
+    """One answer per line as it is read; a bad line is named and the rest goes on. Exit 2 if there was one."""
+    source = "stdin" if name == "-" else name
+    bad = 0
+    with reading.opened(name) as stream:
+        for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES_MAX), b""), start=1):
+            if not raw.strip():
+                continue
+            try:
+                say(to_json(_judge(raw)))
+            except UsageError as error:
+                bad += 1
+                note(clean(f"{source}:{number}: {error}"))
+    return 2 if bad else 0
+
+
+def _judge(raw: bytes) -> dict[str, Any]:
+    try:
+        line = json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        raise UsageError("is not JSON", hint='write {"id": ..., "text": ..., "exit_code": ...}') from None
+    if not isinstance(line, dict) or not isinstance(line.get("text", ""), str):
+        raise UsageError("is not an object with a text", hint='write {"id": ..., "text": ..., "exit_code": ...}')
+    code, text = line.get("exit_code"), line.get("text", "")
+    if code is not None and (isinstance(code, bool) or not isinstance(code, int)):
+        raise UsageError("exit_code is not a whole number")
+    found = diagnosis_of(text, exit_code=code, timed_out=line.get("timed_out") is True)
+    return {"id": line.get("id"), **as_json(found)}

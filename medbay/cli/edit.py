@@ -1,0 +1,41 @@
+"""`medbay edit`: new values for a task, from its next attempt on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from medbay.cli.act import tell
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.values import DashCommand, given_values, value_options
+from medbay.errors import UsageError
+
+
+@click.command(cls=DashCommand)
+@click.argument("task_id", metavar="ID")
+@click.option("--title", metavar="TEXT", help="A new title.")
+@value_options
+@click.option("--reset-failures", is_flag=True, help="Forget the streak of failures.")
+@json_option
+@click.pass_context
+@pass_session
+def command(session: Session, ctx: click.Context, /, task_id: str, reset_failures: bool, **values: Any) -> None:
+    """Change a task; what runs now is not touched.
+
+    --after adds a task to wait for; --tag, --env and --provider replace what was there.
+
+    \b
+    Example:
+      medbay edit k7f2 --timeout 20m --priority 1
+    """
+    refuse_inside_attempts("medbay edit")
+    given = given_values(ctx, values)
+    if not given and not reset_failures:
+        raise UsageError("nothing to change", hint=f"medbay edit {task_id} --help lists what can be")
+    after = given.pop("after", ())
+    task = session.bay().edit(task_id, reset_failures=reset_failures, after=after, **given)
+    changed = [*given, *(["after"] if after else []), *(["failures"] if reset_failures else [])]
+    names = ", ".join(name.replace("_", "-") for name in changed)
+    when = f"from attempt {task.attempts + 1} on"
+    tell(session, [(task, f"changed: {names}; {when}")])

@@ -1,0 +1,199 @@
+"""`medbay explain`: where a task stands, why, what happens next and when, and what would change that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from medbay.cli import times
+from medbay.cli.glyphs import status_phrase
+from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.text import clean, width
+from medbay.core.durations import format_duration
+
+if TYPE_CHECKING:
+    from medbay.core.forecast import Forecast
+    from medbay.service.explain import Explanation
+
+When = Callable[[int], str]
+_LABEL: Final = 8
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@json_option
+@pass_session
+def command(session: Session, task_id: str) -> None:
+    """Say why a task is where it is, what happens next, and what would change that.
+
+    \b
+    Example:
+      medbay explain m2xa
+    """
+    found = session.bay().explain(task_id)
+    if session.json:
+        print_json(as_json(found))
+        return
+    shown = screen()
+    if not shown.terminal:
+        for label, told in sentences(found, times.iso):
+            fields(label.lower(), told)
+        return
+    last = ""
+    for label, told in sentences(found, lambda at: times.clock(at, found.now)):
+        for line in _wrapped(label if label != last else " ", clean(told), shown):
+            say(line)
+        last = label
+
+
+def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
+    """What there is to say, each under its label."""
+    task, now = found.task, found.now
+    said = [("Where", f"{task.id} {task.title}: {status_phrase(task, now, after=found.chain[:1]).words}")]
+    said += [("Why", why) for why in _why(found, when)]
+    said.append(("Next", _next(found, when)))
+    said.append(("Change", " · ".join(changes(found))))
+    if found.coming:
+        said.append(("If it fails the same way", coming(found.coming, when)))
+    return [(label, told) for label, told in said if told]
+
+
+def coming(forecasts: Sequence[Forecast], when: When) -> str:
+    """The next decisions in a row."""
+    parts = []
+    for each in forecasts:
+        step = each.step
+        if step.due_at is None:
+            parts.append(f"after attempt {each.attempt} {_stop(step.action)}: {step.why}")
+        else:
+            parts.append(f"attempt {each.attempt + 1} at {when(step.due_at)}")
+    return " · ".join(parts)
+
+
+def changes(found: Explanation) -> list[str]:
+    """The commands that would change where it stands."""
+    task = found.task
+    if task.finished:
+        return ["medbay add makes a new task"]
+    if task.live is not None:
+        return [f"medbay cancel {task.id}", f"medbay log {task.id} -f"]
+    if task.status == "blocked":
+        answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
+        return [answer, f"medbay cancel {task.id}"]
+    if task.paused:
+        return [f"medbay resume {task.id}", f"medbay cancel {task.id}"]
+    ways = [f"medbay retry {task.id} (now{_likely(found)})"] if not task.ready and task.unmet == 0 else []
+    if any(reason.number == 13 for reason in found.reasons):
+        ways.append("medbay up")
+    return [*ways, f"medbay pause {task.id}", f"medbay cancel {task.id}"]
+
+
+def as_json(found: Explanation) -> dict[str, Any]:
+    """The same as data."""
+    from medbay.service import views
+
+    return {
+        "id": found.task.id,
+        "title": found.task.title,
+        "status": found.task.status,
+        "words": status_phrase(found.task, found.now, after=found.chain[:1]).words,
+        "at": views.iso(found.now),
+        "reasons": [
+            {"number": each.number, "what": each.what, "needs": each.needs, "until": views.iso(each.until)}
+            for each in found.reasons
+        ],
+        "last_failure": views.attempt(found.last_failure) if found.last_failure else None,
+        "retry": views.retry(found.retry) if found.retry else None,
+        "question": views.question(found.question) if found.question else None,
+        "waits_for": list(found.chain),
+        "next_attempt_at": views.iso(views.next_attempt_at(found.task)),
+        "changes": changes(found),
+        "if_it_keeps_failing": [
+            {
+                "attempt": each.attempt,
+                "at": views.iso(each.at),
+                "action": each.step.action,
+                "why": each.step.why,
+                "due_at": views.iso(each.step.due_at),
+            }
+            for each in found.coming
+        ],
+    }
+
+
+def _why(found: Explanation, when: When) -> list[str]:
+    said = []
+    for reason in found.reasons:
+        until = f", until {when(reason.until)}" if reason.until is not None else ""
+        said.append(f"{reason.what}{until}")
+    if found.task.status != "completed" and found.last_failure and found.last_failure.diagnosis:
+        last = found.last_failure.diagnosis
+        place = f" at {last.location}" if last.location else ""
+        said.append(
+            f"attempt {found.last_failure.number} failed{place}: {last.summary}"
+            f" ({last.kind} {last.confidence:.2f}, rule {last.pattern.rule})"
+        )
+    if len(found.chain) > 1:
+        said.append("it waits for " + ", which waits for ".join(found.chain))
+    return said
+
+
+def _next(found: Explanation, when: When) -> str:
+    task, now = found.task, found.now
+    if task.finished:
+        return "nothing: it has ended"
+    if task.live is not None:
+        limit = task.since + task.timeout_ms if task.timeout_ms is not None else None
+        return f"attempt {task.live} ends" + (f", at the latest {when(limit)}" if limit else " by itself")
+    if task.status == "blocked" and task.due_at is not None:
+        return f"{when(task.due_at)}: it is tried again, unless somebody releases it earlier"
+    if task.status == "blocked":
+        return "nothing until somebody answers: " + (found.question.need if found.question else task.reason)
+    if task.paused:
+        return "nothing until it is resumed"
+    if task.ready and not found.reasons:
+        return f"attempt {task.attempts + 1}, as soon as a worker looks"
+    if task.due_at is None:
+        return f"attempt {task.attempts + 1}, when what holds it back is over"
+    why = _why_then(found)
+    return f"{when(task.due_at)} (in {times.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
+
+
+def _why_then(found: Explanation) -> str:
+    """Where the time of the next attempt comes from."""
+    if found.retry is None:
+        return ""
+    action = found.retry.action.replace("_", " ")
+    policy = f"{found.task.policy or 'ladder'}/{found.retry.category.partition('/')[0]}"
+    why = f": {action}, {format_duration(found.retry.delay_ms)} after the failure; policy {policy}"
+    return why + (". Not sooner: the failure named a time" if _likely(found) else "")
+
+
+def _likely(found: Explanation) -> str:
+    last = found.last_failure.diagnosis if found.last_failure else None
+    return "; likely to fail again" if last is not None and last.retry_after_ms is not None else ""
+
+
+def _stop(action: str) -> str:
+    return "a person is asked" if action == "escalate_to_human" else "it is given up to a person"
+
+
+def _wrapped(label: str, told: str, shown: Screen) -> list[str]:
+    """A label and its sentence, broken between words to the width of the terminal."""
+    lines, line = [], ""
+    room = max(30, shown.width - _LABEL)
+    if width(label) >= _LABEL:
+        lines.append(shown.paint(label, BOLD))
+        label = ""
+    for word in shown.plain(told).split(" "):
+        if line and width(line) + 1 + width(word) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    lines.append(line)
+    head = lines[0] if not label else shown.paint(label.ljust(_LABEL), BOLD) + lines[0]
+    return [head, *(" " * _LABEL + each for each in lines[1:])]

@@ -1,0 +1,68 @@
+"""`medbay inbox`: the questions that wait for a person, oldest first, each with the command that answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from medbay.cli import glyphs, times
+from medbay.cli.output import DIM, Screen, fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.text import clean, cut
+
+if TYPE_CHECKING:
+    from medbay.core.model import Question
+
+_EVIDENCE_LINES = 3
+
+
+@click.command()
+@json_option
+@pass_session
+def command(session: Session) -> None:
+    """List the questions that wait for a person.
+
+    \b
+    Example:
+      medbay inbox
+    """
+    from medbay.env import SystemClock
+    from medbay.service import views
+
+    asked = session.bay().inbox()
+    if session.json:
+        print_json([views.question(each) for each in asked])
+        return
+    now = SystemClock().now_ms()
+    shown = screen()
+    for question in asked:
+        if shown.terminal:
+            for line in question_lines(question, now, shown):
+                say(line)
+        else:
+            fields(question.id, ",".join(question.task_ids), times.iso(question.asked_at), question.need, question.why)
+    if not asked:
+        note("no questions: nothing needs you")
+
+
+def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
+    """A question for a terminal: need, evidence, options, and what to type."""
+    first = question.task_ids[0] if question.task_ids else question.id
+    waits = times.short(now_ms - question.asked_at)
+    head = shown.token(f"{glyphs.YOU} {first}", "you")
+    room = shown.width - len(first) - len(waits) - 6
+    lines = [f"{head}  {waits}  {cut(clean(question.need), room)}"]
+    if clean(question.why) not in clean(question.need):
+        lines.append(f"    why: {cut(clean(question.why), shown.width - 9)}")
+    for line in question.evidence.strip().splitlines()[:_EVIDENCE_LINES]:
+        lines.append("    " + shown.paint(f"| {cut(clean(line), shown.width - 6)}", DIM))
+    if len(question.task_ids) > 1:
+        others = ", ".join(question.task_ids)
+        lines.append("    " + cut(f"the same for {len(question.task_ids)} tasks: {others}", shown.width - 4))
+    for number, option in enumerate(question.options, start=1):
+        default = " (default)" if number == question.default else ""
+        told = f"{number} {clean(option.label)}{default}: {clean(option.consequence)}"
+        lines.append("    " + cut(told, shown.width - 4))
+    lines.append(f"    medbay answer {first} {question.default}        evidence: medbay log {first}")
+    return [shown.plain(line) for line in lines]

@@ -1,0 +1,168 @@
+"""Events in words: one line per change, a failure together with what follows from it. Pure but for the titles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from medbay.cli import glyphs, times
+from medbay.cli.glyphs import Token
+from medbay.cli.text import clean
+from medbay.core.durations import format_duration
+from medbay.core.model import Event
+
+SUMMARY_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that happened to a task (or to the engine), and what follows."""
+
+    at: int
+    glyph: str
+    token: Token
+    what: str
+    then: str = ""
+    task_id: str = ""
+    attempt: int = 0
+    title: str = ""
+
+
+def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[Change]:
+    """What to tell of these events, in their order."""
+    told: list[Change] = []
+    failed: dict[str, int] = {}  # where the failure of a task stands, while its consequence is still to come
+    for event in events:
+        name, task_id = event.name, event.task_id or ""
+        if name in _CONSEQUENCES and task_id in failed:
+            where = failed.pop(task_id)
+            told[where] = replace(told[where], then=_CONSEQUENCES[name](event))
+            continue
+        change = _WORDS[name](event) if name in _WORDS else None
+        if change is None:
+            continue
+        if name in ("task:failed", "task:requeued", "task:lost"):
+            failed[task_id] = len(told)
+        title = clean(title_of(task_id)) if task_id else ""
+        told.append(replace(change, task_id=task_id, attempt=event.attempt or 0, title=title))
+    return told
+
+
+def diagnosed(found: Mapping[str, Any]) -> str:
+    """A diagnosis in one phrase: `transient/network 0.81, host did not resolve`."""
+    sub = found.get("subcategory")
+    kind = f"{found['category']}/{sub}" if sub else str(found["category"])
+    return f"{kind} {found['confidence']:.2f}, {clean(str(found['summary']))[:SUMMARY_MAX]}".rstrip(" ,")
+
+
+def ended(outcome: str, *, exit_code: int | None, signal: int | None) -> str:
+    """How an attempt ended, in the fewest words."""
+    if outcome == "timed_out":
+        return "time limit"
+    if signal is not None:
+        return f"signal {signal}"
+    if exit_code is not None and outcome == "failed":
+        return f"exit {exit_code}"
+    return {"failed": "could not start", "over_budget": "over budget"}.get(outcome, outcome)
+
+
+def soon(delay_s: float) -> str:
+    """How long until then, in the fewest words."""
+    ms = round(delay_s * 1000)
+    return format_duration(ms) if ms < 1_000 else times.short(ms + 500)
+
+
+def _started(event: Event) -> Change:
+    return _change(event, glyphs.RUNNING, "run", f"attempt {event.attempt}")
+
+
+def _failed(event: Event) -> Change:
+    word = {"timed_out": "hit its time limit", "stalled": "stalled", "over_budget": "went over budget"}
+    how = word.get(event.data["outcome"], "failed")
+    what = f"attempt {event.attempt} {how}: {diagnosed(event.data['diagnosis'])}"
+    return _change(event, glyphs.FAILED, "fail", what)
+
+
+def _completed(event: Event) -> Change:
+    failures = event.data.get("failures", 0)
+    healed = f" · healed after {failures} failure{'s' if failures > 1 else ''}" if failures else ""
+    return _change(event, glyphs.DONE, "done", f"completed{healed}")
+
+
+def _requeued(event: Event) -> Change:
+    if event.data["asked"]:
+        return _change(event, glyphs.WAITING, "wait", f"attempt {event.attempt} asks to be tried again later")
+    why = clean(str(event.data["why"]))
+    return _change(event, glyphs.READY, "idle", f"attempt {event.attempt} handed back: {why}")
+
+
+def _lost(event: Event) -> Change:
+    why = clean(str(event.data["why"]))
+    return _change(event, glyphs.LOST, "idle", f"attempt {event.attempt} lost: {why}")
+
+
+def _blocked(event: Event) -> Change:
+    kind = event.data["kind"]
+    what = f"blocked · {kind}: {clean(str(event.data['reason']))}"
+    token: Token = "wait" if kind in ("spec", "external") else "you"
+    return replace(_change(event, glyphs.YOU, token, what), then=_needs_you(event))
+
+
+def _answered(event: Event) -> Change:
+    by = clean(str(event.data.get("by", "")))
+    return _change(event, glyphs.READY, "idle", f"answered by {by}: {clean(str(event.data['answer']))}")
+
+
+def _by(glyph: str, token: Token, word: str) -> Callable[[Event], Change]:
+    def words(event: Event) -> Change:
+        by = clean(str(event.data.get("by", "")))
+        return _change(event, glyph, token, f"{word} by {by}" if by else word)
+
+    return words
+
+
+def _clock(event: Event) -> Change:
+    by_s = event.data.get("by_ms", 0) / 1000
+    return _change(event, glyphs.HELD, "held", f"the clock jumped by {by_s:+.1f} s")
+
+
+def _worker_lost(event: Event) -> Change:
+    why = clean(str(event.data.get("why", "")))
+    return _change(event, glyphs.LOST, "idle", f"worker {event.data.get('worker', '')} is gone: {why}".rstrip(": "))
+
+
+def _retry_in(event: Event) -> str:
+    return f"{glyphs.WAITING} retry in {soon(event.data['delay_s'])}"
+
+
+def _needs_you(event: Event) -> str:
+    if event.data["kind"] in ("spec", "external"):
+        return ""
+    return f"{glyphs.YOU} blocked · {event.data['kind']}: medbay answer {event.task_id}"
+
+
+def _change(event: Event, glyph: str, token: Token, what: str) -> Change:
+    return Change(at=event.at, glyph=glyph, token=token, what=what)
+
+
+_CONSEQUENCES: Final[Mapping[str, Callable[[Event], str]]] = {
+    "task:retry_scheduled": _retry_in,
+    "task:blocked": _needs_you,
+}
+_WORDS: Final[Mapping[str, Callable[[Event], Change]]] = {
+    "task:created": _by(glyphs.READY, "idle", "added"),
+    "task:started": _started,
+    "task:failed": _failed,
+    "task:completed": _completed,
+    "task:requeued": _requeued,
+    "task:lost": _lost,
+    "task:blocked": _blocked,
+    "task:cancelled": _by(glyphs.CANCELLED, "idle", "cancelled"),
+    "task:cancel_requested": _by(glyphs.CANCELLED, "idle", "asked to stop"),
+    "task:paused": _by(glyphs.HELD, "held", "paused"),
+    "task:resumed": _by(glyphs.READY, "idle", "resumed"),
+    "question:answered": _answered,
+    "clock:jumped": _clock,
+    "worker:lost": _worker_lost,
+}

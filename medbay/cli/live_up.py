@@ -1,0 +1,154 @@
+"""What a daemon tells while it runs: a greeting, one line per change, one line in place, a summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from medbay.cli import glyphs, times
+from medbay.cli.live import Display, Feed
+from medbay.cli.live_lines import Change, changes, soon
+from medbay.cli.text import clean, cut, width
+from medbay.core.model import Question
+from medbay.env import SystemClock
+from medbay.errors import NotFound, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.engine.daemon import Daemon
+
+NAMED_AT_START: Final = 5
+QUESTIONS_SHOWN: Final = 10
+TITLE_SHOWN: Final = 40
+WHAT_MIN: Final = 40  # less than this says nothing; then the line wraps
+TITLES_KEPT: Final = 2_000
+COUNT_EVERY_MS: Final = 500
+
+
+class Telling:
+    """Tells what happens on a store. `round` is called by the daemon, many times a second."""
+
+    def __init__(self, bay: Bay, display: Display) -> None:
+        self.completed = 0
+        self.healed = 0
+        self._bay = bay
+        self._display = display
+        self._clock = SystemClock()
+        self._feed = Feed(bay, bay.last_seq())
+        self._titles: dict[str, str] = {}
+        self._counted_at = 0
+        self._daemon: Daemon | None = None
+        self._stops_told = 0
+
+    def greet(self, daemon: Daemon) -> None:
+        """Which store, how many slots, which retries are pending."""
+        self._daemon = daemon
+        settings, display = daemon.engine.settings, self._display
+        queues = "" if settings.queues == ("default",) else f", queues {', '.join(settings.queues)}"
+        display.line(f"medbay up: {clean(self._bay.place.url)}, {settings.slots} slots{queues}")
+        pending, soonest = self._bay.pending_retries(NAMED_AT_START)
+        display.line(f"{pending or 'no'} {'retry is' if pending == 1 else 'retries are'} pending")
+        now = self._clock.now_ms()
+        for task, due_at in soonest:
+            when = f"in {soon((due_at - now) / 1000)}" if due_at > now else "due"
+            words = f"{glyphs.WAITING} {task.id} {clean(task.title)}  retry {when}  {clean(task.last_summary)}"
+            display.line("  " + display.paint(words.rstrip(), "wait"))
+        if pending > len(soonest) > 0:
+            display.line(f"  and {pending - len(soonest)} more (medbay list)")
+
+    def round(self, stops: int = 0) -> None:
+        """Tell what happened since the last round, and how often a stop was asked for."""
+        if stops > self._stops_told and self._daemon is not None:
+            self._stops_told = stops
+            self.note(_stopping(self._daemon, stops))
+        try:
+            events = self._feed.take()
+            for event in events:
+                if event.name == "task:completed":
+                    self.completed += 1
+                    self.healed += bool(event.data.get("healed"))
+            for change in changes(events, self._title):
+                self._display.line(self._words(change))
+            self._count()
+        except StoreError:
+            return  # the daemon says that the store is away; nothing is missed when it is back
+
+    def note(self, words: str) -> None:
+        """A line of the engine itself."""
+        self._display.line(f"{self._moment(self._clock.now_ms())}{self._gap}{clean(words)}")
+
+    def sum_up(self, questions: Sequence[Question]) -> None:
+        """What was done, and what waits for a person with the command to type."""
+        display = self._display
+        healed = f" ({self.healed} healed)" if self.healed else ""
+        waiting = len(questions)
+        needs = f"   {glyphs.YOU} {waiting} {'needs' if waiting == 1 else 'need'} you" if waiting else ""
+        done = display.paint(f"{glyphs.DONE} {self.completed} completed{healed}", "done")
+        display.line(done + display.paint(needs, "you"))
+        for asked in questions[:QUESTIONS_SHOWN]:
+            first = asked.task_ids[0] if asked.task_ids else asked.id
+            also = f" (and {len(asked.task_ids) - 1} more)" if len(asked.task_ids) > 1 else ""
+            display.line(f"  {display.paint(glyphs.YOU, 'you')} {first}{also}  {clean(asked.need)}")
+            options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
+            display.line(f"      {'   '.join(options)}     medbay answer {first} {asked.default}")
+        if waiting > QUESTIONS_SHOWN:
+            display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
+
+    @property
+    def _gap(self) -> str:
+        return " " if self._display.live else "\t"
+
+    def _words(self, change: Change) -> str:
+        """For people with colours and a short time; for programs between tabs, with the whole time."""
+        display = self._display
+        moment, glyph = self._moment(change.at), display.paint(change.glyph, change.token)
+        if not display.live:
+            cells = (moment, change.glyph, change.task_id, change.title, change.what, change.then)
+            return "\t".join(cells).rstrip("\t")
+        then = f"  {change.then}" if change.then else ""
+        named = f"{change.task_id} {cut(change.title, TITLE_SHOWN)}  " if change.task_id else ""
+        room = display.width - 1 - len(f"{moment} x ") - width(named) - width(then)
+        what = display.paint(cut(change.what, max(room, WHAT_MIN)), change.token)
+        return f"{moment} {glyph} {named}{what}" + display.paint(then, "wait" if glyphs.WAITING in then else "you")
+
+    def _moment(self, at: int) -> str:
+        return times.clock(at, at) if self._display.live else times.iso(at)
+
+    def _title(self, task_id: str) -> str:
+        if task_id not in self._titles:
+            if len(self._titles) >= TITLES_KEPT:
+                self._titles.clear()
+            try:
+                self._titles[task_id] = self._bay.get(task_id).title
+            except (NotFound, UsageError):
+                self._titles[task_id] = ""
+        return self._titles[task_id]
+
+    def _count(self) -> None:
+        """The line in place: what runs, what waits and until when, what needs a person."""
+        now = self._clock.now_ms()
+        if not self._display.live or now < self._counted_at + COUNT_EVERY_MS:
+            return
+        self._counted_at = now
+        counts = self._bay.counts()
+        pending, soonest = self._bay.pending_retries(1)
+        parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0)} running"]
+        if ready := counts.get("pending", 0):
+            parts.append(f"{glyphs.READY} {ready} pending")
+        if pending:
+            left = soon(max(0, soonest[0][1] - now) / 1000)
+            parts.append(f"{glyphs.WAITING} {pending} waiting, {soonest[0][0].id} in {left}")
+        if blocked := counts.get("blocked", 0):
+            parts.append(f"{glyphs.YOU} {blocked} blocked")
+        parts.append(f"{glyphs.DONE} {self.completed} done" + (f", {self.healed} healed" if self.healed else ""))
+        self._display.status("   ".join(parts))
+
+
+def _stopping(daemon: Daemon, stops: int) -> str:
+    live = len(daemon.engine.live)
+    if not live:
+        return "stopping"
+    if stops > 1:
+        return f"stopping at once: {live} running {'is' if live == 1 else 'are'} killed and handed back"
+    half_s = daemon.engine.settings.grace_ms / 2000
+    return f"stopping: {live} running, handed back unless done within {half_s:g} s (a second signal: at once)"

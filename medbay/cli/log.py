@@ -1,0 +1,183 @@
+"""`medbay log`: what an attempt printed. Raw when piped; on a terminal its colours and nothing else pass."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from medbay.cli.output import Screen, note, print_json, screen
+from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.text import ColoursOnly
+from medbay.errors import NotFound
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.core.model import Attempt, Task
+
+_CHUNK: Final = 65_536
+_LOOK_EVERY_S: Final = 0.2
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
+@click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
+@json_option
+@pass_session
+def command(session: Session, task_id: str, follow: bool, number: int | None) -> None:
+    """Print the output of a task's newest attempt.
+
+    \b
+    Examples:
+      medbay log m2xa
+      medbay log m2xa --attempt 1
+      medbay log m2xa -f
+    """
+    bay = session.bay()
+    task = bay.get(task_id)
+    if follow:
+        _follow(bay, task, number)
+        return
+    attempt = _attempt(bay, task, number)
+    if attempt is None:
+        raise NotFound(f"{task.id} has no output yet: it was not started", hint=f"medbay explain {task.id} says why")
+    if session.json:
+        print_json(_as_json(bay, attempt))
+        return
+    out = Printer(screen())
+    if out.copy(Path(attempt.log_path), 0) is None:
+        _from_store(bay, attempt, out)
+    out.end()
+
+
+class Printer:
+    """Copies bytes of a log to stdout: untouched into a pipe, without escape sequences on a terminal."""
+
+    def __init__(self, shown: Screen) -> None:
+        self._raw = not shown.terminal
+        self._filter = ColoursOnly(colours=shown.colour)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._newline = True
+
+    def write(self, data: bytes) -> None:
+        """Print some bytes."""
+        if not data:
+            return
+        self._newline = data.endswith(b"\n")
+        if self._raw:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            sys.stdout.write(self._filter.feed(self._decoder.decode(data)))
+            sys.stdout.flush()
+
+    def copy(self, path: Path, offset: int) -> int | None:
+        """Print a log from an offset to its present end; the offset reached, None when there is no such file."""
+        try:
+            while True:
+                data, after = read_bytes(path, offset)
+                if after <= offset:
+                    return offset
+                self.write(data)
+                offset = after
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            note(f"cannot read {path}: {error.strerror}")
+            return None
+
+    def end(self) -> None:
+        """A prompt starts on a line of its own, and in its own colour."""
+        if not self._raw and not self._newline:
+            sys.stdout.write("\n")
+
+
+def read_bytes(path: Path, offset: int) -> tuple[bytes, int]:
+    """Some bytes of a log from an offset, and where to go on; one line in place of what was dropped."""
+    from medbay.runners import logs
+
+    hole = logs.dropped(path)
+    if hole and hole.begin <= offset < hole.end:
+        return hole.line().encode(), hole.end
+    room = hole.begin - offset if hole and offset < hole.begin else _CHUNK
+    with open(path, "rb") as file:
+        file.seek(offset)
+        data = file.read(min(_CHUNK, room))
+    return data, offset + len(data)
+
+
+def _attempt(bay: Bay, task: Task, number: int | None) -> Attempt | None:
+    if number is None:
+        return next(iter(bay.attempts(task.id, 1)), None)
+    found = next((each for each in bay.attempts(task.id, task.attempts or 1) if each.number == number), None)
+    if found is None:
+        raise NotFound(f"{task.id} has no attempt {number}", hint=f"it had {task.attempts}; medbay show {task.id}")
+    return found
+
+
+def _as_json(bay: Bay, attempt: Attempt) -> dict[str, Any]:
+    """The text of a log with where it came from; `whole` is false when only its ends were left."""
+    from medbay.runners import logs
+
+    path = Path(attempt.log_path)
+    kept = None
+    try:
+        text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
+    except OSError:
+        kept = bay.output(attempt.task_id, attempt.number)
+        text, whole = kept.text() if kept else "", False
+    return {
+        "task": attempt.task_id,
+        "attempt": attempt.number,
+        "host": attempt.host,
+        "log_path": attempt.log_path,
+        "whole": whole,
+        "text": text,
+    }
+
+
+def _from_store(bay: Bay, attempt: Attempt, out: Printer) -> None:
+    """The file is elsewhere or gone: the ends that the store keeps."""
+    kept = bay.output(attempt.task_id, attempt.number)
+    where = f"{attempt.host}:{attempt.log_path}"
+    if kept is None:
+        what = "it has printed nothing yet" if attempt.ended_at is None else "nothing of it was kept"
+        note(f"{where} cannot be read here, and {what}")
+        return
+    note(f"{where} cannot be read here; this is what the store kept of {kept.total_bytes} bytes")
+    out.write(kept.text().encode("utf-8", "replace"))
+
+
+def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], None] = time.sleep) -> None:
+    """Print attempt after attempt as they grow, until the task ends or waits for a person."""
+    out, offset, at = Printer(screen()), 0, number
+    while True:
+        task = bay.get(task.id)
+        attempt = _attempt(bay, task, at)
+        if attempt is not None:
+            if at is None:
+                at = attempt.number
+                note(f"attempt {at}")
+            offset = out.copy(Path(attempt.log_path), offset) or offset
+            if attempt.ended_at is not None:
+                out.end()
+                if number is not None or (at == task.attempts and _stands(task)):
+                    return
+                if at < task.attempts:
+                    at, offset, out = at + 1, 0, Printer(screen())
+                    note(f"attempt {at}")
+                    continue
+        elif _stands(task):
+            return
+        wait(_LOOK_EVERY_S)
+
+
+def _stands(task: Task) -> bool:
+    """Whether nothing more comes by itself."""
+    return task.finished or task.status == "blocked" or task.paused

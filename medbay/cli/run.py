@@ -1,0 +1,101 @@
+"""`medbay run`: one command to its end, with healing, live. Exits with the command's own code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from medbay.cli.session import Session, pass_session
+from medbay.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.cli.live import Display
+    from medbay.core.model import Task
+
+TITLE_SHOWN: Final = 120
+
+
+@click.command(
+    name="run",
+    context_settings={"allow_interspersed_args": False},
+    short_help="run one command to its end, with healing",
+)
+@click.option("--run", "line", metavar="CMD", help="One string for /bin/sh, instead of words after --.")
+@click.option("--title", help="What to call it; the command itself if not said.")
+@click.option("--timeout", metavar="D", help="End an attempt after this long, such as 30s or 2m.")
+@click.option("--cwd", metavar="DIR", help="Where to run it; here if not said.")
+@click.option("--env", metavar="K=V", multiple=True, help="One more variable; may be repeated.")
+@click.option("--memory", metavar="SIZE", help="End an attempt that takes more, such as 512M.")
+@click.option("--cpu-time", metavar="D", help="End an attempt that computes longer than this.")
+@click.option("--tag", multiple=True, help="A word to find it by; may be repeated.")
+@click.option("--priority", type=int, help="0, most urgent, to 4.")
+@click.option("--policy", help="The rules after a failure; ladder if not said.")
+@click.argument("words", metavar="[--] CMD [ARG]...", nargs=-1, type=click.UNPROCESSED)
+@pass_session
+def command(session: Session, /, words: tuple[str, ...], line: str | None, **options: Any) -> int:
+    """Run one command until it succeeds, is given up, or needs a person. Its output passes through.
+
+    Exits with the command's own code (124 after a time limit, 128+N after a signal), or 75 when a
+    person has to decide. Ctrl-C gives up.
+    """
+    if bool(words) == (line is not None):
+        raise UsageError("say what to run, once", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
+    from medbay.cli.live import Display
+
+    display = Display()
+    bay = _open(session, display)
+    return watch(bay, _add(bay, line if line is not None else list(words), options), display)
+
+
+def watch(bay: Bay, task: Task, display: Display) -> int:
+    """Run this task in an engine of its own, told live; the exit code."""
+    from medbay.cli.live import Interrupts, told_on
+    from medbay.cli.live_run import Watch
+    from medbay.errors import StoreError
+
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display):
+        watching = Watch(bay, task, display, interrupts)
+        watching.daemon = bay.daemon(workers=1, queues=(task.queue,), on_round=watching.round)
+        interrupts.then = watching.stop_when_asked_twice
+        try:
+            watching.daemon.run(until=watching.over)
+            watching.round()
+            return watching.exit_code()
+        except StoreError as error:
+            what = f"the store went away while {task.id} ran: {error.message}"
+            raise StoreError(what, hint=f"medbay up --queue {task.queue} goes on with it") from error
+        finally:
+            interrupts.then = None
+            watching.close()
+
+
+def _open(session: Session, display: Display) -> Bay:
+    """The store that is named or found; where there is none, one is made here."""
+    from medbay import app
+
+    try:
+        return session.bay(create=True)
+    except NotFound:
+        if session.store is not None:
+            raise
+    folder = app.make_folder(Path.cwd())
+    display.line(f"no store here or above: made {folder}")
+    return session.bay(create=True)
+
+
+def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
+    from medbay.cli.text import cut
+    from medbay.core.model import PRIVATE_QUEUES
+    from medbay.env import Ids
+
+    title = options.pop("title") or cut(run if isinstance(run, str) else shlex.join(run), TITLE_SHOWN)
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    if "cwd" in given:
+        given["cwd"] = os.path.abspath(given["cwd"])
+    return bay.add(title, run=run, queue=PRIVATE_QUEUES + Ids().store(), **given)

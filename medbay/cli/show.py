@@ -1,0 +1,173 @@
+"""`medbay show`: everything about one task: where it stands, its attempts, what the next one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medbay.cli import glyphs, times
+from medbay.cli.glyphs import status_phrase
+from medbay.cli.listing import waits_for
+from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.table import Cell, Column, render
+from medbay.cli.text import clean, cut, width
+from medbay.core.durations import format_duration
+
+if TYPE_CHECKING:
+    from medbay.core.model import Attempt, Task
+
+_ON_ONE_LINE = 90  # below, the reason of an attempt stands on a line of its own
+_LISTED = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_at", "priority", "queue", "cwd")
+
+
+@click.command()
+@click.argument("task_id", metavar="ID")
+@json_option
+@pass_session
+def command(session: Session, task_id: str) -> None:
+    """Show everything about one task.
+
+    \b
+    Example:
+      medbay show m2xa
+    """
+    bay = session.bay()
+    detail = bay.show(task_id)
+    if session.json:
+        print_json(detail)
+        return
+    task = bay.get(detail["id"])
+    attempts = bay.attempts(task.id)
+    shown = screen()
+    if not shown.terminal:
+        _for_programs(task, attempts, detail)
+        return
+    now = _now()
+    waiting = waits_for(bay, [task]).get(task.id, ())
+    for line in (*_head(task, waiting, now, shown), *_attempts(attempts, now, shown), *_rest(task, detail, shown)):
+        say(line)
+    note(next_command(task))
+
+
+def next_command(task: Task) -> str:
+    """What a person would type next."""
+    if task.status == "blocked":
+        return f"next: medbay explain {task.id}, then medbay answer {task.id}"
+    if task.attempts:
+        return f"more: medbay log {task.id}, medbay explain {task.id}"
+    return f"more: medbay explain {task.id}"
+
+
+def _now() -> int:
+    from medbay.env import SystemClock
+
+    return SystemClock().now_ms()
+
+
+def _head(task: Task, waiting: Sequence[str], now: int, shown: Screen) -> list[str]:
+    phrase = status_phrase(task, now, after=waiting)
+    exact = ""
+    if phrase.token == "wait" and task.due_at is not None:
+        exact = f" ({times.clock(task.due_at, now)} {times.zone(task.due_at)})"
+    elif phrase.token in ("you", "held", "done"):
+        exact = f" (since {times.clock(task.since, now)} {times.zone(task.since)})"
+    words = shown.paint(shown.plain(f"{phrase.glyph} {clean(phrase.words)}{exact}"), phrase.colour)
+    title = cut(clean(task.title), shown.width - len(task.id) - 2)
+    facts = [f"tag {clean(tag)}" for tag in task.tags]
+    facts.append(f"streak {task.streak}, {task.charged} charged" if task.streak else "")
+    facts.append(f"priority {task.priority}" if task.priority != 2 else "")
+    facts.append(f"queue {clean(task.queue)}" if task.queue != "default" else "")
+    facts.append(f"time limit {times.short(task.timeout_ms)}" if task.timeout_ms else "")
+    told = "   ".join(fact for fact in facts if fact)
+    lines = [f"{shown.paint(task.id, BOLD)}  {title}"]
+    if width(f"  {phrase.glyph} {phrase.words}{exact}   {told}") <= shown.width:
+        lines.append(f"  {words}   {told}".rstrip())
+    else:
+        lines += [f"  {words}", f"  {cut(told, shown.width - 2)}"]
+    if task.status == "blocked" and task.reason:
+        lines.append(f"  why: {cut(clean(task.reason), shown.width - 7)}")
+    run = task.command if isinstance(task.command, str) else " ".join(task.command)
+    lines.append(shown.paint(f"  runs {cut(clean(run), shown.width - 7)}", DIM))
+    return lines
+
+
+def _attempts(attempts: list[Attempt], now: int, shown: Screen) -> list[str]:
+    rows: list[list[Cell]] = []
+    reasons: list[str] = []
+    for each in attempts:
+        glyph, token = glyphs.outcome_glyph(each.outcome)
+        found = each.diagnosis
+        lasted = format_duration((each.ended_at if each.ended_at is not None else now) - each.started_at)
+        why = clean(found.summary) if found else ""
+        free = found is not None and not each.charged
+        rows.append(
+            [
+                Cell(f"#{each.number}"),
+                Cell(glyph, glyphs.COLOURS[token]),
+                Cell(times.clock(each.started_at, now)),
+                Cell(lasted),
+                Cell(how_it_ended(each)),
+                Cell(found.kind if found else ""),
+                Cell(f"{found.confidence:.2f}" if found else ""),
+            ]
+        )
+        reasons.append(why + (" (charges no attempt)" if free else ""))
+    kept = Column()
+    columns = [Column(gap=1), Column(gap=1), kept, kept, kept, Column(cut=True, least=9), kept]
+    if shown.width >= _ON_ONE_LINE:
+        rows = [[*row, Cell(why)] for row, why in zip(rows, reasons, strict=True)]
+        return render(rows, [*columns, Column(cut=True, least=10)], shown, indent=2)
+    lines = render(rows, columns, shown, indent=2)
+    below = [shown.plain(cut(f"     {why}", shown.width)) if why else "" for why in reasons]
+    return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+
+
+def how_it_ended(each: Attempt) -> str:
+    """`exit 1`, `time limit`, `signal 9`, `running`."""
+    match each.outcome:
+        case None:
+            return "running"
+        case "timed_out":
+            return "time limit"
+        case "failed" if each.signal is not None:
+            return f"signal {each.signal}"
+        case "failed" if each.exit_code is not None:
+            return f"exit {each.exit_code}"
+        case word:
+            return word
+
+
+def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
+    lines = []
+    if task.guidance and not task.finished:
+        newest = task.guidance[-1]
+        lines.append(cut(f"  guidance for #{newest.attempt}: {clean(newest.advice)}", shown.width))
+    if detail["after"]:
+        lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
+    if detail["question"]:
+        lines.append(cut(f"  asked: {clean(detail['question']['need'])}", shown.width))
+    if detail["attempts_total"] > len(detail["attempts"]):
+        lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
+    return [shown.plain(line) for line in lines]
+
+
+def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -> None:
+    """One fact per line, then one attempt per line."""
+    fields("id", task.id)
+    fields("title", task.title)
+    for name in _LISTED:
+        if detail[name] not in (None, "", False):
+            fields(name, detail[name])
+    for name in ("tags", "after"):
+        if detail[name]:
+            fields(name, ",".join(detail[name]))
+    fields("run", task.command if isinstance(task.command, str) else " ".join(task.command))
+    fields("consecutive_failures", task.streak)
+    for each in attempts:
+        found = each.diagnosis
+        ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
+        judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
+        fields("attempt", each.number, *ended, *judged)

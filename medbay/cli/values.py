@@ -1,0 +1,87 @@
+"""The options that say what a task is: the same for `add` and `edit`, named as in a JSON line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from medbay.errors import UsageError
+
+COMMAND_AFTER_DASHES: Final = "medbay.command"
+_SPEC_BYTES_MAX: Final = 1_000_000
+
+_OPTIONS: Final = (
+    click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
+    click.option("--after", multiple=True, metavar="ID", help="Start only when this task is completed (repeatable)."),
+    click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
+    click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
+    click.option("--description", metavar="TEXT", help="What it is for."),
+    click.option("--tag", multiple=True, metavar="T", help="A tag (repeatable)."),
+    click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least; 2 if not said."),
+    click.option("--policy", metavar="P", help="The policy for its failures: ladder."),
+    click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
+    click.option("--queue", metavar="Q", help="The queue it waits in."),
+    click.option("--cwd", metavar="DIR", help="The directory it runs in; this one if not said."),
+    click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
+    click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
+    click.option("--cpu-time", metavar="D", help="Limit of CPU time: 10m."),
+)
+
+
+class DashCommand(click.Command):
+    """A command that takes another one after `--`, and nothing without it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Everything after the first `--` belongs to the other command."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[COMMAND_AFTER_DASHES] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The usage line shows the other command too."""
+        return [*super().collect_usage_pieces(ctx), "[-- CMD ARG...]"]
+
+
+def value_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Every option of a task."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, ready for the library; what was not said is left out."""
+    given = {name: value for name, value in values.items() if value is not None and value != ()}
+    words = ctx.meta.get(COMMAND_AFTER_DASHES)
+    if words is not None:
+        if "run" in given:
+            raise UsageError("--run and a command after -- were both given", hint="leave one of them out")
+        if not words:
+            raise UsageError("nothing comes after --", hint="write the command after it: -- CMD ARG...")
+        given["run"] = list(words)
+    for name in ("after", "tag", "provider", "env"):
+        if name in given:
+            given[name] = list(given[name])
+    if "spec" in given:
+        given["spec"] = _read_spec(given["spec"])
+    if "cwd" in given:
+        given["cwd"] = os.path.abspath(given["cwd"])
+    return given
+
+
+def _read_spec(name: str) -> str:
+    try:
+        with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
+            data = file.read(_SPEC_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read the specification {name}: {error.strerror}", hint="name a file") from None
+    if len(data) > _SPEC_BYTES_MAX:
+        raise UsageError(f"{Path(name).name} is too large for a specification", hint="name the file in it instead")
+    return data.decode("utf-8", "replace")

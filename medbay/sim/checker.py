@@ -1,0 +1,202 @@
+"""Watches the store from commit to commit, and sweeps it whole now and then. Only ever reads."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from medbay.core.lifecycles import TASK
+from medbay.core.model import Event, Question, Retry, Task
+from medbay.service import liveness
+from medbay.sim.checks import check
+from medbay.sim.clock import VirtualClock
+from medbay.sim.ledger import Broken, Known, Seen
+from medbay.sim.machines import Machines, Process
+from medbay.store import attempts, history, questions, retries, tasks, workers
+from medbay.store.database import Store, Tx
+
+EVENTS_MAX: Final = 100_000
+MANY: Final = 30
+RECOVERY_SHARE: Final = 0.5
+PERSON: Final = "person"
+
+
+class Checker:
+    """Holds every promise against what is really in the store and what really ran."""
+
+    def __init__(self, store: Store, clock: VirtualClock, *, slots: int) -> None:
+        self.known: dict[str, Known] = {}
+        self.processes: dict[tuple[str, int], Process] = {}
+        self.attempts_run = 0
+        self.fresh_events: tuple[Event, ...] = ()
+        self.leaves_work = False  # whether the last commit left something for an engine to do
+        self._store = store
+        self._clock = clock
+        self._slots = slots
+        self._seq = 0
+
+    def process_started(self, process: Process, machines: Machines) -> None:
+        """Promise 2 for processes: one tree per task, on all hosts together."""
+        self.processes[(process.task_id, process.number)] = process
+        self.attempts_run += 1
+        running = machines.running(process.task_id)
+        if len(running) > 1:
+            numbers = ", ".join(f"attempt {each.number} (pid {each.pid})" for each in running)
+            raise Broken("2 one process tree per task", f"{process.task_id} runs as {numbers}")
+
+    def committed(self, actor: str, graph: Mapping[str, tuple[str, ...]]) -> None:
+        """Look at everything the last commit touched."""
+        with self._store.read() as tx:
+            events = history.events_since(tx, self._seq, limit=EVENTS_MAX)
+            self.fresh_events = tuple(events)
+            self.leaves_work = False
+            if not events:
+                return
+            self._seq = events[-1].seq
+            by_task: dict[str, list[Event]] = {}
+            for event in events:
+                if event.task_id is not None:
+                    by_task.setdefault(event.task_id, []).append(event)
+            claimed = [
+                task_id
+                for task_id, told in by_task.items()
+                if self._look(tx, task_id, tuple(told), actor, graph)
+            ]
+            self._refresh_followers(tx, events, graph)
+            if claimed:
+                self._check_shares(tx, claimed)
+
+    def sweep(self, added: Mapping[str, tuple[str, ...]]) -> None:
+        """The checks of the whole store."""
+        with self._store.read() as tx:
+            for task_id in added:
+                task = tasks.get(tx, task_id)
+                if task is None:
+                    raise Broken("1 no task is lost", f"{task_id} was added and is not there")
+                self._sweep_one(tx, task)
+            for task_id, why in liveness.standstills(tx):
+                raise Broken("no silent standstill", f"{task_id}: {why}")
+            for task_id, why in liveness.contradictions(tx):
+                raise Broken("7 history gives the status", f"{task_id}: {why}")
+            self._sweep_owners(tx)
+            twice = [task_id for task_id, n in Counter(task_id for task_id, _ in attempts.live_keys(tx)).items() if n > 1]
+            if twice:
+                raise Broken("2 one live attempt", f"{twice[0]} has several")
+
+    def _look(
+        self, tx: Tx, task_id: str, told: tuple[Event, ...], actor: str, graph: Mapping[str, tuple[str, ...]]
+    ) -> bool:
+        """Check one touched task and remember it; whether it was claimed."""
+        after = tasks.get(tx, task_id)
+        assert after is not None
+        known = self.known.get(task_id)
+        before = known.task if known else None
+        known = known or Known(after)
+        self.known[task_id] = known
+        before_ids = graph.get(task_id, ())
+        seen = Seen(
+            known=known,
+            before=before,
+            after=after,
+            events=told,
+            attempts=tuple(attempts.of_task(tx, task_id, 2)) if after.attempts else (),
+            pending=self._pending(tx, before, after),
+            question=self._question(tx, before, after),
+            prerequisites=tuple(self.known[each].task for each in before_ids if each in self.known),
+            processes=self.processes,
+            now=tx.now,
+            elapsed_ms=self._clock.elapsed_ms,
+        )
+        check(seen)
+        known.task = after
+        self.leaves_work |= after.ready or after.cancel_requested
+        self._note(seen, by_person=actor == PERSON)
+        return seen.claimed
+
+    def _pending(self, tx: Tx, before: Task | None, after: Task) -> tuple[Retry, ...] | None:
+        if after.status != "failed" and (before is None or before.status != "failed"):
+            return ()
+        if after.attempts > MANY and after.attempts % MANY:  # a long list is read now and then only
+            return None
+        return tuple(each for each in retries.of_task(tx, after.id) if each.status == "pending")
+
+    def _question(self, tx: Tx, before: Task | None, after: Task) -> Question | None:
+        if after.status != "blocked" and (before is None or before.status != "blocked"):
+            return None
+        return questions.open_of_task(tx, after.id)
+
+    def _note(self, seen: Seen, *, by_person: bool) -> None:
+        """Remember the time a failure named, until it is tried again or a person lets it go."""
+        known, live = seen.known, seen.before.live if seen.before else None
+        if by_person and (seen.told("task:unblocked") or seen.after.forced):
+            known.not_before, known.released = 0, True
+        if live is None or seen.after.live is not None:
+            return
+        process = self.processes.get((seen.after.id, live))
+        natural = process is not None and process.gone_ms is None
+        recorded = known.outcomes.get(live) in ("failed", "requeued")
+        if natural and recorded and process is not None and process.fate.named_s is not None:
+            known.not_before = seen.now + process.fate.named_s * 1000
+
+    def _refresh_followers(self, tx: Tx, events: list[Event], graph: Mapping[str, tuple[str, ...]]) -> None:
+        """What comes after a finished task changes without an event of its own."""
+        ended = {event.task_id for event in events if event.name == "task:completed"}
+        if not ended:
+            return
+        for task_id, before_ids in graph.items():
+            if task_id in self.known and not ended.isdisjoint(before_ids):
+                task = tasks.get(tx, task_id)
+                if task is not None:
+                    self.known[task_id].task = task
+                    self.leaves_work |= task.ready
+
+    def _check_shares(self, tx: Tx, claimed: list[str]) -> None:
+        """At most one suspect at a time, and recovery within its share while fresh work is ready."""
+        live: dict[str, list[Task]] = {}
+        owners = {each.worker_id for task_id in claimed for each in attempts.of_task(tx, task_id, 1)}
+        for worker_id in sorted(owners):
+            rows = attempts.live_of_worker(tx, worker_id)
+            live[worker_id] = [self.known[each.task_id].task for each in rows]
+        for worker_id, running in live.items():
+            suspects = [task.id for task in running if task.crashes > 0]
+            if len(suspects) > 1:
+                raise Broken("crash budget", f"{worker_id} runs the suspects {', '.join(suspects)} together")
+            again = [task for task in running if task.recovery]
+            share = math.ceil(self._slots * RECOVERY_SHARE)
+            newly = any(task.id in claimed for task in again)
+            if newly and len(again) > share and tasks.claim_head(tx, "default", recovery=False, limit=1):
+                told = f"{worker_id} runs {len(again)} of {self._slots} in recovery while fresh work is ready"
+                raise Broken("recovery share", told)
+
+    def _sweep_owners(self, tx: Tx) -> None:
+        """A live attempt belongs to a worker that nobody gave up, or it would be live for ever."""
+        gone: set[str] = set()
+        for task_id, number in sorted(attempts.live_keys(tx)):
+            attempt = attempts.get(tx, task_id, number)
+            owner = workers.get(tx, attempt.worker_id) if attempt else None
+            if owner is None or owner.stopped_at is not None:
+                gone.add(task_id)
+        if gone:
+            raise Broken("no silent standstill", f"live under a worker that is gone: {', '.join(sorted(gone))}")
+
+    def _sweep_one(self, tx: Tx, task: Task) -> None:
+        known = self.known[task.id]
+        known.task = task
+        if known.swept_version == task.version:
+            return
+        known.swept_version = task.version
+        status = "pending"
+        for row in history.of_task(tx, task.id):
+            if row.source != status:
+                raise Broken("7 history gives the status", f"{task.id}: {row.source} follows {status}")
+            TASK.check(task.id, row.source, row.target)
+            status = row.target
+        if status != task.status:
+            raise Broken("7 history gives the status", f"{task.id}: {task.status}, history says {status}")
+        fresh = task.attempts - known.swept_attempts
+        numbers = [each.number for each in attempts.of_task(tx, task.id, fresh + 1)]
+        if numbers != list(range(max(1, known.swept_attempts), task.attempts + 1)):
+            raise Broken("attempt numbers rise by one", f"{task.id}: {numbers} at {task.attempts}")
+        known.swept_attempts = task.attempts

@@ -1,0 +1,195 @@
+"""The promises, each as a small function from what one commit did to one task to what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from medbay.core import holding
+from medbay.core.model import Attempt
+from medbay.sim.ledger import Broken, Seen
+
+Check = Callable[[Seen], str | None]
+
+
+def check(seen: Seen) -> None:
+    """Raise Broken when any promise does not hold for this step of this task."""
+    for promise, rule in CHECKS:
+        wrong = rule(seen)
+        if wrong is not None:
+            raise Broken(promise, f"{seen.after.id}: {wrong}")
+
+
+def _no_rule_of_ours_broke(seen: Seen) -> str | None:
+    for event in seen.told("task:failed"):
+        found = event.data.get("diagnosis", {})
+        if found.get("subcategory") == "engine_error":
+            return f"a rule raised: {found.get('excerpt', '')[-1500:]}"
+    return None
+
+
+def _numbers_rise_by_one(seen: Seen) -> str | None:
+    before = seen.before.attempts if seen.before else 0
+    expected = before + (1 if seen.claimed else 0)
+    if seen.after.attempts != expected:
+        return f"attempts went from {before} to {seen.after.attempts}"
+    if seen.after.live not in (None, seen.after.attempts):
+        return f"attempt {seen.after.live} is live, but the newest is {seen.after.attempts}"
+    return None
+
+
+def _one_live_attempt(seen: Seen) -> str | None:
+    if seen.claimed and seen.before is not None and seen.before.live is not None:
+        return f"claimed for attempt {seen.after.live} while {seen.before.live} was live"
+    live = [each.number for each in seen.attempts if each.ended_at is None]
+    expected = [] if seen.after.live is None else [seen.after.live]
+    return None if live == expected else f"live attempts {live}, the task says {expected}"
+
+
+def _result_recorded_once(seen: Seen) -> str | None:
+    outcomes = seen.known.outcomes
+    fresh = 0
+    for attempt in seen.attempts:
+        if attempt.ended_at is None:
+            continue
+        word = str(attempt.outcome)
+        if outcomes.setdefault(attempt.number, word) != word:
+            return f"attempt {attempt.number} was {outcomes[attempt.number]}, now it is {word}"
+        fresh += seen.before is not None and attempt.number == seen.before.live
+        wrong = _fits_what_ran(seen, attempt)
+        if wrong is not None:
+            return wrong
+    return None if fresh <= 1 else "two attempts ended in one commit"
+
+
+def _fits_what_ran(seen: Seen, attempt: Attempt) -> str | None:
+    process = seen.processes.get((attempt.task_id, attempt.number))
+    if attempt.outcome != "succeeded":
+        return None
+    if process is None:
+        return f"attempt {attempt.number} succeeded without ever running"
+    really = process.fate.kind == "success" and process.gone_ms is None and process.ends_ms <= seen.elapsed_ms
+    return None if really else f"attempt {attempt.number} is recorded as succeeded, but it did not succeed"
+
+
+def _completed_by_success(seen: Seen) -> str | None:
+    if seen.after.status != "completed" or seen.known.outcomes.get(seen.after.attempts) == "succeeded":
+        return None
+    return f"completed, although attempt {seen.after.attempts} did not succeed"
+
+
+def _nothing_held_is_dispatched(seen: Seen) -> str | None:
+    task = seen.before
+    if not seen.claimed or task is None:
+        return None
+    for held, why in (
+        (task.status not in ("pending",), f"it was {task.status}"),
+        (task.paused, "it was paused"),
+        (task.cancel_requested, "its cancel was requested"),
+        (task.unmet > 0, f"it waited for {task.unmet} others"),
+        (task.waits_for is not None, f"it waited for its {task.waits_for}"),
+        (task.hold is not None and not task.forced and not task.canary, f"it was held by {task.hold}"),
+        (not task.forced and task.due_at is not None and task.due_at > seen.now, "it was not due"),
+    ):
+        if held:
+            return f"dispatched although {why}"
+    return None
+
+
+def _nothing_starts_before_what_it_comes_after(seen: Seen) -> str | None:
+    if not seen.claimed:
+        return None
+    for other in seen.prerequisites:
+        allowed = other.status == "completed" or (other.status == "cancelled" and seen.known.released)
+        if not allowed:
+            return f"dispatched although {other.id}, which it comes after, is {other.status}"
+    return None
+
+
+def _nothing_before_the_named_time(seen: Seen) -> str | None:
+    if seen.claimed and seen.now < seen.known.not_before:
+        return f"dispatched {seen.known.not_before - seen.now} ms before the time its failure named"
+    return None
+
+
+def _streak_moves_by_the_rules(seen: Seen) -> str | None:
+    if seen.before is None:
+        return None if seen.after.streak == 0 else "added with a streak"
+    failed = seen.told("task:failed")
+    streak = 0 if seen.forgiven else seen.before.streak + len(failed)
+    if seen.after.streak != streak:
+        return f"the streak went from {seen.before.streak} to {seen.after.streak}, {streak} was due"
+    paid = sum(1 for event in failed if event.data.get("charged"))
+    charged = 0 if seen.forgiven else seen.before.charged + paid
+    return None if seen.after.charged == charged else f"charged is {seen.after.charged}, {charged} was due"
+
+
+def _crashes_are_counted(seen: Seen) -> str | None:
+    if seen.before is None:
+        return None
+    before, after = seen.before.crashes, seen.after.crashes
+    if seen.told("task:completed"):
+        return None if after == 0 else "completed, but its crashes stayed"
+    allowed = (before, before + 1) if seen.told("task:lost") else (before,)
+    return None if after in allowed else f"crashes went from {before} to {after}"
+
+
+def _counters_fit(seen: Seen) -> str | None:
+    task = seen.after
+    if not 0 <= task.charged <= task.streak <= task.attempts:
+        return f"charged {task.charged}, streak {task.streak}, attempts {task.attempts}"
+    if (task.uncharged > 0) != (task.uncharged_since is not None):
+        return f"{task.uncharged} free tries since {task.uncharged_since}"
+    if task.recovery != (task.streak > 0 or task.canary):
+        return f"recovery is {task.recovery} with a streak of {task.streak}"
+    return None
+
+
+def _one_pending_retry(seen: Seen) -> str | None:
+    if seen.pending is None:
+        return None
+    due = [retry.due_at for retry in seen.pending]
+    if len(due) > 1:
+        return f"{len(due)} pending retries"
+    if seen.after.status != "failed":
+        return f"{seen.after.status} with a pending retry" if due else None
+    if seen.after.waits_for is not None:
+        return None
+    return None if due == [seen.after.due_at] else f"its retry is due at {due}, the task at {seen.after.due_at}"
+
+
+def _who_waits_has_asked(seen: Seen) -> str | None:
+    task, asked = seen.after, seen.question
+    if task.status == "blocked" and task.block_kind in ("human", "exhausted", "dependency"):
+        if asked is None or asked.status != "open":
+            return f"blocked ({task.block_kind}) without an open question"
+        return None if task.id in asked.task_ids else f"{asked.id} does not know that it waits"
+    return None if asked is None else f"{task.status}, but {asked.id} still waits for it"
+
+
+def _ready_says_what_holds(seen: Seen) -> str | None:
+    task = seen.after
+    may = holding.is_ready(task, seen.now)
+    if task.ready and not may:
+        return f"ready although {holding.reasons(task, seen.now, holding.Circumstances())}"
+    if may and not task.ready and task.due_at is None:
+        return "nothing holds it back, but it is not ready"
+    return None
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("no rule breaks", _no_rule_of_ours_broke),
+    ("attempt numbers rise by one", _numbers_rise_by_one),
+    ("2 one live attempt", _one_live_attempt),
+    ("3 a result is recorded once", _result_recorded_once),
+    ("3 completed means done", _completed_by_success),
+    ("4 nothing held is dispatched", _nothing_held_is_dispatched),
+    ("4 nothing overtakes what it comes after", _nothing_starts_before_what_it_comes_after),
+    ("9 nothing before the named time", _nothing_before_the_named_time),
+    ("5 streak", _streak_moves_by_the_rules),
+    ("crash budget", _crashes_are_counted),
+    ("counters", _counters_fit),
+    ("2 one pending retry", _one_pending_retry),
+    ("a question for who waits", _who_waits_has_asked),
+    ("ready", _ready_says_what_holds),
+)

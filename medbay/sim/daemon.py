@@ -1,0 +1,274 @@
+"""An engine's life in the simulation: started, ticking step by step, suspended, stopped in order, or killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from medbay.engine.engine import Engine
+from medbay.engine.lease import KILL_AT
+from medbay.engine.settings import Settings
+from medbay.env import Ids, Random
+from medbay.errors import StoreError
+from medbay.sim.clock import VirtualClock
+from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
+from medbay.sim.machines import Machine, Machines, SimLeftovers
+from medbay.sim.plan import MINUTE, SECOND, Plan
+from medbay.sim.runner import SimRunner, SimRunning
+from medbay.sim.scripts import NEVER_MS, Work
+from medbay.store import tasks as task_rows
+from medbay.store.database import Store
+
+AWAY_MS: Final = 500
+NOTICED_AFTER_MS: Final = 50  # how soon another's commit is noticed
+ROOT: Final = Path("/simulated/.medbay")
+
+
+@dataclass(slots=True)
+class Ground:
+    """What every actor of one world stands on."""
+
+    plan: Plan
+    clock: VirtualClock
+    store: Store
+    ids: Ids
+    machines: Machines
+    work: Work
+    committed: Callable[[str], None]
+    log: Callable[[str], None]
+    commits: int = 0  # heartbeats not counted
+    last_commit_ms: int = 0
+    troubled: bool = True  # something is down or cut off: look often
+
+
+class SimDaemon:
+    """One place where an engine runs, dies and is started again."""
+
+    def __init__(self, name: str, machine: Machine, ground: Ground, rng: Random) -> None:
+        self.name = name
+        self.machine = machine
+        self.engine: Engine | None = None
+        self.faults = Faults(rng, ground.plan.crash_share, ground.plan.refusal_share)
+        self.suspended_until_ms = 0
+        self.beats_lost_until_ms = 0
+        self._ground = ground
+        self._rng = rng
+        self._pid = 0
+        self._steps: Iterator[tuple[str, int]] | None = None
+        self._next_ms = rng.randint(0, 5 * SECOND)
+        self._beat_ms = 0
+        self._renewed_ms = 0
+        self._seen_commits = 0
+        self._away = False
+        self._stopping = False
+        self._ambush: tuple[str, Callable[[], object]] | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Up, running, and in touch with the store."""
+        now = self._ground.clock.elapsed_ms
+        cut_off = max(self.suspended_until_ms, self.beats_lost_until_ms, self.faults.away_until_ms)
+        return self.engine is not None and cut_off <= now and not self._away
+
+    def next_ms(self) -> int:
+        """When it wants to take its next step."""
+        at = self._next_ms
+        if self.engine is not None and self._steps is None and self._ground.commits > self._seen_commits:
+            at = min(at, self._ground.last_commit_ms + NOTICED_AFTER_MS)
+        return max(at, self.suspended_until_ms)
+
+    def next_beat_ms(self) -> int:
+        """When its heartbeat is due; never while it is down or suspended."""
+        if self.engine is None:
+            return NEVER_MS
+        return max(self._beat_ms, self.suspended_until_ms)
+
+    def act(self) -> str:
+        """Take one step; what it was."""
+        try:
+            if self.engine is None:
+                return self._start()
+            self._die_if_its_work_kills_it(self.engine)
+            name = self._step(self.engine)
+            if self._ambush is not None and self._ambush[0] == name and self.engine is not None:
+                deed = self._ambush[1]
+                self._ambush = None
+                deed()
+            return name
+        except SimulatedCrash:
+            self.crash()
+            return "killed"
+
+    def beat(self) -> None:
+        """Renew the lease and guard it, as the thread beside the loop does."""
+        engine = self.engine
+        assert engine is not None
+        now = self._ground.clock.elapsed_ms
+        try:
+            if now >= self.beats_lost_until_ms and engine.lease.beat(engine.store):
+                self._renewed_ms = now
+            engine.lease.guard(lambda: [each.running for each in list(engine.live.values())])
+        except SimulatedCrash:
+            self.crash()
+            return
+        held = engine.lease.state() == "held"
+        self._beat_ms = now + (round(engine.lease.interval_s * 1000) if held else SECOND)
+
+    def crash(self) -> None:
+        """Killed with SIGKILL: the engine object is gone, its processes are not."""
+        self._ground.log(f"{self.name} is killed")
+        self._guard_trees()
+        self.machine.engines.discard(self._pid)
+        self.engine, self._steps = None, None
+        longest = self._rng.choice((SECOND, 30 * SECOND, 5 * MINUTE))
+        self._next_ms = self._ground.clock.elapsed_ms + self._rng.randint(10, longest)
+        self.suspended_until_ms = 0
+
+    def suspend(self, for_ms: int) -> None:
+        """SIGSTOP: neither loop nor heartbeat run for a while."""
+        self.suspended_until_ms = self._ground.clock.elapsed_ms + for_ms
+        self._beat_ms = self.suspended_until_ms + self._rng.randint(0, 10 * SECOND)
+        if self._renewed_ms + self._ground.plan.lease_ms < self.suspended_until_ms:
+            self._guard_trees()
+
+    def stop(self) -> None:
+        """SIGTERM: the round is finished, then everything is handed back in order."""
+        if self.engine is not None:
+            self._stopping = True
+            self._next_ms = self._ground.clock.elapsed_ms
+
+    def ambush(self, step: str, deed: Callable[[], object]) -> None:
+        """Let something happen right after its next step of this name."""
+        self._ambush = (step, deed)
+
+    def calm(self) -> None:
+        """The liveness phase: no more faults."""
+        self.faults.stop()
+        self.suspended_until_ms = min(self.suspended_until_ms, self._ground.clock.elapsed_ms)
+        self.beats_lost_until_ms = 0
+        self._ambush = None
+
+    def _start(self) -> str:
+        ground = self._ground
+        self._pid = ground.machines.new_pid()
+        self.machine.engines.add(self._pid)
+        store = FaultyStore(
+            ground.store, self.name, ground.clock, faults=self.faults, committed=ground.committed
+        )
+        grace_ms = ground.plan.grace_ms
+        runner = SimRunner(
+            ground.machines, self.machine, self._pid, ground.work, ground.clock, grace_ms=grace_ms
+        )
+        try:
+            engine = Engine(
+                store=store,
+                clock=ground.clock,
+                ids=ground.ids,
+                runners={"shell": runner},
+                leftovers=SimLeftovers(self.machine, ground.clock),
+                see=self.machine.see,
+                settings=Settings(
+                    root=ROOT, slots=ground.plan.slots, lease_ms=ground.plan.lease_ms, grace_ms=grace_ms
+                ),
+                host=self.machine.identity(self._pid),
+            )
+            self.engine = engine
+            self._renewed_ms = ground.clock.elapsed_ms
+            self._beat_ms = self._renewed_ms + round(engine.lease.interval_s * 1000)
+            engine.start()
+        except StoreError:  # the process ends with an error, and somebody starts it again
+            self.crash()
+            return "start failed"
+        self._away = self._stopping = False
+        self._next_ms = ground.clock.elapsed_ms
+        return "start"
+
+    def _step(self, engine: Engine) -> str:
+        if self._steps is None:
+            self._seen_commits = self._ground.commits
+            self._steps = self._drain(engine) if self._stopping else self._tick(engine)
+        try:
+            name, wait_ms = next(self._steps)
+        except StoreError:
+            self._away = True
+            self._steps = None
+            self._next_ms = self._ground.clock.elapsed_ms + AWAY_MS
+            return "store away"
+        self._next_ms = self._ground.clock.elapsed_ms + wait_ms
+        return name
+
+    def _tick(self, engine: Engine) -> Iterator[tuple[str, int]]:
+        """`Engine.tick`, with a breath after every step for others to come between."""
+        engine.collect()
+        yield "collect", 0
+        engine.recover_when_due()
+        yield "recover", 0
+        engine.release()
+        yield "release", 0
+        engine.stop_cancelled()
+        yield "stop cancelled", 0
+        claims = engine.claim()
+        if claims:
+            yield "claim", 0
+            engine.launch(claims)
+        if self._away:
+            self._away = False
+            engine.hold_reaping()
+        self._steps = None
+        yield "launch", self._wait_ms(engine)
+
+    def _drain(self, engine: Engine) -> Iterator[tuple[str, int]]:
+        """The end in order, as the real daemon does it."""
+        engine.claiming = False
+        clock, grace_ms = self._ground.clock, self._ground.plan.grace_ms
+        begun_ms, asked = clock.elapsed_ms, False
+        while engine.live or not engine.collect():
+            spent_ms = clock.elapsed_ms - begun_ms
+            if spent_ms >= grace_ms:
+                engine.kill_all()
+            elif not asked and spent_ms >= grace_ms / 2:
+                engine.hand_back_all("the worker is stopping")
+                asked = True
+            engine.collect()
+            yield "drain", 300
+        try:
+            engine.stop()
+        except StoreError as error:  # then the process ends without a word, like one that was killed
+            raise SimulatedCrash from error
+        self.machine.engines.discard(self._pid)
+        self.engine, self._steps = None, None
+        yield "stopped", self._rng.randint(SECOND, 3 * MINUTE)
+
+    def _wait_ms(self, engine: Engine) -> int:
+        clock = self._ground.clock
+        now = clock.elapsed_ms
+        ends = [each.running.deadline_s() for each in engine.live.values()]
+        wakes = [round(end * 1000) - now for end in ends if end is not None]
+        with self._ground.store.read() as tx:
+            due_at = task_rows.next_due_at(tx)
+        if due_at is not None:
+            wakes.append(due_at - clock.now_ms())
+        longest = 15 * SECOND if self._ground.troubled else 30 * MINUTE
+        return max(1, min([*wakes, self._rng.randint(longest // 3, longest)]))
+
+    def _die_if_its_work_kills_it(self, engine: Engine) -> None:
+        now = self._ground.clock.elapsed_ms
+        for each in engine.live.values():
+            assert isinstance(each.running, SimRunning)
+            process = each.running.process
+            if process.fate.kind == "kill" and process.gone_ms is None and process.ends_ms <= now:
+                self._ground.log(f"{self.name} is killed by {process.task_id}")
+                self.faults.crashes += 1
+                raise SimulatedCrash
+
+    def _guard_trees(self) -> None:
+        """With several hosts each has a guardian, which ends the trees of a silent engine before its lease is over."""
+        if self._ground.plan.hosts == 1:
+            return
+        now = self._ground.clock.elapsed_ms
+        latest = max(now, self._renewed_ms + round(self._ground.plan.lease_ms * KILL_AT))
+        for process in self.machine.living(now):
+            if process.engine_pid == self._pid:
+                process.end(self._rng.randint(now, latest))

@@ -1,0 +1,111 @@
+"""A store that fails as stores do: the engine dies around a commit, or the store refuses or is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from medbay.env import Random
+from medbay.errors import StoreUnavailable
+from medbay.sim.clock import VirtualClock
+from medbay.store.database import Store, Tx
+
+Fault = Literal["crash_before", "crash_after", "refuse"]
+
+
+class SimulatedCrash(BaseException):
+    """The engine's process is killed here. Nothing of the engine's own may catch it."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """Which faults one engine meets. Counts what it did."""
+
+    rng: Random
+    crash_share: float
+    refusal_share: float
+    away_until_ms: int = 0
+    crashes: int = 0
+    refusals: int = 0
+
+    def stop(self) -> None:
+        """No faults from here on."""
+        self.crash_share = self.refusal_share = 0.0
+        self.away_until_ms = 0
+
+    def draw(self) -> Fault | None:
+        """What happens to the next commit."""
+        if not self.crash_share and not self.refusal_share:
+            return None
+        chance = self.rng.random()
+        if chance < self.crash_share:
+            return "crash_before" if self.rng.random() < 0.5 else "crash_after"
+        return "refuse" if chance < self.crash_share + self.refusal_share else None
+
+
+class FaultyStore:
+    """The one store, as one actor sees it. Tells the checkers after every commit."""
+
+    kind = "sqlite"
+
+    def __init__(
+        self,
+        store: Store,
+        actor: str,
+        clock: VirtualClock,
+        *,
+        faults: Faults | None,
+        committed: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._actor = actor
+        self._clock = clock
+        self._faults = faults
+        self._committed = committed
+
+    @property
+    def store_id(self) -> str:
+        """The name every child process of this store carries."""
+        return self._store.store_id
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """A transaction that may be rolled back or committed while its author dies."""
+        self._refuse_while_away()
+        fault = self._faults.draw() if self._faults else None
+        with self._store.write() as tx:
+            yield tx
+            if self._faults and fault == "crash_before":
+                self._faults.crashes += 1
+                raise SimulatedCrash
+            if self._faults and fault == "refuse":
+                self._faults.refusals += 1
+                raise StoreUnavailable("simulated: the commit was refused")
+        self._committed(self._actor)
+        if self._faults and fault == "crash_after":
+            self._faults.crashes += 1
+            raise SimulatedCrash
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A transaction that changes nothing."""
+        self._refuse_while_away()
+        with self._store.read() as tx:
+            yield tx
+
+    def changed(self) -> bool:
+        """The scheduler knows better."""
+        return False
+
+    def sibling(self) -> Store:
+        """A store in memory has one connection."""
+        return self
+
+    def close(self) -> None:
+        """The world closes the one store."""
+
+    def _refuse_while_away(self) -> None:
+        if self._faults and self._clock.elapsed_ms < self._faults.away_until_ms:
+            raise StoreUnavailable("simulated: the store is away")

@@ -1,0 +1,61 @@
+"""What the checkers remember from commit to commit: every task as it last was, and what really ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from medbay.core.model import Attempt, Event, Question, Retry, Task
+from medbay.sim.machines import Process
+
+
+class Broken(BaseException):
+    """A promise does not hold. Nothing of the engine's own may catch it."""
+
+    def __init__(self, promise: str, told: str) -> None:
+        super().__init__(f"{promise}: {told}")
+        self.promise = promise
+        self.told = told
+
+
+@dataclass(slots=True)
+class Known:
+    """One task, as the last commit left it, with what its row does not keep."""
+
+    task: Task
+    outcomes: dict[int, str] = field(default_factory=dict)  # how each attempt was recorded
+    not_before: int = 0  # the time its last failure named
+    released: bool = False  # a person let it go on since it was blocked last
+    swept_version: int = -1
+    swept_attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one commit did to one task."""
+
+    known: Known
+    before: Task | None
+    after: Task
+    events: tuple[Event, ...]
+    attempts: tuple[Attempt, ...]  # the newest ones
+    pending: tuple[Retry, ...] | None  # None when nobody looked
+    question: Question | None
+    prerequisites: tuple[Task, ...]
+    processes: dict[tuple[str, int], Process]
+    now: int
+    elapsed_ms: int
+
+    @property
+    def claimed(self) -> bool:
+        """Whether this commit gave it to a worker."""
+        return self.after.live is not None and (self.before is None or self.before.live != self.after.live)
+
+    def told(self, name: str) -> list[Event]:
+        """The events of this name."""
+        return [event for event in self.events if event.name == name]
+
+    @property
+    def forgiven(self) -> bool:
+        """Whether the two things happened that may reset a streak."""
+        edits = self.told("task:edited")
+        return bool(self.told("task:completed")) or any(edit.data.get("reset_failures") for edit in edits)

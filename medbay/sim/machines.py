@@ -1,0 +1,130 @@
+"""Simulated machines: who runs where, which process belongs to which attempt, and what survives a death."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from medbay.core.model import Worker
+from medbay.engine.settings import Host
+from medbay.runners.protocol import LiveAttempts
+from medbay.service.workers import Sighting
+from medbay.sim.clock import VirtualClock
+from medbay.sim.scripts import Fate
+
+
+@dataclass(slots=True)
+class Process:
+    """The tree of one attempt. It may outlive the engine that started it."""
+
+    task_id: str
+    number: int
+    pid: int
+    engine_pid: int
+    fate: Fate
+    begun_ms: int
+    ends_ms: int  # by itself
+    gone_ms: int | None = None  # when it was ended from outside
+
+    def alive(self, at_ms: int) -> bool:
+        """Whether anything of it runs at this moment."""
+        return at_ms < self.ends_ms and (self.gone_ms is None or at_ms < self.gone_ms)
+
+    def end(self, at_ms: int) -> None:
+        """End it from outside, unless it is over by then."""
+        if self.alive(at_ms) and (self.gone_ms is None or at_ms < self.gone_ms):
+            self.gone_ms = at_ms
+
+
+@dataclass(slots=True)
+class Machine:
+    """One host: its boot, its engines and its processes."""
+
+    name: str
+    boot: int = 1
+    engines: set[int] = field(default_factory=set)
+    processes: list[Process] = field(default_factory=list)
+
+    def identity(self, pid: int) -> Host:
+        """An engine's process on this host."""
+        return Host(
+            name=self.name,
+            machine_id=f"machine-{self.name}",
+            boot_id=f"boot-{self.boot}",
+            pid=pid,
+            pid_start=pid,
+        )
+
+    def see(self, worker: Worker) -> Sighting:
+        """What this host can say about a worker."""
+        if worker.host != self.name:
+            return "elsewhere"
+        if worker.boot_id != f"boot-{self.boot}":
+            return "rebooted"
+        return "alive" if worker.pid in self.engines else "dead"
+
+    def living(self, at_ms: int) -> list[Process]:
+        """The processes that run now; the others are forgotten."""
+        self.processes = [each for each in self.processes if each.alive(at_ms)]
+        return self.processes
+
+
+class Machines:
+    """All hosts, and the numbers of everything that ever ran on them."""
+
+    def __init__(self, hosts: int, clock: VirtualClock, started: Callable[[Process], None]) -> None:
+        self._clock = clock
+        self._started = started
+        self._last_pid = 1_000
+        self.hosts = [Machine(f"host{number}") for number in range(1, hosts + 1)]
+
+    def new_pid(self) -> int:
+        """A number no process had before."""
+        self._last_pid += 1
+        return self._last_pid
+
+    def start(self, machine: Machine, engine_pid: int, task_id: str, number: int, fate: Fate) -> Process:
+        """Start the tree of an attempt."""
+        now = self._clock.elapsed_ms
+        process = Process(task_id, number, self.new_pid(), engine_pid, fate, now, now + fate.after_ms)
+        machine.processes.append(process)
+        self._started(process)
+        return process
+
+    def running(self, task_id: str) -> list[Process]:
+        """Every tree of this task that is alive somewhere."""
+        now = self._clock.elapsed_ms
+        return [each for host in self.hosts for each in host.living(now) if each.task_id == task_id]
+
+    def next_end_ms(self) -> int | None:
+        """When the next process ends by itself or by what was done to it."""
+        now = self._clock.elapsed_ms
+        ends = [
+            min(each.ends_ms, each.gone_ms or each.ends_ms) for host in self.hosts for each in host.living(now)
+        ]
+        return min(ends, default=None)
+
+    def reboot(self, machine: Machine) -> None:
+        """Everything on the host is gone at once."""
+        machine.boot += 1
+        machine.engines.clear()
+        for process in machine.processes:
+            process.end(self._clock.elapsed_ms)
+
+
+class SimLeftovers:
+    """Ends processes of attempts that are not live any more, on one host."""
+
+    def __init__(self, machine: Machine, clock: VirtualClock) -> None:
+        self._machine = machine
+        self._clock = clock
+
+    def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
+        """End every process, or those of one task, whose (task, number) is not live; how many."""
+        now = self._clock.elapsed_ms
+        found = [each for each in self._machine.living(now) if task_id in (None, each.task_id)]
+        named = live() if found else frozenset()
+        guilty = [each for each in found if (each.task_id, each.number) not in named]
+        for process in guilty:
+            process.end(now)
+        return len(guilty)

@@ -1,0 +1,151 @@
+"""A person at the keyboard: adds, pauses, cancels, retries, edits and answers, at random or to get things done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from medbay.core.lifecycles import BlockKind
+from medbay.core.model import Task
+from medbay.env import Random
+from medbay.errors import NotAllowed
+from medbay.service import tasks
+from medbay.service.tasks import NewTask
+from medbay.sim.daemon import Ground
+from medbay.sim.faults import FaultyStore
+from medbay.sim.plan import DAY, HOUR, MINUTE, SECOND
+from medbay.store import questions
+from medbay.store import tasks as task_rows
+from medbay.store.database import Tx
+
+ACTOR: Final = "person:sim"
+ANSWERS_BEFORE_GIVING_UP: Final = 2
+
+
+class Person:
+    """Everything that people do. Remembers every id that `add` returned, and what comes after what."""
+
+    def __init__(self, ground: Ground, rng: Random) -> None:
+        self.added: dict[str, tuple[str, ...]] = {}  # id -> what it comes after
+        self._ground = ground
+        self._rng = rng
+        self._store = FaultyStore(ground.store, "person", ground.clock, faults=None, committed=ground.committed)
+        self._answers: Counter[str] = Counter()
+        self._acts: tuple[tuple[int, Callable[[], None]], ...] = (
+            (4, self.add),
+            (3, self._pause),
+            (4, self._resume),
+            (2, self._cancel),
+            (4, self._retry),
+            (3, self._unblock),
+            (2, self._block),
+            (3, self._edit),
+            (6, self._answer),
+            (1, self._come_after),
+        )
+
+    def add(self) -> None:
+        """A new task: maybe urgent, maybe later, maybe after others, nearly always with a time limit."""
+        rng = self._rng
+        known = list(self.added)
+        after = tuple(rng.sample(known, k=min(len(known), rng.choice((0, 0, 0, 1, 1, 2)))))
+        at = None
+        if rng.random() < 0.2:
+            longest = rng.choice((MINUTE, HOUR, DAY))
+            at = self._ground.clock.now_ms() + rng.randint(-SECOND, longest)
+        new = NewTask(
+            title=f"task {len(known) + 1}",
+            command=self._ground.work.draw_command(rng),
+            priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),
+            timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE, 30 * MINUTE)),
+            after=after,
+            at=at,
+        )
+        try:
+            with self._store.write() as tx:
+                task_id = tasks.add(tx, new, ids=self._ground.ids, actor=ACTOR).id
+        except NotAllowed:  # after a cancelled task
+            return
+        self.added[task_id] = tuple(sorted(after))
+
+    def act_at_random(self) -> str:
+        """Do one thing, sensible or not; a refusal is an answer too."""
+        weights = [weight for weight, _ in self._acts]
+        ((_, act),) = self._rng.choices(self._acts, weights=weights)
+        try:
+            act()
+        except NotAllowed as refusal:
+            return f"{act.__name__.strip('_')} refused: {refusal.message}"
+        return act.__name__.strip("_")
+
+    def clear_the_desk(self) -> str:
+        """Answer every question and resume what is paused; what keeps asking is cancelled."""
+        with self._store.read() as tx:
+            waiting = [(asked.id, asked.task_ids) for asked in questions.open_questions(tx)]
+            paused = [task.id for task in task_rows.unfinished(tx) if task.paused]
+        for question_id, task_ids in waiting:
+            self._answers.update(task_ids)
+            patient = max(self._answers[each] for each in task_ids) <= ANSWERS_BEFORE_GIVING_UP
+            with self._store.write() as tx:
+                tasks.answer(tx, question_id, "retry" if patient else "cancel", actor=ACTOR)
+        for task_id in paused:
+            with self._store.write() as tx:
+                tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
+        return f"answered {len(waiting)}, resumed {len(paused)}"
+
+    def _pick(self, tx: Tx, *, status: str | None = None, paused: bool = False) -> Task:
+        found = [
+            task
+            for task in task_rows.unfinished(tx)
+            if status in (None, task.status) and (task.paused or not paused)
+        ]
+        if not found:
+            raise NotAllowed("nothing to choose from")
+        return self._rng.choice(found)
+
+    def _pause(self) -> None:
+        with self._store.write() as tx:
+            tasks.pause(tx, self._pick(tx), actor=ACTOR)
+
+    def _resume(self) -> None:
+        with self._store.write() as tx:
+            tasks.resume(tx, self._pick(tx, paused=True), actor=ACTOR)
+
+    def _cancel(self) -> None:
+        with self._store.write() as tx:
+            tasks.cancel(tx, self._pick(tx), actor=ACTOR)
+
+    def _retry(self) -> None:
+        with self._store.write() as tx:
+            tasks.retry(tx, self._pick(tx), actor=ACTOR, attempts=self._rng.choice((1, 2, 2, 3)))
+
+    def _unblock(self) -> None:
+        with self._store.write() as tx:
+            tasks.unblock(tx, self._pick(tx, status="blocked"), actor=ACTOR)
+
+    def _block(self) -> None:
+        with self._store.write() as tx:
+            kinds: tuple[BlockKind, ...] = ("human", "external")
+            timeout_ms = self._rng.choice((MINUTE, 2 * HOUR))
+            tasks.block(tx, self._pick(tx), actor=ACTOR, kind=self._rng.choice(kinds), reason="wait", timeout_ms=timeout_ms)
+
+    def _edit(self) -> None:
+        fields = {"priority": self._rng.randint(0, 4)} if self._rng.random() < 0.7 else {}
+        reset = self._rng.random() < 0.4
+        with self._store.write() as tx:
+            tasks.edit(tx, self._pick(tx), actor=ACTOR, fields=fields, reset_failures=reset)
+
+    def _answer(self) -> None:
+        with self._store.write() as tx:
+            waiting = questions.open_questions(tx)
+            if not waiting:
+                raise NotAllowed("nobody asks anything")
+            choice = self._rng.choice(("default", "retry", "retry", "pause", "cancel"))
+            tasks.answer(tx, self._rng.choice(waiting).id, choice, actor=ACTOR, note=self._rng.choice(("", "try it")))
+
+    def _come_after(self) -> None:
+        with self._store.write() as tx:
+            task, other = self._pick(tx), self._rng.choice(list(self.added) or [""])
+            tasks.edit(tx, task, actor=ACTOR, fields={}, reset_failures=False, after=(other,))
+        self.added[task.id] = tuple(sorted({*self.added.get(task.id, ()), other}))

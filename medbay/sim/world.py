@@ -1,0 +1,239 @@
+"""One seed, one world: a scheduler that lets one actor act at a time, first with faults, then without.
+
+Safety phase: anything may go wrong, every promise holds. Liveness phase: nothing goes wrong any more, people answer,
+and within bounded virtual time every task has ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from medbay.env import Ids, Random, seeded
+from medbay.sim.checker import Checker
+from medbay.sim.clock import VirtualClock
+from medbay.sim.daemon import Ground, SimDaemon
+from medbay.sim.ledger import Broken
+from medbay.sim.machines import Machines, Process
+from medbay.sim.memory import remembered_diagnoses
+from medbay.sim.person import Person
+from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
+from medbay.sim.scripts import Work
+from medbay.sim.trouble import Trouble
+from medbay.store.sqlite import SqliteStore
+
+LINES_KEPT: Final = 40
+STEPS_MAX: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How one world went."""
+
+    seed: int
+    tasks: int
+    attempts: int
+    crashes: int
+    steps: int
+    virtual_ms: int
+    digest: str
+    statuses: dict[str, int]
+    broken: str | None = None  # the promise and what is wrong
+    last_lines: tuple[str, ...] = ()
+
+
+class World:
+    """Everything of one seed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.clock = VirtualClock()
+        self.steps = 0
+        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self._digest = hashlib.blake2b(digest_size=8)
+        self._rng = self._stream("schedule")
+        self.store = SqliteStore(":memory:", self.clock, new_store_id="simulated", machine_id="")
+        self.checker = Checker(self.store, self.clock, slots=plan.slots)
+        self.machines = Machines(plan.hosts, self.clock, self._process_started)
+        self.ground = Ground(
+            plan=plan,
+            clock=self.clock,
+            store=self.store,
+            ids=Ids(self._stream("ids")),
+            machines=self.machines,
+            work=Work(plan),
+            committed=self._committed,
+            log=self._log,
+        )
+        hosts = self.machines.hosts
+        self.daemons = [
+            SimDaemon(f"engine{n}", hosts[n % len(hosts)], self.ground, self._stream(f"engine{n}"))
+            for n in range(plan.engines)
+        ]
+        self.person = Person(self.ground, self._stream("person"))
+        self.trouble = Trouble(self.ground, self.daemons, self._stream("trouble"))
+        self._person_ms = 0
+        self._trouble_ms = self._after(plan.trouble_gap_ms)
+        self._settled = False  # whether nothing was committed since the open tasks were counted
+        self._open = True
+        self._sweep_at = plan.sweep_every
+
+    def run(self) -> Report:
+        """Both phases; what happened, and which promise broke if one did."""
+        broken = None
+        try:
+            with _quiet(), remembered_diagnoses():
+                self._safety()
+                self._liveness()
+        except Broken as error:
+            broken = str(error)
+        except Exception as error:
+            broken = f"the engine raised {type(error).__name__}: {error}"
+            logging.getLogger("medbay.sim").exception("seed %d", self.plan.seed)
+        finally:
+            self.store.close()
+        return self._report(broken)
+
+    def _safety(self) -> None:
+        """Faults, and a person who does anything."""
+        plan = self.plan
+        early = max(1, plan.tasks // 2)
+        for _ in range(early):
+            self.person.add()
+        gap_ms = plan.safety_ms // (plan.tasks - early + 1)
+        next_add_ms = gap_ms
+        while self.clock.elapsed_ms < plan.safety_ms:
+            now = self.clock.elapsed_ms
+            if now >= next_add_ms:
+                self.person.add()
+                next_add_ms += gap_ms
+            if now >= self._person_ms:
+                self._log(f"person {self.person.act_at_random()}")
+                self._person_ms = now + self._after(plan.person_gap_ms)
+            if now >= self._trouble_ms:
+                self._log(f"trouble: {self.trouble.strike()}")
+                self._trouble_ms = now + self._after(plan.trouble_gap_ms)
+            self._turn(min(self._person_ms, self._trouble_ms, next_add_ms, plan.safety_ms))
+
+    def _liveness(self) -> None:
+        """No faults, and a person who answers: everything must end."""
+        self._log("faults stop")
+        self.ground.work.healed = True
+        for daemon in self.daemons:
+            daemon.calm()
+        until_ms = self.clock.elapsed_ms + self.plan.patience_ms
+        desk_ms = self.clock.elapsed_ms
+        while not self._all_ended():
+            now = self.clock.elapsed_ms
+            if now >= until_ms:
+                raise Broken("everything ends", f"still open: {', '.join(self._unfinished()[:5])}")
+            if now >= desk_ms:
+                self._log(f"person {self.person.clear_the_desk()}")
+                desk_ms = now + HOUR
+            self._turn(desk_ms)
+        self.checker.sweep(self.person.added)
+
+    def _turn(self, until_ms: int) -> None:
+        """Let one actor take one step, or time pass until somebody wants to."""
+        now = self.clock.elapsed_ms
+        wanted = [(daemon.next_ms(), daemon) for daemon in self.daemons]
+        awake = [daemon for at, daemon in wanted if at <= now]
+        if awake:
+            daemon = self._rng.choice(awake)
+            self._log(f"{daemon.name} {daemon.act()}")
+            self._pass(self._rng.choice((0, 1, 1, 2, 5, 20)))
+        else:
+            self._pass(max(1, min(until_ms, *(at for at, _ in wanted)) - now))
+        self.steps += 1
+        self.ground.troubled = not all(each.healthy for each in self.daemons)
+        if self.steps >= self._sweep_at:
+            self._sweep_at = self.steps + self.plan.sweep_every
+            self.checker.sweep(self.person.added)
+        if self.steps > STEPS_MAX:
+            raise Broken("bounded work", f"{self.steps} steps are too many")
+
+    def _pass(self, by_ms: int) -> None:
+        """Let time pass; heartbeats that fall into it happen, however busy or asleep the loops are."""
+        target = self.clock.elapsed_ms + by_ms
+        while self.ground.troubled:
+            beat_ms = min(each.next_beat_ms() for each in self.daemons)
+            if beat_ms > target:
+                break
+            self.clock.advance(max(0, beat_ms - self.clock.elapsed_ms))
+            self._beat()
+        self.clock.advance(target - self.clock.elapsed_ms)
+        self._beat()
+
+    def _beat(self) -> None:
+        due = [each for each in self.daemons if each.next_beat_ms() <= self.clock.elapsed_ms]
+        self._rng.shuffle(due)
+        for daemon in due:
+            daemon.beat()
+
+    def _committed(self, actor: str) -> None:
+        self.checker.committed(actor, self.person.added)
+        if self.checker.leaves_work:
+            self.ground.commits += 1
+            self.ground.last_commit_ms = self.clock.elapsed_ms
+        if self.checker.fresh_events:
+            self._settled = False
+            for event in self.checker.fresh_events:
+                about = " ".join(str(each) for each in (event.task_id, event.attempt) if each is not None)
+                self._log(f"  {event.name} {about}")
+
+    def _process_started(self, process: Process) -> None:
+        self._log(f"  starts {process.task_id} {process.number} ({process.fate.kind}, {process.fate.after_ms} ms)")
+        self.checker.process_started(process, self.machines)
+
+    def _all_ended(self) -> bool:
+        if not self._settled:
+            self._settled = True
+            self._open = bool(self._unfinished())
+        return not self._open
+
+    def _unfinished(self) -> list[str]:
+        known = self.checker.known
+        return [task_id for task_id in self.person.added if not known[task_id].task.finished]
+
+    def _after(self, mean_ms: int) -> int:
+        return SECOND + round(self._rng.expovariate(1 / max(MINUTE, mean_ms)))
+
+    def _stream(self, name: str) -> Random:
+        return seeded(f"{self.plan.seed}/{name}")
+
+    def _log(self, line: str) -> None:
+        told = f"{self.clock.elapsed_ms / 1000:12.3f} {line}"
+        self._digest.update(told.encode())
+        self._lines.append(told)
+
+    def _report(self, broken: str | None) -> Report:
+        known = self.checker.known.values()
+        return Report(
+            seed=self.plan.seed,
+            tasks=len(self.person.added),
+            attempts=self.checker.attempts_run,
+            crashes=sum(each.faults.crashes for each in self.daemons) + self.trouble.kills,
+            steps=self.steps,
+            virtual_ms=self.clock.elapsed_ms,
+            digest=self._digest.hexdigest(),
+            statuses=dict(sorted(Counter(each.task.status for each in known).items())),
+            broken=broken,
+            last_lines=tuple(self._lines) if broken else (),
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The engine's warnings are what the simulation is about; they are not news here."""
+    log = logging.getLogger("medbay.engine")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before

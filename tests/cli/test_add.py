@@ -1,0 +1,171 @@
+"""`medbay add`: one task, many tasks, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.calling import Cli
+
+HOSTILE = "\x1b[2J`rm -rf /` $(id) \u202e; 'quote\" two\nlines\ttab"
+
+
+def test_add_prints_the_id_alone(cli: Cli) -> None:
+    """For scripts; nothing else is on stdout."""
+    called = cli.good("add", "pull", "--run", "./pull.sh")
+
+    task_id = called.out.removesuffix("\n")
+    assert task_id.isalnum()
+    assert cli.bay().get(task_id).command == "./pull.sh"
+
+
+def test_words_after_two_dashes_are_the_command(cli: Cli) -> None:
+    """Whatever they look like."""
+    task_id = cli.good("add", "pull", "--tag", "x", "--", "./pull.sh", "--all", "--tag", "--").out.strip()
+
+    assert cli.bay().get(task_id).command == ("./pull.sh", "--all", "--tag", "--")
+
+
+def test_every_option_arrives(cli: Cli) -> None:
+    """As the library has them."""
+    (cli.folder / "spec.md").write_text("do it well")
+    first = cli.add("first")
+
+    options = "--timeout 2m --description why --tag a --tag b --priority 0 --policy ladder --provider anthropic/team"
+    more = f"--queue night --at +10m --key k1 --on-conflict refuse --cwd sub --env A=1 --env B=x=y --after {first}"
+    limits = "--memory 512M --cpu-time 90s --spec spec.md"
+    task_id = cli.add("second", *options.split(), *more.split(), *limits.split())
+
+    shown = cli.good("show", task_id, "--json").json
+    assert shown["timeout_s"] == 120
+    assert (shown["description"], shown["spec"], shown["key"]) == ("why", "do it well", "k1")
+    assert (shown["tags"], shown["priority"], shown["queue"]) == (["a", "b"], 0, "night")
+    assert shown["providers"] == ["anthropic/team"]
+    assert shown["env"] == {"A": "1", "B": "x=y"}
+    assert shown["cwd"] == str(cli.folder / "sub")
+    assert (shown["memory_bytes"], shown["cpu_time_s"]) == (512 * 1024**2, 90)
+    assert shown["after"] == [first]
+    assert shown["next_attempt_at"] is not None
+
+
+def test_the_same_key_gives_the_same_task(cli: Cli) -> None:
+    """Unless told to refuse."""
+    first = cli.add("a", "--key", "k")
+
+    assert cli.add("a", "--key", "k") == first
+    refused = cli("add", "a", "--run", "true", "--key", "k", "--on-conflict", "refuse")
+    assert refused.code == 4
+
+
+def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
+    """Stored as it is, printed escaped, on one line."""
+    task_id = cli.add(HOSTILE)
+
+    assert cli.good("show", task_id, "--json").json["title"] == HOSTILE
+    assert len(cli.good("list").lines) == 1
+    for words in (("list",), ("show", task_id), ("explain", task_id)):
+        for columns in (60, 200):
+            told = cli.terminal(*words, columns=columns, env={"NO_COLOR": "1"})
+            assert told.code == 0
+            assert "\x1b" not in told.out
+            assert "\u202e" not in told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["add"], 2, "a task needs a title"),
+        (["add", "a"], 2, "a task needs something to run"),
+        (["add", "", "--run", "true"], 2, "the title is empty"),
+        (["add", "a", "--run", " "], 2, "the command is empty"),
+        (["add", "a", "--"], 2, "nothing comes after --"),
+        (["add", "a", "b"], 2, "unexpected extra argument"),
+        (["add", "a", "--run", "x", "--", "y"], 2, "both given"),
+        (["add", "a", "--run", "x", "--timeout", "soon"], 2, "is not a duration"),
+        (["add", "a", "--run", "x", "--priority", "9"], 2, "priority is 0"),
+        (["add", "a", "--run", "x", "--memory", "12"], 2, "too small"),
+        (["add", "a", "--run", "x", "--env", "novalue"], 2, "NAME=VALUE"),
+        (["add", "a", "--run", "x", "--env", "MEDBAY_X=1"], 2, "set by Medbay itself"),
+        (["add", "a", "--run", "x", "--at", "tomorrow"], 2, "is not a time"),
+        (["add", "a", "--run", "x", "--after", "zzzz"], 3, 'no task "zzzz"'),
+        (["add", "a", "--run", "x", "--spec", "none.md"], 2, "cannot read the specification"),
+        (["add", "a", "--run", "x", "--policy", "hope"], 2, 'no policy "hope"'),
+        (["add", "a", "--run", "x", "--on-conflict", "cry"], 2, "on-conflict"),
+        (["add", "a", "--file", "x.jsonl"], 2, "--file stands alone"),
+        (["add", "--file", "none.jsonl"], 2, "cannot read none.jsonl"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_added(cli: Cli, words: list[str], code: int, said: str) -> None:
+    """One line, the right code, an empty store."""
+    called = cli(*words)
+
+    assert called.code == code
+    assert said in called.err
+    assert called.err.count("\n") == 1
+    assert cli.good("list", "--json").json == []
+
+
+def test_many_come_from_a_file_and_may_follow_each_other(cli: Cli) -> None:
+    """One id per line, in the order of the lines; blank lines are skipped."""
+    lines = [
+        {"title": "one", "run": "true", "tag": ["x"], "key": "one"},
+        {"title": "two", "run": ["echo", "a b"], "after": ["one"], "timeout": "30s", "priority": 1},
+    ]
+    (cli.folder / "tasks.jsonl").write_text("\n\n".join(map(json.dumps, lines)) + "\n")
+
+    first, second = cli.good("add", "--file", "tasks.jsonl").lines
+
+    assert cli.bay().get(second).command == ("echo", "a b")
+    assert cli.good("show", second, "--json").json["after"] == [first]
+
+
+def test_many_come_from_stdin(cli: Cli) -> None:
+    """`-` reads what is piped in."""
+    told = cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 3)
+
+    assert len(set(told.lines)) == 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ('{"title": "a"}', "needs something to run"),
+        ('{"title": "a", "run": "true", "colour": "red"}', 'unknown field "colour"'),
+        ('{"title": "a", "run": "true", "after": "zzzz"}', 'no task "zzzz"'),
+        ('{"title": "a", "run": "true", "key": "taken", "on_conflict": "refuse"}', "taken"),
+        ('{"title": "a", "run": 5}', "run is a command line"),
+    ],
+)
+def test_a_bad_line_names_itself_and_nothing_is_added(cli: Cli, bad: str, said: str) -> None:
+    """All or none."""
+    cli.add("known", "--key", "taken")
+    good = '{"title": "good", "run": "true"}'
+
+    called = cli("add", "--file", "-", stdin=f"{good}\n{bad}\n{good}\n")
+
+    assert called.code in (2, 3, 4)
+    assert called.err.startswith("stdin:2: ")
+    assert said in called.err
+    assert [row["title"] for row in cli.good("list", "--json").json] == ["known"]
+
+
+def test_a_line_that_is_no_text_names_itself(cli: Cli) -> None:
+    """Bytes that are not UTF-8."""
+    called = cli("add", "--file", "-", stdin=b'{"title": "\xff", "run": "true"}\n')
+
+    assert called.err.startswith("stdin:1: is not UTF-8")
+
+
+def test_added_tasks_can_be_data(cli: Cli) -> None:
+    """With the fields of a list."""
+    told = cli.good("add", "a", "--run", "true", "--json").json
+
+    assert [row["title"] for row in told] == ["a"]
+
+
+def test_a_terminal_is_told_when_nothing_runs_tasks(cli: Cli) -> None:
+    """The next command to type."""
+    assert "medbay up" in cli.terminal("add", "a", "--run", "true").out

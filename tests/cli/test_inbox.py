@@ -1,0 +1,133 @@
+"""`medbay inbox` and `medbay answer`: questions and what a person says to them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from medbay.cli.text import width
+from tests.cli.calling import Cli
+from tests.worlds import failed
+
+
+def asking(cli: Cli, reason: str = "GitHub token lacks the scope workflow") -> str:
+    """A task that waits for a person."""
+    task_id = cli.add("deploy docs")
+    cli.good("block", task_id, "--reason", reason, "--kind", "human")
+    return task_id
+
+
+def test_an_empty_inbox_says_so(cli: Cli) -> None:
+    """On stderr; the result is empty."""
+    called = cli.good("inbox")
+
+    assert called.out == ""
+    assert called.err == "no questions: nothing needs you\n"
+    assert cli.good("inbox", "--json").json == []
+
+
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_a_question_shows_its_options_and_the_command_to_type(cli: Cli, columns: int) -> None:
+    """It can be answered on the spot."""
+    task_id = asking(cli)
+
+    told = cli.terminal("inbox", columns=columns, env={"NO_COLOR": "1"})
+
+    assert re.match(rf"! {task_id}  \d+s  deploy docs: ", told.lines[0])
+    assert "    1 looked into it, retry (default): starts it again" in told.out
+    assert f"medbay answer {task_id} 1" in told.lines[-1]
+    assert all(width(line) <= columns for line in told.lines)
+
+
+def test_a_question_is_data(cli: Cli) -> None:
+    """With numbered options."""
+    task_id = asking(cli)
+
+    (question,) = cli.good("inbox", "--json").json
+
+    assert question["tasks"] == [task_id]
+    assert [option["number"] for option in question["options"]] == [1, 2, 3]
+    assert question["default"] == 1
+    assert cli.good("inbox").cells[0][:2] == [question["id"], task_id]
+
+
+def test_evidence_cannot_control_the_terminal(cli: Cli) -> None:
+    """Neither a reason nor a log."""
+    asking(cli, "look \x1b[2J here")
+    world = cli.world()
+    engine = cli.engine(world)
+    world.add("evil", failed("bash: line 1: nosuchtool\x1b[31m: command not found", exit_code=127))
+    engine.tick()
+    engine.tick()
+
+    assert "\x1b" not in cli.terminal("inbox", env={"NO_COLOR": "1"}).out
+
+
+def test_an_answer_releases_the_task(cli: Cli) -> None:
+    """By number, by word, by default."""
+    for option, status in (("1", "pending"), ("retry", "pending"), ("default", "pending"), ("cancel", "cancelled")):
+        task_id = asking(cli)
+
+        told = cli.good("answer", task_id, option)
+
+        assert told.out.startswith(f"{task_id}: ")
+        assert cli.bay().get(task_id).status == status
+    assert cli.good("inbox").out == ""
+
+
+def test_a_note_reaches_the_next_attempt(cli: Cli) -> None:
+    """With as many attempts as granted."""
+    task_id = asking(cli)
+
+    told = cli.good("answer", task_id, "1", "--note", "the token is new", "--attempts", "4", "--json").json
+
+    assert told["tasks"] == [task_id]
+    task = cli.bay().get(task_id)
+    assert task.granted == 4
+    assert "the token is new" in task.guidance[-1].text
+
+
+def test_a_question_can_be_named_by_its_own_id(cli: Cli) -> None:
+    """As the inbox shows it."""
+    asking(cli)
+    question = cli.good("inbox").cells[0][0]
+
+    assert cli("answer", question, "pause").code == 0
+
+
+def test_a_wrong_answer_names_the_options(cli: Cli) -> None:
+    """Exit 2; the question stays open."""
+    task_id = asking(cli)
+
+    called = cli("answer", task_id, "9")
+
+    assert called.code == 2
+    assert "choose one of: 1 looked into it, retry" in called.err
+    assert len(cli.good("inbox").lines) == 1
+
+
+def test_no_question_is_not_allowed(cli: Cli) -> None:
+    """Exit 4, and where questions are."""
+    called = cli("answer", cli.add("a"), "1")
+
+    assert called.code == 4
+    assert called.err.endswith("medbay inbox lists them\n")
+
+
+def test_without_an_option_a_terminal_asks(cli: Cli) -> None:
+    """The question is shown, and what is typed is taken."""
+    task_id = asking(cli)
+
+    told = cli.terminal("answer", task_id, typed="3\n")
+
+    assert told.code == 0
+    assert "cancel the task" in told.out
+    assert cli.bay().get(task_id).status == "cancelled"
+
+
+def test_without_an_option_and_without_a_terminal_the_default_is_taken(cli: Cli) -> None:
+    """A script means the default."""
+    task_id = asking(cli)
+
+    assert cli.good("answer", task_id).out == f"{task_id}: looked into it, retry\n"

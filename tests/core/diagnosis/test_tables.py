@@ -1,0 +1,86 @@
+"""Every row of every table holds to its own examples."""
+
+from __future__ import annotations
+
+import pytest
+
+from medbay.core.diagnosis.consequences import CONSEQUENCES, consequence_of
+from medbay.core.diagnosis.findings import find_all
+from medbay.core.diagnosis.location import locate
+from medbay.core.diagnosis.record import CATEGORIES
+from medbay.core.diagnosis.rule import Rule, rule
+from medbay.core.diagnosis.rules import RULES
+from medbay.core.diagnosis.rules.places import PLACES, Place
+from medbay.core.diagnosis.text import clean
+
+BY_ID = pytest.mark.parametrize("one", RULES, ids=[one.id for one in RULES])
+
+
+def found(text: str) -> set[str]:
+    """The ids of the rules that match a text."""
+    return {finding.rule.id for finding in find_all(clean(text))}
+
+
+@BY_ID
+def test_a_rule_matches_its_examples(one: Rule) -> None:
+    """Through the index, as in a real diagnosis."""
+    for hit in one.hits:
+        assert one.id in found(hit), hit
+
+
+@BY_ID
+def test_a_rule_passes_by_its_counter_example(one: Rule) -> None:
+    """The words alone decide nothing."""
+    assert one.id not in found(one.miss)
+
+
+@BY_ID
+def test_a_rule_is_well_formed(one: Rule) -> None:
+    """Category, confidence and advice are what the spec allows."""
+    assert one.category in CATEGORIES
+    assert 0.5 <= one.confidence <= 1.0
+    assert one.advice.endswith(".")
+    assert consequence_of(one.category, one.subcategory).advice
+
+
+def test_no_two_rules_share_an_id() -> None:
+    """An id names one row."""
+    ids = [one.id for one in RULES]
+    assert len(ids) == len(set(ids))
+
+
+def test_well_known_patterns_are_confident() -> None:
+    """What names its cause exactly is stated with at least 0.8."""
+    assert all(one.confidence >= 0.8 for one in RULES if one.level >= 2.0)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=[place.id for place in PLACES])
+def test_a_place_finds_its_example(place: Place) -> None:
+    """Each shape of a position reads a file and a line."""
+    match = place.pattern.search(place.example)
+
+    assert match is not None
+    assert place.needle in place.example.lower()
+    location = locate(clean(place.example))
+    assert location is not None
+    assert location.line == int(match["line"])
+
+
+def test_a_phrase_without_a_whole_word_is_refused() -> None:
+    """Otherwise the index would never lead to it."""
+    bad = rule("bad", "unknown", r"\w+", hit="x", miss="")
+
+    with pytest.raises(ValueError, match="no whole word"):
+        list(bad.by_word())
+
+
+def test_every_category_has_a_consequence() -> None:
+    """And a subcategory nobody listed follows its category."""
+    assert set(CATEGORIES) <= set(CONSEQUENCES)
+    assert consequence_of("timeout", "anything") is CONSEQUENCES["timeout"]
+
+
+def test_a_phrase_inside_other_words_is_no_match() -> None:
+    """Whole words only, however often it stands inside."""
+    assert "net.refused" not in found("xconnection refused " * 12)
+    assert "net.refused" in found("xconnection refused; connection refused")
