@@ -128,6 +128,8 @@ class Engine:
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+            self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in dead:
             try:
@@ -310,9 +312,9 @@ class Engine:
             self._end_leftovers()
             self._sweep_due = False
 
-    def _end_leftovers(self) -> None:
-        """No process of an attempt that is over may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
+    def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
+        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
@@ -330,9 +332,10 @@ class Engine:
         number = claim.attempt.number
         self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
-    def _live_anywhere(self) -> frozenset[tuple[str, int]]:
+    def _live_anywhere(self, dead: frozenset[str]) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
-            return attempt_rows.live_keys(tx)
+            lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
 
     def _launch(self, claim: Claim) -> Launch:
         task, attempt = claim.task, claim.attempt
