@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_function_stays_callable_and_known_by_its_name() -> None:
     """With its documentation, and to pickle."""
     assert plain(1) == 3
     assert named(word="x") == "x"
-    assert (plain.__name__, plain.__doc__) == ("plain", "Add.")
+    assert (getattr(plain, "__name__", ""), plain.__doc__) == ("plain", "Add.")
     assert pickle.loads(pickle.dumps(plain)) is plain
     assert repr(plain) == "<medbay.task tests.test_function:plain>"
 
@@ -79,7 +80,7 @@ def test_what_cannot_be_found_by_name_is_refused() -> None:
         TaskFunction(nested, {}).add(Book())
     with pytest.raises(UsageError, match="cannot be found by its name"):
         TaskFunction(lambda: None, {}).add(Book())
-    replaced = type(undecorated)(undecorated.__code__, {"__name__": __name__}, "plain")
+    replaced = FunctionType(undecorated.__code__, {"__name__": __name__}, "plain")
     with pytest.raises(UsageError, match="something else by now"):
         target_of(replaced, "/")
 

@@ -66,11 +66,13 @@ class Baseline:
         _write_to_nothing()
         return True
 
-    def remember_sources(self, directory: str) -> None:
-        """The files of the task's own directory that were imported by now, and when each was changed."""
+    def remember_sources(self, directory: str, target: str) -> None:
+        """The files beside the task and beside what it calls that were imported by now, and when each was changed."""
         if len(sys.modules) == len(self._modules_seen):
             return
-        inside = os.path.join(directory, "")
+        place = target.rpartition(":")[0]
+        beside = os.path.dirname(os.path.join(directory, place)) if place.endswith(".py") else directory
+        inside = (os.path.join(directory, ""), os.path.join(beside, ""))
         for name in sys.modules.keys() - self._modules_seen:
             path = _file_of(sys.modules.get(name))
             own = path.startswith(inside) and "site-packages" not in path

@@ -75,7 +75,7 @@ def _answer(call: dict[str, Any], baseline: Baseline) -> dict[str, Any]:
     if os.getpid() != own_pid:
         os._exit(answer["code"])  # a child the function forked came back from it: it is not the worker
     baseline.flush()
-    baseline.remember_sources(call["cwd"])
+    baseline.remember_sources(call["cwd"], call["target"])
     left = left_behind()
     keep = not left and not call["isolated"]
     return {**answer, "key": call["key"], "begun": True, "left": left, "keep": keep, "resident": resident_bytes()}

@@ -150,6 +150,20 @@ def test_a_changed_module_is_called_in_a_new_process(call: Caller) -> None:
     assert outcome.output.tail == "called\n"
 
 
+def test_a_changed_file_is_called_in_a_new_process_wherever_it_is(call: Caller, tmp_path: Path) -> None:
+    """It need not be in the task's directory."""
+    here = tmp_path / "here"
+    here.mkdir()
+    script = tmp_path / "script.py"
+    script.write_text("def f(): return 'old'\n")
+    before = call.value(f"{script}:f", cwd=here)
+
+    script.write_text("def f(): return 'new'\n")
+    os.utime(script, ns=(1, 1))
+
+    assert (before, call.value(f"{script}:f", cwd=here)) == ("old", "new")
+
+
 def test_the_same_name_in_another_directory_is_another_module(call: Caller) -> None:
     """One process serves one directory."""
     other = call.home / "other"
