@@ -87,10 +87,11 @@ class Bay:
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
-        wanted = list(lines)
-        return self._write(lambda tx: self._add_all(tx, wanted))
+        seen: list[Mapping[str, Any]] = []
+        unseen = iter(lines)  # taken one by one: whoever gives them knows by that which one was refused
+        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen)))
 
-    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
+    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         added = []
         for number, line in enumerate(lines, start=1):
             try:
@@ -268,6 +269,14 @@ def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]
         since = found[-1].seq if found else since
         if not found and not wait():
             return
+
+
+def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """What was taken before, then the rest, which is remembered as it is taken."""
+    yield from list(seen)
+    for line in unseen:
+        seen.append(line)
+        yield line
 
 
 def _user() -> str:

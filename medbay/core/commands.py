@@ -109,6 +109,7 @@ def on_unblock_command(
 
 def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> Decision:
     """A person takes it out of the way: for somebody (`human`) or until something outside happens."""
+    _refuse_finished(task)
     if task.live is not None:
         raise NotAllowed(f"{task.id} is running attempt {task.live}", hint=f"medbay pause {task.id}, or cancel it")
     draft = Draft(task, now, actor=actor)

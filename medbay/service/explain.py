@@ -35,10 +35,11 @@ def explain(tx: Tx, task: Task, policy: Policy) -> Explanation:
     coming: tuple[Forecast, ...] = ()
     if last is not None and last.diagnosis is not None and not task.finished:
         coming = forecast(task, last.diagnosis, policy, tx.now)
+    reasons = holding.reasons(task, tx.now, circumstances(tx, task))
     return Explanation(
         task=task,
         now=tx.now,
-        reasons=holding.reasons(task, tx.now, circumstances(tx, task)),
+        reasons=reasons[:1] if task.finished else reasons,
         last_failure=last,
         retry=pending,
         question=questions.open_of_task(tx, task.id),

@@ -267,11 +267,16 @@ def test_a_block_for_something_outside_ends_by_itself(kind: BlockKind) -> None:
     assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
 
 
-@pytest.mark.parametrize("some", [blocked(), COMPLETED])
-def test_what_is_blocked_or_finished_cannot_be_blocked(some: Task) -> None:
+def test_what_is_blocked_cannot_be_blocked() -> None:
     """The lifecycle says so."""
-    with pytest.raises(IllegalTransition, match=f"t-1 is {some.status} and may not become blocked"):
-        block(some)
+    with pytest.raises(IllegalTransition, match="t-1 is blocked and may not become blocked"):
+        block(blocked())
+
+
+def test_what_is_finished_cannot_be_blocked() -> None:
+    """It says what every command says of a finished task."""
+    with pytest.raises(NotAllowed, match="t-1 is completed and goes nowhere from there"):
+        block(COMPLETED)
 
 
 # Edit
