@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from medbay.core.knowledge import Advice, Known
 
 _EXCERPT_LINES = 10
+_WIDE = 90  # below, a list does without its last columns
+_ON_A_NARROW_ONE = 5
 
 
 @click.group()
@@ -114,7 +116,7 @@ def forget(session: Session, fingerprint: str) -> None:
     if session.json:
         print_json(views.pattern(known))
     else:
-        say(clean(f"{known.fingerprint} is forgotten (seen {known.count} times)"))
+        say(clean(f"{known.fingerprint} is forgotten (seen {_often(known)})"))
 
 
 def _table(found: list[Known], shown: Screen) -> list[str]:
@@ -126,22 +128,27 @@ def _table(found: list[Known], shown: Screen) -> list[str]:
             Cell(each.fingerprint),
             Cell(f"{each.kind}{'*' if each.taught else ''}"),
             Cell(f"{each.count} x"),
-            Cell(f"{each.tasks} task{'' if each.tasks == 1 else 's'}"),
             Cell(f"{times.short(max(0, now - each.last_seen))} ago"),
-            Cell(clean(_best(each))),
             Cell(clean(each.summary)),
+            Cell(f"{each.tasks} task{'' if each.tasks == 1 else 's'}"),
+            Cell(clean(_best(each))),
         ]
         for each in found
     ]
     kept = Column()
-    flexible = Column(cut=True, least=8)
-    return render(rows, [kept, Column(cut=True, least=10), kept, kept, kept, flexible, flexible], shown)
+    columns = [kept, Column(cut=True, least=10), kept, kept, Column(cut=True, least=8), kept, Column(cut=True, least=8)]
+    shows = len(columns) if shown.width >= _WIDE else _ON_A_NARROW_ONE
+    return render([row[:shows] for row in rows], columns[:shows], shown)
 
 
 def _best(known: Known) -> str:
     """The advice with the best record, among those that ever cured it."""
     best = next((each for each in known.advice if each.cured), None)
     return f"{best.text} ({best.record})" if best else ""
+
+
+def _often(known: Known) -> str:
+    return "once" if known.count == 1 else f"{known.count} times"
 
 
 def _rate(each: Advice) -> str:
@@ -152,7 +159,7 @@ def _sentences(known: Known, task_ids: list[str], shown: Screen) -> list[tuple[s
     rules_say = f"{known.category}/{known.subcategory}" if known.subcategory else known.category
     taught = known.taught
     who = f" ({taught.by} said so on {_when(taught.at, shown)}; the rules say {rules_say})" if taught else ""
-    seen = f"{known.count} times, first {_when(known.first_seen, shown)}, last {_when(known.last_seen, shown)}"
+    seen = f"{_often(known)}, first {_when(known.first_seen, shown)}, last {_when(known.last_seen, shown)}"
     more = f" and {known.tasks - len(task_ids)} more" if known.tasks > len(task_ids) else ""
     said = [
         ("pattern", known.fingerprint),

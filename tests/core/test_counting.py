@@ -11,8 +11,8 @@ from medbay.core.counting import (
     counters,
     forget_failures,
     grant,
-    recount_failure,
     record_of,
+    recount_failure,
 )
 from medbay.core.policy import Record
 from tests.core.builders import HOUR, NOW, task
@@ -97,9 +97,7 @@ def test_charged_never_exceeds_the_streak_and_a_run_has_a_beginning(charges: lis
         assert (counted.uncharged_since is not None) == (counted.uncharged > 0) == (not charge)
 
 
-@given(
-    st.integers(0, 9), st.integers(0, 9), st.one_of(st.none(), st.integers(0, NOW)), st.booleans(), st.booleans()
-)
+@given(st.integers(0, 9), st.integers(0, 9), st.one_of(st.none(), st.integers(0, NOW)), st.booleans(), st.booleans())
 def test_a_failure_counted_anew_counts_as_if_it_had_been_so_at_once(
     charged: int, uncharged: int, since: int | None, wrong: bool, right: bool
 ) -> None:

@@ -244,9 +244,7 @@ def test_a_record_without_the_counters_before_is_left_as_it_is() -> None:
 def test_the_new_decision_gives_the_advice_with_the_best_record() -> None:
     """What is known of the fingerprint counts for it too."""
     made, attempt = fail(running(), diagnosis())
-    known = Known(
-        fingerprint=diagnosis().fingerprint, category="code_error", advice=(Advice("page size 50", 7, 6),)
-    )
+    known = Known(fingerprint=diagnosis().fingerprint, category="code_error", advice=(Advice("page size 50", 7, 6),))
 
     again = reclassify(made, attempt, "test_failure", known=known)
 
@@ -278,9 +276,7 @@ def test_a_corrected_failure_leads_where_it_would_have_led_at_once(
     )
     category, subcategory = read_kind(first)
     wrong = diagnosis(category=category, subcategory=subcategory)
-    taught = Known(
-        fingerprint=wrong.fingerprint, category=category, taught=Teaching(*read_kind(second), PERSON, NOW)
-    )
+    taught = Known(fingerprint=wrong.fingerprint, category=category, taught=Teaching(*read_kind(second), PERSON, NOW))
     seen = teach_at_once(wrong, first)
 
     made, attempt = fail(standing, seen)

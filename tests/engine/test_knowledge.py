@@ -317,9 +317,7 @@ def test_a_paused_task_is_decided_about_again_and_stays_paused(world: World) -> 
     ("given", "error"),
     [("{id}/9", NotFound), ("{id}/x", UsageError), ("{id}/", UsageError), ("zzzz", NotFound), ("{fresh}", NotAllowed)],
 )
-def test_what_does_not_name_a_failed_attempt_is_refused(
-    world: World, given: str, error: type[Exception]
-) -> None:
+def test_what_does_not_name_a_failed_attempt_is_refused(world: World, given: str, error: type[Exception]) -> None:
     """With the reason, and nothing is changed."""
     task_id = fail_at_once(world, "a", ODD)
     fresh = world.add("fresh").id
