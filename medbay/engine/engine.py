@@ -18,7 +18,7 @@ from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StoreError
-from medbay.runners.protocol import Launch, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -214,6 +214,9 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
+        for runner in self._runners.values():
+            if isinstance(runner, Closing):
+                runner.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
