@@ -18,7 +18,9 @@ from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
+from medbay.runners.protocol import Runner
 from medbay.runners.shell import ShellRunner
 from medbay.store import meta
 from medbay.store.database import Store
@@ -101,12 +103,23 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        runners={"shell": ShellRunner(config.engine.grace_ms / 1000, config.runner.secrets)},
+        runners=_runners(config, workers=settings.slots),
         leftovers=HostLeftovers(),
         see=partial(see, host=host),
         settings=settings,
         host=host,
     )
+
+
+def _runners(config: Config, *, workers: int) -> dict[str, Runner]:
+    grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
+
+    def python() -> Runner:
+        from medbay.runners.python import PythonRunner
+
+        return PythonRunner(grace_s, secrets, workers=workers)
+
+    return {"shell": ShellRunner(grace_s, secrets), "python": LazyRunner(python)}
 
 
 def policy_of(config: Config) -> Policy:

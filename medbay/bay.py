@@ -19,8 +19,8 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError
+from medbay.service import calls, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
-from medbay.service import liveness, requests, tasks, teaching, views
 from medbay.service.explain import Explanation
 from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, history, patterns, questions, retries, workers
@@ -77,8 +77,11 @@ class Bay:
 
     # Adding
 
-    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str, **options: Any) -> Task:
-        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`."""
+    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
+        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
+
+        In place of `run`, `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`.
+        """
         return self.add_many([{"title": title, "run": run, **options}])[0]
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -125,6 +128,11 @@ class Bay:
         """The ends of an attempt's log, as the store keeps them."""
         with self.store.read() as tx:
             return attempts.output(tx, task_id, number)
+
+    def result(self, task_id: str) -> Any:
+        """What the last successful attempt returned; raises NotFound when there was none."""
+        with self.store.read() as tx:
+            return calls.value_of(tx, tasks.resolve(tx, task_id))
 
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""

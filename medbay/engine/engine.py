@@ -18,7 +18,7 @@ from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StoreError
-from medbay.runners.protocol import Launch, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -125,6 +125,8 @@ class Engine:
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+            self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in dead:
             with self.store.write() as tx:
@@ -212,6 +214,9 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
+        for runner in self._runners.values():
+            if isinstance(runner, Closing):
+                runner.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
@@ -277,9 +282,9 @@ class Engine:
             recovery_first=self._recovery_first,
         )
 
-    def _end_leftovers(self) -> None:
-        """No process of an attempt that is over may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
+    def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
+        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
@@ -297,9 +302,10 @@ class Engine:
         number = claim.attempt.number
         self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
-    def _live_anywhere(self) -> frozenset[tuple[str, int]]:
+    def _live_anywhere(self, dead: frozenset[str]) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
-            return attempt_rows.live_keys(tx)
+            lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
 
     def _launch(self, claim: Claim) -> Launch:
         task, attempt = claim.task, claim.attempt
