@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from medbay import app
 from medbay.app import Place
@@ -18,16 +18,20 @@ from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import MedbayError
+from medbay.errors import MedbayError, StoreBusy
 from medbay.service import calls, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service.explain import Explanation
 from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+
+T = TypeVar("T")
+
+_BUSY_TRIES: Final = 5
 
 
 def open_bay(
@@ -86,15 +90,18 @@ class Bay:
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
+        wanted = list(lines)
+        return self._write(lambda tx: self._add_all(tx, wanted))
+
+    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
         added = []
-        with self.store.write() as tx:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
-                    added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
-                except MedbayError as error:
-                    error.line_number = number
-                    raise
+        for number, line in enumerate(lines, start=1):
+            try:
+                new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
+                added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
+            except MedbayError as error:
+                error.line_number = number
+                raise
         return added
 
     # Looking
@@ -227,13 +234,15 @@ class Bay:
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
-        with self.store.write() as tx:
-            return tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        return self._write(
+            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        )
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:
         """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
-        with self.store.write() as tx:
-            return teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy)
+        return self._write(
+            lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy)
+        )
 
     def forget_pattern(self, fingerprint: str) -> Known:
         """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
@@ -260,10 +269,22 @@ class Bay:
         return self.daemon(workers=workers, queues=queues).run(until_idle=True)
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
-        with self.store.write() as tx:
+        def act(tx: Tx) -> Task:
             task = tasks.resolve(tx, task_id)
             command(tx, task)
             return tasks.resolve(tx, task.id)
+
+        return self._write(act)
+
+    def _write(self, act: Callable[[Tx], T]) -> T:
+        """One transaction; made again when it and another waited for each other and this one was undone."""
+        for _ in range(_BUSY_TRIES):
+            try:
+                with self.store.write() as tx:
+                    return act(tx)
+            except StoreBusy as error:
+                busy = error
+        raise busy
 
 
 def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:

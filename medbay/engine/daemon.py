@@ -12,7 +12,7 @@ from typing import Final
 
 from medbay.engine.engine import Engine
 from medbay.env import Clock
-from medbay.errors import StoreError
+from medbay.errors import StoreBusy, StoreError
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -44,13 +44,11 @@ class Daemon:
         try:
             self.engine.start()
             while not self._stops:
-                if self._round() and ((until_idle and self.engine.is_idle()) or (until is not None and until())):
+                if self._round() and self._is_over(until_idle=until_idle, until=until):
                     break
                 self._wait()
             self._drain()
-            self.engine.stop()
-            with self.engine.store.read() as tx:
-                return idle.exit_code(tx, self.engine.worker_ids)
+            return self._close()
         finally:
             self._beating.set()
             beat.join()
@@ -68,6 +66,9 @@ class Daemon:
         try:
             self.engine.tick()
             self._on_round()
+        except StoreBusy as error:
+            log.info("a step was undone and comes again: %s", error)
+            return False
         except StoreError as error:
             now_s = self._clock.monotonic_s()
             if self._away_since_s is None:
@@ -79,6 +80,15 @@ class Daemon:
             self._away_since_s = None
             self.engine.hold_reaping()
         return True
+
+    def _is_over(self, *, until_idle: bool, until: Callable[[], bool] | None) -> bool:
+        """Whether the run has reached its end; a store that went away this moment has not said so."""
+        try:
+            return (until_idle and self.engine.is_idle()) or (until is not None and until())
+        except StoreError as error:
+            log.warning("the store is away: %s", error)
+            self._away_since_s = self._clock.monotonic_s()
+            return False
 
     def _wait(self) -> None:
         """Sleep until a process ends, a time comes, another process commits, or a stop is asked for."""
@@ -129,6 +139,19 @@ class Daemon:
                 log.warning("the store is away: how the last attempts ended is left to the next engine")
                 return
             elif not stored:
+                self._sleep(AWAY_S)
+
+    def _close(self) -> int:
+        """Close this worker in the store, which may be away for a while; the exit code of the run."""
+        give_up_s = self._clock.monotonic_s() + self.engine.settings.grace_ms / 1000
+        while True:
+            try:
+                self.engine.stop()
+                with self.engine.store.read() as tx:
+                    return idle.exit_code(tx, self.engine.worker_ids)
+            except StoreError:
+                if self._stops > 1 or self._clock.monotonic_s() >= give_up_s:
+                    raise
                 self._sleep(AWAY_S)
 
     def _beat(self, store: Store) -> None:

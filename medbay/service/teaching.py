@@ -95,6 +95,7 @@ def _resolve(tx: Tx, given: str) -> tuple[Task, Attempt]:
 def _others(tx: Tx, task: Task, attempt: Attempt, asked: Question) -> list[tuple[Task, Attempt]]:
     """Who waits for the same answer because of the same failure."""
     found = []
+    task_rows.lock(tx, asked.task_ids)
     for task_id in asked.task_ids:
         other, newest = task_rows.get(tx, task_id), attempts.newest_diagnosed(tx, task_id)
         if task_id == task.id or other is None or newest is None:

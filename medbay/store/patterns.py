@@ -16,7 +16,7 @@ SUMMARY_MAX: Final = 500
 EXCERPT_MAX: Final = 2_000
 
 _COLUMNS: Final = (
-    "fingerprint, category, subcategory, summary, excerpt, count, tasks, first_seen, last_seen,"
+    "fingerprint, category, subcategory, summary, excerpt, count, first_seen, last_seen,"
     " taught_category, taught_subcategory, taught_by, taught_at"
 )
 Order = Literal["seen", "count"]
@@ -86,7 +86,10 @@ def tasks_of(tx: Tx, fingerprint: str, limit: int = TASKS_SHOWN) -> list[str]:
 
 
 def learn(tx: Tx, learned: Iterable[Learned]) -> None:
-    """Remember what one decision taught us, in its transaction."""
+    """Remember what one decision taught us, in its transaction.
+
+    At the end of it, one transaction after the other: two that learn of the same failures cannot wait for each other.
+    """
     for each in learned:
         match each:
             case Seen():
@@ -95,7 +98,7 @@ def learn(tx: Tx, learned: Iterable[Learned]) -> None:
                 _try(tx, each)
             case Taught():
                 _see(tx, each.diagnosis, each.task_id, again=False)
-                tx.execute(
+                tx.execute_last(
                     "UPDATE failure_pattern SET taught_category = ?, taught_subcategory = ?, taught_by = ?,"
                     " taught_at = ? WHERE fingerprint = ?",
                     (each.category, each.subcategory, each.by, tx.now, each.diagnosis.fingerprint),
@@ -107,7 +110,7 @@ def learn(tx: Tx, learned: Iterable[Learned]) -> None:
 def forget(tx: Tx, fingerprint: str) -> None:
     """As if it had never been seen: its count, what was taught, and the record of every advice."""
     for table in ("failure_task", "failure_advice", "failure_pattern"):
-        tx.execute(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
+        tx.execute_last(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
 
 
 def _see(tx: Tx, found: Diagnosis, task_id: str, *, again: bool) -> None:
@@ -116,10 +119,10 @@ def _see(tx: Tx, found: Diagnosis, task_id: str, *, again: bool) -> None:
         "DO UPDATE SET category = excluded.category, subcategory = excluded.subcategory, summary = excluded.summary,"
         " excerpt = excluded.excerpt, count = failure_pattern.count + 1, last_seen = excluded.last_seen"
     )
-    made = tx.execute(
-        "INSERT INTO failure_pattern (fingerprint, category, subcategory, summary, excerpt, count, tasks, first_seen,"
+    tx.execute_last(
+        "INSERT INTO failure_pattern (fingerprint, category, subcategory, summary, excerpt, count, first_seen,"
         " last_seen, taught_category, taught_subcategory, taught_by, taught_at)"
-        " VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, NULL, NULL, '', NULL)"
+        " VALUES (?, ?, ?, ?, ?, 1, ?, ?, NULL, NULL, '', NULL)"
         f" ON CONFLICT (fingerprint) {update if again else 'DO NOTHING'}",
         (
             found.fingerprint,
@@ -131,39 +134,31 @@ def _see(tx: Tx, found: Diagnosis, task_id: str, *, again: bool) -> None:
             tx.now,
         ),
     )
-    if not made:
-        return
-    known = tx.execute(
-        "UPDATE failure_task SET last_seen = ? WHERE fingerprint = ? AND task_id = ?",
-        (tx.now, found.fingerprint, task_id),
+    tx.execute_last(
+        "INSERT INTO failure_task (fingerprint, task_id, last_seen) VALUES (?, ?, ?)"
+        " ON CONFLICT (fingerprint, task_id) DO UPDATE SET last_seen = excluded.last_seen",
+        (found.fingerprint, task_id, tx.now),
     )
-    if not known:
-        tx.execute(
-            "INSERT INTO failure_task (fingerprint, task_id, last_seen) VALUES (?, ?, ?)",
-            (found.fingerprint, task_id, tx.now),
-        )
-        tx.execute("UPDATE failure_pattern SET tasks = tasks + 1 WHERE fingerprint = ?", (found.fingerprint,))
 
 
 def _try(tx: Tx, tried: Tried) -> None:
-    tx.execute(
+    tx.execute_last(
         "INSERT INTO failure_advice (fingerprint, advice, given, cured, last_given) VALUES (?, ?, 1, ?, ?)"
         " ON CONFLICT (fingerprint, advice) DO UPDATE SET given = failure_advice.given + 1,"
         " cured = failure_advice.cured + excluded.cured, last_given = excluded.last_given",
         (tried.fingerprint, tried.advice, int(tried.cured), tx.now),
     )
-    row = tx.one("SELECT count(*) FROM failure_advice WHERE fingerprint = ?", (tried.fingerprint,))
-    over = (int(row[0]) if row else 0) - ADVICE_MAX
-    if over > 0:
-        tx.execute(
-            "DELETE FROM failure_advice WHERE fingerprint = ? AND advice IN (SELECT advice FROM failure_advice"
-            " WHERE fingerprint = ? AND advice <> ? ORDER BY cured, last_given, advice LIMIT ?)",
-            (tried.fingerprint, tried.fingerprint, tried.advice, over),
-        )
+    # This one stays, and of the others those that cured most, then those given last.
+    tx.execute_last(
+        "DELETE FROM failure_advice WHERE fingerprint = ? AND advice IN (SELECT advice FROM failure_advice"
+        " WHERE fingerprint = ? AND advice <> ? ORDER BY cured DESC, last_given DESC, advice LIMIT ? OFFSET ?)",
+        (tried.fingerprint, tried.fingerprint, tried.advice, ADVICE_MAX, ADVICE_MAX - 1),
+    )
 
 
 def _known(tx: Tx, row: Row) -> Known:
-    taught = Teaching(row[9], row[10], row[11], row[12]) if row[9] else None
+    counted = tx.one("SELECT count(*) FROM failure_task WHERE fingerprint = ?", (row[0],))
+    taught = Teaching(row[8], row[9], row[10], row[11]) if row[8] else None
     return Known(
         fingerprint=row[0],
         category=row[1],
@@ -171,9 +166,9 @@ def _known(tx: Tx, row: Row) -> Known:
         summary=row[3],
         excerpt=row[4],
         count=row[5],
-        tasks=row[6],
-        first_seen=row[7],
-        last_seen=row[8],
+        tasks=int(counted[0]) if counted else 0,
+        first_seen=row[6],
+        last_seen=row[7],
         taught=taught,
         advice=_advice(tx, row[0]),
     )

@@ -18,6 +18,7 @@ from medbay.errors import StaleClaim
 from medbay.store import attempts, history, migrations, patterns, retries
 from medbay.store.apply import apply
 from medbay.store.database import Store
+from medbay.store.dialect import SQLITE
 from medbay.store.patterns import ADVICE_MAX, PatternFilter
 from medbay.store.sqlite import SqliteStore
 from tests.core.builders import diagnosis
@@ -135,8 +136,10 @@ def test_lists_are_by_last_seen_or_by_count_and_by_the_kind_acted_on(store: Stor
 
 
 @pytest.mark.parametrize(("order", "index"), [("seen", "failure_pattern_seen"), ("count", "failure_pattern_count")])
-def test_a_list_is_read_from_its_index(store: Store, order: Any, index: str) -> None:
+def test_a_list_is_read_from_its_index(order: Any, index: str) -> None:
     """However many failures are known."""
+    store = SqliteStore(":memory:", ManualClock(), new_store_id="s", machine_id="m")
+
     with store.read() as tx:
         plan = " / ".join(str(row[3]) for row in tx.rows(f"EXPLAIN QUERY PLAN {patterns.LIST_SQL[order]}", (50,)))
 
@@ -146,7 +149,7 @@ def test_a_list_is_read_from_its_index(store: Store, order: Any, index: str) -> 
 def test_a_store_from_before_learns_from_now_on(tmp_path: Path) -> None:
     """The tables are added to what is there."""
     raw = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
-    migrations.migrate(raw, "sqlite", now=0, upto=1)
+    migrations.migrate(raw, SQLITE, upto=1)
     raw.execute("INSERT INTO meta (key, value) VALUES ('store_id', 's')")
 
     store = SqliteStore(tmp_path / "a.db", SystemClock(), new_store_id="other", machine_id="m")

@@ -6,13 +6,12 @@ CREATE TABLE failure_pattern (
     summary TEXT NOT NULL,
     excerpt TEXT NOT NULL,
     count INTEGER NOT NULL,
-    tasks INTEGER NOT NULL,
-    first_seen BIGINT NOT NULL,
-    last_seen BIGINT NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
     taught_category TEXT,
     taught_subcategory TEXT,
     taught_by TEXT NOT NULL,
-    taught_at BIGINT
+    taught_at INTEGER
 );
 CREATE INDEX failure_pattern_seen ON failure_pattern (last_seen DESC, fingerprint);
 CREATE INDEX failure_pattern_count ON failure_pattern (count DESC, fingerprint);
@@ -22,13 +21,13 @@ CREATE TABLE failure_advice (
     advice TEXT NOT NULL,
     given INTEGER NOT NULL,
     cured INTEGER NOT NULL,
-    last_given BIGINT NOT NULL,
+    last_given INTEGER NOT NULL,
     PRIMARY KEY (fingerprint, advice)
 );
 
 CREATE TABLE failure_task (
     fingerprint TEXT NOT NULL,
     task_id TEXT NOT NULL,
-    last_seen BIGINT NOT NULL,
+    last_seen INTEGER NOT NULL,
     PRIMARY KEY (fingerprint, task_id)
 );
