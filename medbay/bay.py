@@ -240,9 +240,7 @@ class Bay:
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:
         """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
-        return self._write(
-            lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy)
-        )
+        return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
 
     def forget_pattern(self, fingerprint: str) -> Known:
         """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
