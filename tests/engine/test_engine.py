@@ -444,10 +444,10 @@ def test_a_sweep_cut_short_is_made_up_for_before_anything_starts(world: World, m
         patched.setattr(world.leftovers, "end", _raise_unavailable)
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
-                world.run(engine, step_ms=10)
+                world.run(engine)
     assert len(world.runner.started) == 1
 
-    world.run(engine, step_ms=10)
+    world.run(engine)
 
     assert world.leftovers.asked
     assert len(world.runner.started) == 2
