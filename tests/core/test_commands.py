@@ -331,13 +331,24 @@ def test_a_note_is_guidance_for_the_next_attempt() -> None:
     """A person's words come last, and the oldest are dropped."""
     learnt = tuple(Guidance(number, "", "") for number in (1, 2, 3, 4, 5))
 
-    decision = on_answer(ASKED, RETRY, blocked(guidance=learnt), NOW, actor=PERSON, note="use port 81", attempts=4)
+    waiting = blocked(guidance=learnt, last_fingerprint="f:1")
+
+    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
 
     found = after(decision)
-    assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81")
+    assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81", "f:1")
     assert len(found.guidance) == 5
     assert found.granted == 4
     assert decision.questions_closed[0].answer == "answered: looked into it, retry: use port 81"
+
+
+def test_a_note_to_a_task_that_does_not_fail_is_advice_against_nothing() -> None:
+    """What failed before its last success is not what it was blocked for."""
+    waiting = blocked(streak=0, charged=0, last_fingerprint="f:1")
+
+    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
+
+    assert after(decision).guidance[-1].fingerprint == ""
 
 
 def test_an_answer_may_leave_it_for_later() -> None:
