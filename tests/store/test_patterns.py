@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,11 @@ from medbay.store.database import Store
 from medbay.store.dialect import SQLITE
 from medbay.store.patterns import ADVICE_MAX, PatternFilter
 from medbay.store.sqlite import SqliteStore
+from tests.conftest import OpenStore
 from tests.core.builders import diagnosis
 from tests.worlds import START_MS, ManualClock, World, failed
+
+ROUNDS = 15
 
 
 def learn(store: Store, *learned: Learned) -> None:
@@ -157,6 +162,26 @@ def test_a_store_from_before_learns_from_now_on(tmp_path: Path) -> None:
 
     assert store.store_id == "s"
     store.close()
+
+
+def test_two_engines_that_meet_the_same_failures_never_wait_for_each_other(open_store: OpenStore) -> None:
+    """In whatever order each of them meets these; and nothing that one of them learnt is lost."""
+    names = ["f:1", "f:2", "f:3"]
+
+    def meet(order: list[str]) -> None:
+        with closing(open_store()) as store:
+            for number in range(ROUNDS):
+                with store.write() as tx:
+                    for name in order:
+                        apply(tx, Decision(learned=(Seen(seen(name), f"t-{number}"), Tried(name, "a", True))))
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(meet, [names, names[::-1]]))
+
+    with open_store().read() as tx:
+        found = patterns.select(tx, PatternFilter(order="count"))
+    assert [(each.count, each.tasks) for each in found] == [(2 * ROUNDS, ROUNDS)] * 3
+    assert {each.advice for each in found} == {(Advice("a", 2 * ROUNDS, 2 * ROUNDS),)}
 
 
 # What a correction writes
