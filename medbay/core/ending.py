@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any, assert_never
+from typing import assert_never
 
-from medbay.core import guidance, policy, question
+from medbay.core import gate, guidance, policy, question, verifying
 from medbay.core.cause import Case, Cause, cause_of, is_charged
 from medbay.core.counting import count_failure, count_uncharged, forget_failures, record_of
 from medbay.core.decision import (
     AttemptEnd,
+    ChecksEnded,
     Decision,
     Draft,
     QuestionJoined,
     RetryClosed,
     WorkingSet,
 )
-from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
+from medbay.core.diagnosis import Diagnosis, diagnose
+from medbay.core.diagnosis.ours import known as known_by_us
+from medbay.core.diagnosis.telling import facts
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Attempt, Event, Question, Retry, Task
+from medbay.core.model import Attempt, Check, Event, Question, Retry, Task
 from medbay.core.outcome import (
     Cancelled,
+    Checked,
     Failed,
     Lost,
     Outcome,
@@ -30,9 +34,20 @@ from medbay.core.outcome import (
     Stalled,
     Succeeded,
     TimedOut,
+    outcome_word,
 )
 from medbay.core.policy import NextStep, Policy
 from medbay.core.times import iso
+
+__all__ = [
+    "Ended",
+    "block_dependents",
+    "diagnose_outcome",
+    "facts",
+    "on_attempt_ended",
+    "on_engine_error",
+    "outcome_word",
+]
 
 ERROR_MAX = 2_000
 
@@ -44,6 +59,7 @@ class Ended:
     task: Task
     attempt: Attempt
     outcome: Outcome
+    checks: tuple[Check, ...] = ()  # those the attempt was started with
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     policy: Policy
     crash_budget: int = 3
@@ -53,8 +69,10 @@ class Ended:
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     """What follows from the end of an attempt."""
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
+        return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
     draft.set(live=None)
-    if ended.task.cancel_requested and not isinstance(ended.outcome, Succeeded):
+    if ended.task.cancel_requested and not _is_good(ended):
         return _cancelled(ended, draft, work)
     match ended.outcome:
         case Cancelled():
@@ -63,6 +81,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             return _requeued(ended, ended.outcome, draft, work)
         case Succeeded():
             return _succeeded(ended, draft, work)
+        case Checked():
+            return _checked(ended, ended.outcome, draft, work)
         case Lost():
             return _lost(ended, ended.outcome, draft, work)
         case Failed() | TimedOut() | Stalled() | OverBudget():
@@ -76,42 +96,17 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     draft = Draft(ended.task, now, actor="engine")
     draft.set(live=None, cancel_requested=False)
     why = "the engine met an error of its own; please report it: " + traceback.strip().rsplit("\n", 1)[-1]
-    found = Diagnosis(
-        category="unknown",
-        subcategory="engine_error",
-        confidence=1.0,
-        pattern=Pattern("engine.error", traceback[-ERROR_MAX:]),
-        location=None,
-        fingerprint="unknown:engine_error",
+    found = known_by_us(
+        "engine_error",
+        rule="engine.error",
+        excerpt=traceback[-ERROR_MAX:],
         summary=why,
         suggested_fix="report the traceback, then retry",
-        retryable=True,
-        retry_after_ms=None,
-        provider=None,
-        charge=False,
-        session=None,
     )
     number = ended.attempt.number
     draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
     asked = _escalate(ended, draft, why, diagnosis=found)
     return _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
-
-
-def outcome_word(outcome: Outcome) -> str:
-    """The word an outcome is recorded under."""
-    return _WORDS[type(outcome)]
-
-
-_WORDS = {
-    Succeeded: "succeeded",
-    Failed: "failed",
-    TimedOut: "timed_out",
-    Stalled: "stalled",
-    Lost: "lost",
-    Cancelled: "cancelled",
-    OverBudget: "over_budget",
-    Requeued: "requeued",
-}
 
 
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
@@ -129,31 +124,6 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         runner=runner,
         result=outcome.output.result,
     )
-
-
-def facts(diagnosis: Diagnosis) -> dict[str, Any]:
-    """A diagnosis as plain data, for events and `--json`."""
-    place = diagnosis.location
-    return {
-        "category": diagnosis.category,
-        "subcategory": diagnosis.subcategory,
-        "confidence": round(diagnosis.confidence, 3),
-        "rule": diagnosis.pattern.rule,
-        "excerpt": diagnosis.pattern.excerpt,
-        "location": {"file": place.file, "line": place.line, "column": place.column} if place else None,
-        "fingerprint": diagnosis.fingerprint,
-        "summary": diagnosis.summary,
-        "suggested_fix": diagnosis.suggested_fix,
-        "retryable": diagnosis.retryable,
-        "retry_after": iso(diagnosis.retry_after_ms) if diagnosis.retry_after_ms is not None else None,
-        "provider": diagnosis.provider,
-        "charge": diagnosis.charge,
-        "session": diagnosis.session,
-        "runners_up": [
-            {"rule": r.rule, "category": r.category, "subcategory": r.subcategory, "confidence": r.confidence}
-            for r in diagnosis.runners_up
-        ],
-    }
 
 
 def block_dependents(dependents: tuple[Task, ...], now: int, *, because: str) -> Decision:
@@ -194,7 +164,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     number = ended.attempt.number
     draft.tell("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
     if not outcome.asked:
-        draft.move("pending", outcome.why, attempt=number)
+        _start_over(draft, outcome.why, number)
         return _decision(ended, draft, work)
     draft.task = count_uncharged(draft.task, now=draft.now)
     record = record_of(draft.task)
@@ -227,7 +197,34 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
         other = Draft(task, draft.now, actor="engine")
         other.set(unmet=max(0, task.unmet - 1))
         changes.append(other.change())
-    return _decision(ended, draft, work, others=Decision(changes=tuple(changes)))
+    return _decision(ended, draft, work, word="succeeded", others=Decision(changes=tuple(changes)))
+
+
+def _is_good(ended: Ended) -> bool:
+    """Whether it had ended well before anybody's cancel could reach it."""
+    match ended.outcome:
+        case Succeeded():
+            return not ended.checks
+        case Checked():
+            return gate.judge(ended.outcome.results, ended.task.threshold).verdict == "PASS"
+        case _:
+            return False
+
+
+def _checked(ended: Ended, outcome: Checked, draft: Draft, work: WorkingSet) -> Decision:
+    """The gate's answer is how the attempt ended; a gate that broke twice in a row is a person's matter."""
+    found = gate.judge(outcome.results, ended.task.threshold)
+    verifying.tell(draft, ended.attempt.number, found, outcome.results)
+    if found.verdict == "PASS":
+        return _succeeded(ended, draft, work)
+    if found.verdict == "ERROR":
+        again = verifying.broke_before(ended.task)
+        asks = f"its gate broke twice in a row: {found.why}" if again else ""
+        return _failed(ended, draft, work, found=verifying.diagnose_error(ended.task.id, found), asks=asks)
+    assert found.blamed is not None
+    judged = verifying.as_failure(found.blamed)
+    diagnosis = diagnose_outcome(judged, draft.now, runner="shell", zone=ended.zone)
+    return _failed(ended, draft, work, found=verifying.name_check(diagnosis, found.blamed))
 
 
 def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
@@ -236,14 +233,23 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
     draft.set(crashes=crashes)
     draft.tell("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
     if not outcome.hard_crash or crashes < ended.crash_budget:
-        draft.move("pending", outcome.why, attempt=ended.attempt.number)
+        _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
     asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
     return _decision(ended, draft, work, questions=(asked,))
 
 
-def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
-    found = diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
+def _start_over(draft: Draft, why: str, number: int) -> None:
+    """The attempt is repeated; from its checks a task goes back by way of `failed`, with nothing counted."""
+    if draft.task.status == "pending_verification":
+        draft.move("failed", why, attempt=number)
+    draft.move("pending", why, attempt=number)
+
+
+def _failed(
+    ended: Ended, draft: Draft, work: WorkingSet, *, found: Diagnosis | None = None, asks: str = ""
+) -> Decision:
+    found = found or diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
     case = Case(outcome=ended.outcome, diagnosis=found)
     charged = is_charged(case) and not ended.attempt.canary
     if not ended.attempt.canary:
@@ -255,7 +261,8 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     record = record_of(draft.task)
     used_up = policy.retries_used_up(found, record, ended.policy)
     cause = cause_of(replace(case, used_up=used_up))
-    step = policy.decide(found, record, ended.policy, draft.now, cause=cause)
+    decided = policy.decide(found, record, ended.policy, draft.now, cause=cause)
+    step = policy.ask_a_person(asks) if asks else decided
     draft.tell("task:recovery_action", attempt=number, action=step.action, why=step.why)
     if step.due_at is None:
         return _stopped(ended, draft, work, found, step, charged=charged, shared=cause is Cause.NOT_RETRYABLE)
@@ -366,9 +373,12 @@ def _decision(
         policy_hash=ended.policy.hash() if diagnosis else "",
     )
     finished = draft.task.status in ("completed", "cancelled", "blocked")
+    results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
+    verified = ended.task.status == "pending_verification"
     return Decision(
         changes=(draft.change(), *others.changes),
         attempt_end=end,
+        checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
         retry=retry,
         retries_closed=((RetryClosed(ended.task.id, "cancelled"),) if finished else ()) + others.retries_closed,
         retry_outcome=word,

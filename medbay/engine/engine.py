@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Output, Requeued
+from medbay.core.outcome import Failed, Output, Requeued, Succeeded
+from medbay.engine.checker import Checker
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
@@ -24,6 +25,7 @@ from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
+from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
 from medbay.store.database import Store
 
@@ -38,6 +40,11 @@ class Live:
 
     claim: Claim
     running: Running
+
+    @property
+    def verifying(self) -> bool:
+        """Whether its work has ended well and its checks are what runs."""
+        return self.claim.task.status == "pending_verification"
 
 
 class Engine:
@@ -69,6 +76,7 @@ class Engine:
         self._settler = Settler(
             store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
         )
+        self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
         self._started: list[tuple[str, int, int, int]] = []
         self._recovery_first = False
         self._recover_at_s = 0.0
@@ -95,11 +103,25 @@ class Engine:
         ended = []
         for key, each in list(self.live.items()):
             outcome = each.running.poll(now_s)
-            if outcome is not None:
-                del self.live[key]
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now))
+            if outcome is None:
+                continue
+            del self.live[key]
+            checks = each.claim.task.checks
+            self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
+            if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
+                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
         self._settler.take(ended)
-        return self._settler.settle(self.worker.id)
+        stored = self._settler.settle(self.worker.id)
+        self.verify()
+        return stored
+
+    def verify(self) -> None:
+        """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
+        if not self.claiming or self._settler.unstored or self.lease.state() != "held":
+            return
+        held = [each.claim for each in self.live.values()]
+        for claim, running in self._checker.start(self.worker.id, held, self._settler.take):
+            self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def recover_when_due(self) -> None:
         """Look for dead workers about once a second; renew first and wait when time or lease were disturbed."""
@@ -125,14 +147,25 @@ class Engine:
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+            over = worker_rows.left_behind(tx)
+        budget = self.settings.crash_budget
         reaped = []
+        for worker in over:
+            with self.store.write() as tx:
+                left = workers.inherit(
+                    tx, worker, self.worker, why="its worker stopped", hard=False, crash_budget=budget
+                )
+                self._settler.settle_in(tx, left.finished, worker.id, working_set.load(tx))
+                if left.finished or left.taken_over:
+                    reaped.append(left)
         for worker, why, hard in dead:
             with self.store.write() as tx:
-                found = workers.reap(tx, worker, why=why, hard=hard)
+                found = workers.reap(tx, worker, self.worker, why=why, hard=hard, crash_budget=budget)
                 if found is not None:
                     self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx))
                     reaped.append(found)
         if reaped:
+            self._checker.due |= any(each.taken_over for each in reaped)
             self._end_leftovers()
         return reaped
 
@@ -158,7 +191,7 @@ class Engine:
 
     def claim(self) -> list[Claim]:
         """Fill the free slots. Nothing new while how something ended is not stored."""
-        free = self.settings.slots - len(self.live)
+        free = self.settings.slots - len(self.live) - self._checker.waiting
         if free <= 0 or self._settler.unstored or self.lease.state() != "held":
             return []
         with self.store.read() as tx:
@@ -220,6 +253,7 @@ class Engine:
         self.kill_all()
         worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
         self.live.clear()
+        self._checker.waiting = 0
         self._settler.forget()
         self._started.clear()
         self.worker, self.lease = worker, lease

@@ -10,8 +10,8 @@ from typing import Final
 
 from medbay.core import guidance, rules
 from medbay.core.decision import WorkingSet
-from medbay.core.model import Attempt, Task, Worker
-from medbay.core.outcome import Cancelled, Outcome, Succeeded
+from medbay.core.model import Attempt, Check, Task, Worker
+from medbay.core.outcome import Cancelled, Checked, Outcome, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.rules import Ended
 from medbay.store import attempts, tasks, workers
@@ -29,6 +29,7 @@ class Finished:
     number: int
     outcome: Outcome
     ended_at: int = 0
+    checks: tuple[Check, ...] = ()  # those the task had when the attempt was claimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +103,13 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     attempt = attempts.get(tx, finished.task_id, finished.number)
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
-    concerned = isinstance(finished.outcome, Succeeded | Cancelled) or task.cancel_requested
+    concerned = isinstance(finished.outcome, Succeeded | Checked | Cancelled) or task.cancel_requested
     dependents = tasks.dependents(tx, task.id) if concerned else ()
     return Ended(
         task=task,
         attempt=attempt,
         outcome=finished.outcome,
+        checks=finished.checks,
         dependents=dependents,
         policy=by.policy,
         crash_budget=by.crash_budget,

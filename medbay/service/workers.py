@@ -8,6 +8,8 @@ from typing import Literal
 
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Lost
+from medbay.errors import StaleClaim
+from medbay.service import checks
 from medbay.service.attempts import Finished
 from medbay.store import attempts, workers
 from medbay.store.apply import write_events
@@ -23,6 +25,7 @@ class Reaped:
 
     worker: Worker
     finished: tuple[Finished, ...]
+    taken_over: int = 0  # attempts whose checks alone are repeated
 
 
 def register(tx: Tx, new: Worker) -> None:
@@ -64,12 +67,28 @@ def find_dead(
     return found
 
 
-def reap(tx: Tx, dead: Worker, *, why: str, hard: bool) -> Reaped | None:
+def reap(tx: Tx, dead: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
     """Give a dead worker up; None when another engine did it first."""
     ended = workers.end(tx, dead, how="crashed" if hard else "lost")
     if ended is None:
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
+    return inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget)
+
+
+def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped:
+    """What becomes of the attempts of a worker that is over: lost, but for checks that can be repeated here."""
+    here = (over.machine_id, over.host) == (me.machine_id, me.host)
     lost = Lost(why=why, hard_crash=hard)
-    live = attempts.live_of_worker(tx, dead.id)
-    return Reaped(ended, tuple(Finished(task_id=each.task_id, number=each.number, outcome=lost) for each in live))
+    finished, taken_over = [], 0
+    for each in attempts.live_of_worker(tx, over.id):
+        try:
+            with tx.savepoint():
+                taken = here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget)
+        except StaleClaim:  # somebody changed the task just now: it is found again at the next look
+            continue
+        if taken:
+            taken_over += 1
+        else:
+            finished.append(Finished(task_id=each.task_id, number=each.number, outcome=lost))
+    return Reaped(over, tuple(finished), taken_over)
