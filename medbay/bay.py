@@ -12,7 +12,7 @@ from typing import Any
 from medbay import app
 from medbay.app import Place
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, Event, Question, Task, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
@@ -21,7 +21,7 @@ from medbay.errors import NotFound, UsageError
 from medbay.service import explain as explaining
 from medbay.service import liveness, requests, tasks, views
 from medbay.service.explain import Explanation
-from medbay.store import activity, attempts, history, questions, retries, workers
+from medbay.store import activity, attempts, checks, history, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
 from medbay.store.tasks import TaskFilter
@@ -122,6 +122,11 @@ class Bay:
         """The ends of an attempt's log, as the store keeps them."""
         with self.store.read() as tx:
             return attempts.output(tx, task_id, number)
+
+    def checks(self, task_id: str, since: int = 0) -> dict[int, list[CheckResult]]:
+        """The checks of a task's attempts from a number on, by the number of the attempt."""
+        with self.store.read() as tx:
+            return checks.of_task(tx, tasks.resolve(tx, task_id).id, since=since)
 
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from medbay.core import rules
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Event, Task
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
@@ -43,6 +43,9 @@ class NewTask:
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    check_timeout_ms: int = CHECK_TIMEOUT_MS
+    fail_fast: bool = False
     after: tuple[str, ...] = ()
     at: int | None = None
     key: str | None = None
@@ -80,6 +83,9 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
         tags=new.tags,
         policy=new.policy,
         resources=new.resources,
+        checks=new.checks,
+        check_timeout_ms=new.check_timeout_ms,
+        fail_fast=new.fail_fast,
         key=new.key,
         created_by=actor,
         unmet=unmet,
