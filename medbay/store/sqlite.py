@@ -157,9 +157,15 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _make_private(path: str) -> None:
-    """The file is made readable by its owner only, before SQLite would make it with the umask."""
+    """The file is made readable by its owner only, before SQLite would make it with the umask.
+
+    One that is there is never opened here: closing it would drop every lock that other connections of this
+    process hold on it (POSIX locks belong to the process), and a stranger's close would then delete a WAL in use.
+    """
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=_why_not(path)) from error
 
