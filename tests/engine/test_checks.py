@@ -315,7 +315,7 @@ def test_checks_are_begun_three_times_at_most(world: World) -> None:
 def test_checks_that_kill_their_engine_end_as_a_question_and_only_they(world: World) -> None:
     """After a crash they run one at a time; those that only waited are not blamed."""
     world.runner.scripts["deadly"] = [None] * 5
-    world.runner.scripts["good"] = [None] + [Succeeded()] * 4
+    world.runner.scripts["good"] = [None, *[Succeeded()] * 4]
     bad = world.add("bad", check="deadly")
     good = world.add("good work", check="good")
     engine = world.engine()
