@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from medbay import app
 from medbay.app import Place
@@ -17,14 +17,18 @@ from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import NotFound, UsageError
+from medbay.errors import MedbayError, StoreBusy
+from medbay.service import calls, liveness, requests, tasks, views
 from medbay.service import explain as explaining
-from medbay.service import liveness, requests, tasks, views
 from medbay.service.explain import Explanation
 from medbay.store import activity, attempts, checks, history, questions, retries, workers
 from medbay.store import tasks as task_rows
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 from medbay.store.tasks import TaskFilter
+
+T = TypeVar("T")
+
+_BUSY_TRIES: Final = 5
 
 
 def open_bay(
@@ -74,21 +78,27 @@ class Bay:
 
     # Adding
 
-    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str, **options: Any) -> Task:
-        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`."""
+    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
+        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
+
+        In place of `run`, `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`.
+        """
         return self.add_many([{"title": title, "run": run, **options}])[0]
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
+        wanted = list(lines)
+        return self._write(lambda tx: self._add_all(tx, wanted))
+
+    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
         added = []
-        with self.store.write() as tx:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
-                    added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
-                except (UsageError, NotFound) as error:
-                    error.number = number  # type: ignore[union-attr]
-                    raise
+        for number, line in enumerate(lines, start=1):
+            try:
+                new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
+                added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
+            except MedbayError as error:
+                error.line_number = number
+                raise
         return added
 
     # Looking
@@ -127,6 +137,11 @@ class Bay:
         """The checks of a task's attempts from a number on, by the number of the attempt."""
         with self.store.read() as tx:
             return checks.of_task(tx, tasks.resolve(tx, task_id).id, since=since)
+
+    def result(self, task_id: str) -> Any:
+        """What the last successful attempt returned; raises NotFound when there was none."""
+        with self.store.read() as tx:
+            return calls.value_of(tx, tasks.resolve(tx, task_id))
 
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
@@ -210,8 +225,9 @@ class Bay:
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
-        with self.store.write() as tx:
-            return tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        return self._write(
+            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        )
 
     # Running
 
@@ -231,10 +247,22 @@ class Bay:
         return self.daemon(workers=workers, queues=queues).run(until_idle=True)
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
-        with self.store.write() as tx:
+        def act(tx: Tx) -> Task:
             task = tasks.resolve(tx, task_id)
             command(tx, task)
             return tasks.resolve(tx, task.id)
+
+        return self._write(act)
+
+    def _write(self, act: Callable[[Tx], T]) -> T:
+        """One transaction; made again when it and another waited for each other and this one was undone."""
+        for _ in range(_BUSY_TRIES):
+            try:
+                with self.store.write() as tx:
+                    return act(tx)
+            except StoreBusy as error:
+                busy = error
+        raise busy
 
 
 def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:

@@ -16,6 +16,7 @@ class MedbayError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.line_number: int | None = None  # which of several inputs it was, counted from 1
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message
@@ -75,6 +76,10 @@ class StoreTooNew(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store did not answer this time; the same call may succeed later."""
+
+
+class StoreBusy(StoreUnavailable):
+    """Two transactions waited for each other and this one was undone; the same call, made again, succeeds."""
 
 
 class SpawnFailed(MedbayError):

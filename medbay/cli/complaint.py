@@ -39,8 +39,9 @@ def described(error: BaseException) -> tuple[str, str, int]:
         return error.message, error.hint, error.exit_code
     if isinstance(error, click.ClickException):
         return _of_click(error)
-    if isinstance(error, RecursionError | MemoryError):
-        return f"internal error: {type(error).__name__}", "--debug shows the traceback", INTERNAL
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"the system says: {error.strerror}{where}", "--debug shows where", INTERNAL
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"internal error: {said}", "--debug shows the traceback; please report it", INTERNAL
 

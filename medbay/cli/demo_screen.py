@@ -19,6 +19,7 @@ from medbay.core.model import Attempt, Question, Task
 TITLE_WIDE: Final = 13
 AILS_WIDE: Final = 23
 TRAIL_WIDE: Final = 9
+AILS_FROM: Final = 70  # narrower screens do without what is wrong with each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ def picture(rows: Sequence[Row], screen: Screen, now: int, width: int) -> list[s
     return [_row(row, screen, now, width) for row in rows]
 
 
-def counted(rows: Sequence[Row], screen: Screen) -> str:
+def counted(rows: Sequence[Row], screen: Screen, width: int) -> str:
     """How many are where."""
     running = sum(row.task.status == "in_progress" for row in rows)
     you = sum(row.task.status == "blocked" for row in rows)
@@ -48,7 +49,8 @@ def counted(rows: Sequence[Row], screen: Screen) -> str:
         (f"{glyphs.YOU} {you} {'needs' if you == 1 else 'need'} you", "you"),
         (f"{glyphs.DONE} {len(done)} done, {healed} healed", "done"),
     )
-    return "   ".join(screen.token(screen.plain(words), token) for words, token in parts)
+    gap = "   " if width >= AILS_FROM else " "
+    return gap.join(screen.token(screen.plain(words), token) for words, token in parts)
 
 
 def live_view(rows: Sequence[Row], news: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
@@ -59,7 +61,7 @@ def live_view(rows: Sequence[Row], news: Sequence[str], screen: Screen, *, now: 
     head = f"MEDBAY DEMO  {len(rows)} real commands, one real engine, short waits"
     shown = [screen.paint(pad(cut(head, width - 5), width - 5) + f"{spent:>5}", BOLD), ""]
     shown += picture(rows, screen, now, width)
-    shown += ["", counted(rows, screen), ""]
+    shown += ["", counted(rows, screen, width), ""]
     room = max(0, lines - len(shown) - 1)
     shown += [screen.paint(cut(screen.plain(each), width), DIM) for each in news[len(news) - room :] if room]
     return "\x1b[H" + "".join(f"{each}\x1b[K\r\n" for each in shown[: lines - 1]) + "\x1b[J"
@@ -104,10 +106,10 @@ def _row(row: Row, screen: Screen, now: int, width: int) -> str:
     trail = screen.plain(_trail(row))
     words = screen.plain(_words(row, now))
     head = f"{screen.plain(phrase.glyph)} {pad(cut(row.patient.title, TITLE_WIDE), TITLE_WIDE)}"
-    ails = pad(cut(row.patient.ails, AILS_WIDE), AILS_WIDE)
-    room = width - (2 + TITLE_WIDE + 1 + AILS_WIDE + 1 + TRAIL_WIDE + 1)
+    ails = pad(cut(row.patient.ails, AILS_WIDE), AILS_WIDE) + " " if width >= AILS_FROM else ""
+    room = width - (2 + TITLE_WIDE + 1 + len(ails) + TRAIL_WIDE + 1)
     state = screen.paint(f"{pad(trail, TRAIL_WIDE)} {cut(words, room)}".rstrip(), phrase.colour)
-    return f"{screen.paint(head, phrase.colour)} {screen.paint(ails, DIM)} {state}"
+    return f"{screen.paint(head, phrase.colour)} {screen.paint(ails, DIM)}{state}"
 
 
 def _trail(row: Row) -> str:

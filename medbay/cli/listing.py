@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli import glyphs, times
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RECENT_MS: Final = 24 * 3_600_000
 _EVERY: Final = 1_000_000
+_FIRST_LOOK: Final = 500
 _ENDED: Final = ("completed", "cancelled")
 _ORDER: Final[dict[Token, int]] = {"you": 0, "run": 1, "wait": 2, "held": 3, "idle": 4, "fail": 5, "done": 6}
 
@@ -67,9 +68,8 @@ def ordered(bay: Bay, asked: Asked) -> tuple[list[Task], int]:
         found += bay.select(_filter(asked, tuple(wanted), only_open=not wanted))
     ended = tuple(each for each in _ENDED if each in asked.statuses or not asked.statuses)
     if ended:
-        recent = bay.select(_filter(asked, ended, only_open=False))
         all_of_them = asked.everything or bool(asked.statuses)
-        found += [task for task in recent if all_of_them or task.since >= now - _RECENT_MS]
+        found += _ended_since(bay, _filter(asked, ended, only_open=False), 0 if all_of_them else now - _RECENT_MS)
     return sorted(found, key=lambda task: _place(task, now)), now
 
 
@@ -152,6 +152,16 @@ def _columns(*, verbose: bool, two_lines: bool, with_next: bool) -> list[Column]
     if with_next:
         columns.append(kept)
     return columns
+
+
+def _ended_since(bay: Bay, wanted: TaskFilter, oldest: int) -> list[Task]:
+    """What ended at this time or later; the newest come first, so that a long history is not read to its end."""
+    found: list[Task] = []
+    for limit in (_FIRST_LOOK, 20 * _FIRST_LOOK, _EVERY):
+        found = bay.select(replace(wanted, limit=limit))
+        if len(found) < limit or found[-1].since < oldest:
+            break
+    return [task for task in found if task.since >= oldest]
 
 
 def _filter(asked: Asked, statuses: tuple[str, ...], *, only_open: bool) -> TaskFilter:

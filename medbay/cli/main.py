@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from medbay import __version__
+import medbay
 from medbay.cli import complaint
 from medbay.cli.commands import BY_NAME, TABLE
 from medbay.cli.session import Session, global_options, json_params
@@ -22,6 +22,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     words = list(sys.argv[1:] if args is None else args)
     session = Session()
+    _open_closed_streams()
     try:
         code = root.main(words, prog_name="medbay", standalone_mode=False, obj=session)
         sys.stdout.flush()
@@ -85,7 +86,7 @@ class LazyGroup(click.Group):
     invoke_without_command=True,
     epilog="medbay COMMAND --help says more about each.",
 )
-@click.version_option(__version__, prog_name="medbay", message="%(prog)s %(version)s")
+@click.version_option(medbay.__version__, prog_name="medbay", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """Medbay runs work that nobody is watching, and heals it when it fails."""
@@ -103,6 +104,13 @@ def _take_global_options(command: click.Command) -> None:
     if isinstance(command, click.Group):
         for below in command.commands.values():
             _take_global_options(below)
+
+
+def _open_closed_streams() -> None:
+    """A caller may have closed stdout or stderr (`>&-`): then nobody wants to read it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
 
 
 def _forget_stdout() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+from typing import Final
 
 import click
 
 from medbay.cli.session import Session, pass_session
 from medbay.errors import UsageError
+
+STILL_WAITING: Final = 75
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -16,13 +19,11 @@ from medbay.errors import UsageError
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
 @click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
 @pass_session
-def command(
-    session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool
-) -> int:
+def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
     """Run what is due, heal what fails, ask about the rest. Ctrl-C ends it in order, twice at once.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
-    person, else 0.
+    person (or it was stopped before all was done), else 0.
     """
     from medbay.cli.live import Display, Interrupts, told_on
     from medbay.cli.live_up import Telling
@@ -47,4 +48,4 @@ def command(
         telling.sum_up(bay.inbox())
         return code
     telling.note("stopped; medbay up goes on from here")
-    return 0
+    return (code or STILL_WAITING) if until_idle else 0

@@ -17,6 +17,9 @@ _SPEC_BYTES_MAX: Final = 1_000_000
 
 _OPTIONS: Final = (
     click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
+    click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
+    click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
+    click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option("--after", multiple=True, metavar="ID", help="Start only when this task is completed (repeatable)."),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),

@@ -67,8 +67,9 @@ class Checker:
         chosen = self._fitting(found, held)
         begun: list[Begun] = []
         if chosen:
+            self._end_earlier_rounds(chosen)
             with self._store.write() as tx:
-                begun = checks.begin(tx, chosen, log_path=self._log_path)
+                begun = checks.begin(tx, worker_id, chosen, log_path=self._log_path)
         self.waiting = len(found) - len(begun)
         self.due = self.waiting > 0
         return begun
@@ -84,12 +85,17 @@ class Checker:
                 suspect = suspect or claim.task.crashes > 0
         return chosen
 
+    def _end_earlier_rounds(self, chosen: list[Claim]) -> None:
+        """What was begun before may still run. Before anything is recorded: a store that is away stops us here."""
+        with self._store.read() as tx:
+            again = checks.begun_before(tx, chosen)
+        own = {(claim.task.id, claim.attempt.number) for claim in again}
+        for claim in again:
+            live: LiveAttempts = lambda: self._live() - own  # noqa: E731 - their own processes are the leftovers
+            self._leftovers.end(store_id=self._store.store_id, live=live, task_id=claim.task.id)
+
     def _verification(self, begun: Begun) -> Verification:
         claim = begun.claim
-        if begun.repeated:
-            key = (claim.task.id, claim.attempt.number)
-            others: LiveAttempts = lambda: self._live() - {key}  # noqa: E731 - its own processes are the leftovers
-            self._leftovers.end(store_id=self._store.store_id, live=others, task_id=claim.task.id)
         return Verification(
             [(each, self._launch(claim, each)) for each in begun.results],
             self._runner,

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Output, Requeued, Succeeded
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Launch, Leftovers, Runner, Running
+from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -81,12 +81,14 @@ class Engine:
         self._recovery_first = False
         self._recover_at_s = 0.0
         self._reap_from_s = 0.0
+        self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
+        self._claims_in_doubt = False
         self.worker, self.lease = self._register()
 
     def start(self) -> None:
         """End what an earlier engine left behind, and take its attempts over."""
+        self._sweep_due = True
         self.recover()
-        self._end_leftovers()
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
@@ -134,6 +136,7 @@ class Engine:
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
             self.hold_reaping()
+        self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
 
@@ -148,26 +151,30 @@ class Engine:
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
             over = worker_rows.left_behind(tx)
-        budget = self.settings.crash_budget
+        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+            self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
-        for worker in over:
-            with self.store.write() as tx:
-                left = workers.inherit(
-                    tx, worker, self.worker, why="its worker stopped", hard=False, crash_budget=budget
-                )
-                self._settler.settle_in(tx, left.finished, worker.id, working_set.load(tx))
-                if left.finished or left.taken_over:
-                    reaped.append(left)
-        for worker, why, hard in dead:
-            with self.store.write() as tx:
-                found = workers.reap(tx, worker, self.worker, why=why, hard=hard, crash_budget=budget)
-                if found is not None:
-                    self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx))
-                    reaped.append(found)
-        if reaped:
-            self._checker.due |= any(each.taken_over for each in reaped)
-            self._end_leftovers()
+        for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
+            try:
+                found = self._reap(worker, why=why, hard=hard)
+            except StaleClaim:
+                log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
+                continue
+            if found is not None:
+                self._sweep_due = True
+                self._checker.due |= found.taken_over > 0
+                reaped.append(found)
+        self._sweep()
         return reaped
+
+    def _reap(self, worker: Worker, *, why: str, hard: bool) -> Reaped | None:
+        """All of it or nothing: an attempt that is left live under a worker that is gone would never end."""
+        with self.store.write() as tx:
+            take = workers.reap if worker.stopped_at is None else workers.inherit
+            found = take(tx, worker, self.worker, why=why, hard=hard, crash_budget=self.settings.crash_budget)
+            if found is not None and self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
+                raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
+            return found
 
     def release(self) -> int:
         """Wake what is due."""
@@ -192,11 +199,12 @@ class Engine:
     def claim(self) -> list[Claim]:
         """Fill the free slots. Nothing new while how something ended is not stored."""
         free = self.settings.slots - len(self.live) - self._checker.waiting
-        if free <= 0 or self._settler.unstored or self.lease.state() != "held":
+        if free <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
             if not idle.has_claimable(tx, self.settings.queues):
                 return []
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
             attempts.record_processes(tx, self._started)
             claims = attempts.claim(
@@ -206,28 +214,40 @@ class Engine:
                 working_set.load(tx),
                 log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
             )
+        self._claims_in_doubt = False
         self._started.clear()
         if claims:
             self._recovery_first = not claims[-1].task.recovery
         return claims
 
+    def _hand_back_unheard(self) -> bool:
+        """A commit whose answer was lost may have claimed something for us; whether anything had to be handed back."""
+        if not self._claims_in_doubt:
+            return False
+        with self.store.read() as tx:
+            unheard = attempts.not_running(tx, self.worker.id, self.live.keys())
+        self._settler.take(unheard)
+        self._claims_in_doubt = False
+        return bool(unheard)
+
     def launch(self, claims: Iterable[Claim]) -> None:
         """Start what was claimed, after the claim is committed."""
+        claims = list(claims)
+        alone = self._end_what_was_lost(claims)
         for claim in claims:
-            key = (claim.task.id, claim.attempt.number)
+            if claim.after_loss and not alone:
+                self._unstarted(claim, Requeued(asked=False, why="its lost attempt may still be running"))
+                continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
-                back = Requeued(asked=False, why="the lease ran out before it could start")
-                now = self._clock.now_ms()
-                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=back, ended_at=now)])
+                self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
             try:
                 running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
-                failed = Failed(output=output, spawn_error=str(error))
-                now = self._clock.now_ms()
-                self._settler.take([Finished(task_id=key[0], number=key[1], outcome=failed, ended_at=now)])
+                self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
                 continue
+            key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             if (process := running.identity) is not None:
                 self._started.append((*key, process.pid, process.pid_start))
@@ -244,6 +264,9 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
+        for runner in self._runners.values():
+            if isinstance(runner, Closing):
+                runner.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
@@ -279,7 +302,6 @@ class Engine:
 
     def _register(self) -> tuple[Worker, Lease]:
         worker_id = self._ids.worker()
-        now = self._clock.now_ms()
         with self.store.write() as tx:
             worker = Worker(
                 id=worker_id,
@@ -290,7 +312,7 @@ class Engine:
                 pid_start=self._host.pid_start,
                 slots=self.settings.slots,
                 queues=self.settings.queues,
-                started_at=now,
+                started_at=tx.now,
                 beat_at=tx.now,
                 lease_until=tx.now + self.settings.lease_ms,
                 policy_hash=self.settings.policy.hash(),
@@ -310,15 +332,36 @@ class Engine:
             recovery_first=self._recovery_first,
         )
 
-    def _end_leftovers(self) -> None:
-        """No process of an attempt that is over may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
+    def _sweep(self) -> None:
+        """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
+        if self._sweep_due:
+            self._end_leftovers()
+            self._sweep_due = False
+
+    def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
+        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
-    def _live_anywhere(self) -> frozenset[tuple[str, int]]:
+    def _end_what_was_lost(self, claims: Iterable[Claim]) -> bool:
+        """Whoever reaped a lost attempt may have died before it ended the processes; whether none is left."""
+        if any(claim.after_loss for claim in claims):
+            try:
+                self._end_leftovers()
+            except StoreError:
+                return False
+        return True
+
+    def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
+        now = self._clock.now_ms()
+        number = claim.attempt.number
+        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
+
+    def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
-            return attempt_rows.live_keys(tx)
+            lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
 
     def _launch(self, claim: Claim) -> Launch:
         task, attempt = claim.task, claim.attempt

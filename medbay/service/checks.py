@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from medbay.core import rules
@@ -22,11 +22,6 @@ class Begun:
     claim: Claim
     results: tuple[CheckResult, ...]
 
-    @property
-    def repeated(self) -> bool:
-        """Whether they were begun before, and something of that may still run."""
-        return any(each.round > 1 for each in self.results)
-
 
 def waiting(tx: Tx, worker_id: str) -> list[Claim]:
     """The attempts of a worker that ended well and are not judged yet."""
@@ -34,10 +29,23 @@ def waiting(tx: Tx, worker_id: str) -> list[Claim]:
     return [Claim(task, attempt) for task, attempt in found if task is not None]
 
 
-def begin(tx: Tx, claims: Iterable[Claim], *, log_path: Callable[[str, int, int], str]) -> list[Begun]:
-    """Record that the checks of these attempts start now; committed before they do."""
+def begun_before(tx: Tx, claims: Iterable[Claim]) -> list[Claim]:
+    """Those whose checks were begun already, so that something of that may still run."""
+    return [
+        claim
+        for claim in claims
+        if any(each.round > 0 for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number))
+    ]
+
+
+def begin(tx: Tx, worker_id: str, claims: Sequence[Claim], *, log_path: Callable[[str, int, int], str]) -> list[Begun]:
+    """Record that the checks of these attempts start now; committed before they do. Not of what was taken from us."""
+    tasks.lock(tx, {claim.task.id for claim in claims})
+    ours = {(each.task_id, each.number) for each in attempts.verifying(tx, worker_id)}
     begun = []
     for claim in claims:
+        if (claim.task.id, claim.attempt.number) not in ours:
+            continue
         results = tuple(
             replace(
                 each,

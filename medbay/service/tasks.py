@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from medbay.core import rules
@@ -12,7 +12,7 @@ from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE,
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
-from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import dependencies
 from medbay.store import questions, tasks
 from medbay.store.apply import apply, insert_task, write_events
@@ -54,13 +54,10 @@ class NewTask:
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
-    if new.key is not None and (known := tasks.by_key(tx, new.key)) is not None:
-        if new.on_conflict == "return":
-            return known
-        if new.on_conflict == "refuse":
-            raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
-        _replace(tx, known, actor=actor)
-    after = tuple(dict.fromkeys(resolve(tx, each, or_key=True).id for each in new.after))
+    if new.key is not None and (known := _under_key(tx, new.key, new.on_conflict, actor=actor)) is not None:
+        return known
+    after = tuple(dict.fromkeys(_id_of(tx, each, or_key=True) for each in new.after))
+    tasks.lock(tx, after)  # none of them ends between this look and the commit
     blockers = [tasks.get(tx, each) for each in after]
     unmet = sum(1 for each in blockers if each is not None and each.status != "completed")
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
@@ -91,19 +88,41 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
         unmet=unmet,
         due_at=new.at,
     )
-    return insert_task(tx, rules.on_added(task, tx.now), after=after)
+    return _insert(tx, task, after, ids)
+
+
+def _under_key(tx: Tx, key: str, on_conflict: OnConflict, *, actor: str) -> Task | None:
+    """The task that has the key already and keeps it; None when the key is free, or was freed."""
+    tx.serialise(f"key:{key}")
+    known = tasks.by_key(tx, key)
+    if known is None or on_conflict == "return":
+        return known
+    if on_conflict == "refuse":
+        raise NotAllowed(f'{known.id} was added under the key "{key}"', hint="choose another key")
+    _replace(tx, known, actor=actor)
+    return None
 
 
 def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
-    """The task a person means: its id, any unambiguous prefix, or (where allowed) its key."""
+    """The task a person means: its id, any unambiguous prefix, or (where allowed) its key.
+
+    In a transaction that writes it comes with its question and what comes after it, locked in the one order.
+    """
+    task_id = _id_of(tx, given, or_key=or_key)
+    questions.lock_of_tasks(tx, [task_id])
+    tasks.lock(tx, [task_id], dependents_of=[task_id])
+    task = tasks.get(tx, task_id)
+    assert task is not None
+    return task
+
+
+def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
     given = given.strip()
-    if or_key and (known := tasks.by_key(tx, given)) is not None:
+    if or_key and (known := tasks.id_by_key(tx, given)) is not None:
         return known
     found = tasks.ids_with_prefix(tx, given) if given else []
     if found and (found[0] == given or len(found) == 1):
-        task = tasks.get(tx, found[0])
-        assert task is not None
-        return task
+        return found[0]
     if found:
         names = " or ".join(found[:2]) + (" or others" if len(found) > 2 else "")
         raise UsageError(f'"{given}" could be {names}', hint="type one more letter")
@@ -194,10 +213,11 @@ def answer(
     tx: Tx, given: str, choice: str, *, actor: str, note: str = "", attempts: int = GRANTED_BY_A_RELEASE
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
-    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, resolve(tx, given).id)
+    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
     option = choose(asked, choice)
+    tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:
         task = tasks.get(tx, task_id)
         assert task is not None
@@ -216,11 +236,20 @@ def answer(
     return option.label, list(asked.task_ids)
 
 
+def _insert(tx: Tx, task: Task, after: tuple[str, ...], ids: Ids) -> Task:
+    for _ in range(_ID_TRIES):
+        try:
+            return insert_task(tx, rules.on_added(task, tx.now), after=after)
+        except StaleClaim:  # somebody added another task under this id at the same moment
+            task = replace(task, id=_new_id(tx, ids))
+    raise NotAllowed("no free task id was found", hint="try again")
+
+
 def _new_id(tx: Tx, ids: Ids) -> str:
     existing = tasks.how_many(tx)
     for _ in range(_ID_TRIES):
         candidate = ids.task(existing)
-        if tasks.get(tx, candidate) is None:
+        if not tasks.exists(tx, candidate):
             return candidate
         existing = existing * 10 + 1_000  # crowded: longer ids
     raise NotAllowed("no free task id was found", hint="try again")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from medbay.core import times
 from medbay.core.ending import facts
 from medbay.core.model import Attempt, CheckResult, Event, HistoryRow, Question, Retry, Task
+from medbay.service import calls
 from medbay.store import attempts, checks, history, questions, retries, tasks
 from medbay.store.database import Tx
 
@@ -61,7 +62,8 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "description": task.description,
         "spec": task.spec,
         "runner": task.runner,
-        "run": _words(task.command),
+        "run": _run(task),
+        **calls.described(task),
         "cwd": task.cwd,
         "env": dict(task.env),
         "timeout_s": _seconds(task.timeout_ms),
@@ -81,6 +83,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "crashes": task.crashes,
         "attempts": [attempt(each, checked.get(each.number, ())) for each in recent],
         "attempts_total": task.attempts,
+        "result": calls.result_of(tx, task),
         "guidance": [{"attempt": each.attempt, "advice": each.advice, "text": each.text} for each in task.guidance],
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
@@ -204,6 +207,10 @@ def question(each: Question) -> dict[str, Any]:
         "answered_by": each.answered_by or None,
         "answer": each.answer or None,
     }
+
+
+def _run(task: Task) -> list[str] | str | None:
+    return None if task.runner == calls.RUNNER else _words(task.command)
 
 
 def _words(command: tuple[str, ...] | str) -> list[str] | str:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from medbay.core.model import Event, Worker
+from medbay.core import rules
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Event, Worker
 from medbay.core.outcome import Lost
-from medbay.errors import StaleClaim
+from medbay.core.rules import Edit
 from medbay.service import checks
 from medbay.service.attempts import Finished
-from medbay.store import attempts, workers
-from medbay.store.apply import write_events
+from medbay.store import attempts, tasks, workers
+from medbay.store.apply import apply, write_events
 from medbay.store.database import Tx
 
 # What the host says of a worker's process: alive, dead hard, gone with a reboot, or on another machine.
@@ -73,22 +74,29 @@ def reap(tx: Tx, dead: Worker, me: Worker, *, why: str, hard: bool, crash_budget
     if ended is None:
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
-    return inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget)
+    _adopt(tx, dead)
+    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget)
+    return left or Reaped(ended, ())
 
 
-def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped:
-    """What becomes of the attempts of a worker that is over: lost, but for checks that can be repeated here."""
+def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
+    """The attempts of a worker that is over: lost, but for checks that can be repeated here; None without any."""
     here = (over.machine_id, over.host) == (me.machine_id, me.host)
     lost = Lost(why=why, hard_crash=hard)
+    tasks.lock(tx, {each.task_id for each in attempts.live_of_worker(tx, over.id)})
     finished, taken_over = [], 0
-    for each in attempts.live_of_worker(tx, over.id):
-        try:
-            with tx.savepoint():
-                taken = here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget)
-        except StaleClaim:  # somebody changed the task just now: it is found again at the next look
-            continue
-        if taken:
+    for each in attempts.live_of_worker(tx, over.id):  # asked again: another engine may have been faster
+        if here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
             taken_over += 1
         else:
             finished.append(Finished(task_id=each.task_id, number=each.number, outcome=lost))
-    return Reaped(over, tuple(finished), taken_over)
+    return Reaped(over, tuple(finished), taken_over) if finished or taken_over else None
+
+
+def _adopt(tx: Tx, dead: Worker) -> None:
+    """What a `medbay run` that died was doing goes to the ordinary queue, where somebody serves it."""
+    for queue in dead.queues:
+        if queue.startswith(PRIVATE_QUEUES):
+            for task in tasks.unfinished_in_private_queue(tx, queue):
+                edit = Edit(fields={"queue": DEFAULT_QUEUE})
+                apply(tx, rules.on_edit_command(task, tx.now, actor="engine", edit=edit))

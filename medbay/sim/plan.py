@@ -11,6 +11,7 @@ SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
+BUSY_FROM: Final = 500  # tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Plan:
     engines: int = 2
     hosts: int = 1
     slots: int = 4
+    busy: bool = False  # most work depends on services that are often down: many runs per task
     stubborn: bool = False  # whether hopeless work may fail for free, which takes days to end
     lease_ms: int = 30 * SECOND
     grace_ms: int = 10 * SECOND
@@ -69,8 +71,12 @@ def _stretched(plan: Plan, days: float | None, tasks: int | None) -> Plan:
         safety_ms=safety_ms,
         slots=max(plan.slots, min(64, many // 20)),
         crash_share=plan.crash_share / max(1, many // 40),
+        refusal_share=plan.refusal_share / max(1, many // 40),
         trouble_gap_ms=max(plan.trouble_gap_ms, safety_ms // 200),
         person_gap_ms=max(MINUTE, safety_ms // (many * 2)),
-        outage_ms=2 * HOUR if days is not None else plan.outage_ms,
+        busy=many >= BUSY_FROM,
+        lease_ms=plan.lease_ms if many < BUSY_FROM else 120 * SECOND,
+        outage_gap_ms=4 * HOUR if many < BUSY_FROM else 6 * HOUR,
+        outage_ms=plan.outage_ms if many < BUSY_FROM else 12 * HOUR,
         sweep_every=max(plan.sweep_every, many * 10),
     )

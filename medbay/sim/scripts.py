@@ -47,6 +47,8 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 FAILURES: Final = (*ENDINGS, "spawn", "hang")  # no binary at all; never ends by itself
 HOPELESS: Final = ("test", "code", "missing", "auth", "module", "odd", "silent", "signal", "memory", "hang")
 STUBBORN: Final = tuple(kind for kind in FAILURES if kind != "lock")  # a lock is tried once a minute, for days
+_MIXED: Final = ("good", "good", "heals", "heals", "heals", "flaky", "service", "service", "poison", "killer")
+_MOSTLY_SERVICES: Final = (*("service",) * 12, "good", "heals", "flaky", "poison")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +82,14 @@ class Work:
 
     def draw_command(self, rng: Random) -> tuple[str, ...]:
         """A behaviour for a new task, as the command it will have."""
-        kind = rng.choice(("good", "good", "heals", "heals", "heals", "flaky", "service", "service", "poison", "killer"))
+        kind = rng.choice(_MOSTLY_SERVICES if self._plan.busy else _MIXED)
         match kind:
             case "heals":
                 return (PROGRAM, kind, str(rng.randint(1, 6)), rng.choice(FAILURES))
             case "poison":
                 return (PROGRAM, kind, rng.choice(STUBBORN if self._plan.stubborn else HOPELESS))
             case "service":
-                failure = rng.choice(("network", "limit", "limit_unnamed"))
+                failure = "network" if self._plan.busy else rng.choice(("network", "limit", "limit_unnamed"))
                 return (PROGRAM, kind, rng.choice(SERVICES), failure)
             case "killer" if rng.random() < 0.5:
                 return (PROGRAM, "good")

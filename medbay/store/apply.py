@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.core.outcome import Output
@@ -43,7 +43,7 @@ def apply(tx: Tx, decision: Decision) -> None:
     for asked in decision.questions:
         _insert_question(tx, asked)
     if decision.question_joined is not None:
-        _join_question(tx, decision.question_joined.question_id, decision.question_joined.task_id)
+        _join_open_question(tx, decision.question_joined)
     for question in decision.questions_closed:
         _close_question(tx, question)
     for effect in decision.effects:
@@ -56,11 +56,13 @@ def apply(tx: Tx, decision: Decision) -> None:
 
 
 def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> Task:
-    """Save a new task with the tasks it comes after."""
+    """Save a new task with the tasks it comes after. Raises StaleClaim when somebody took its id meanwhile."""
     (change,) = decision.changes
     task = change.after
     values = [task_value(name, getattr(task, name)) for name in TASK_FIELDS]
-    tx.execute(f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(values))}) ON CONFLICT (id) DO NOTHING"
+    if tx.execute(sql, values) != 1:
+        raise StaleClaim(f"the id {task.id} was taken while this was added", hint="try again")
     for other in after:
         tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (task.id, other))
     _write_tags(tx, task)
@@ -69,10 +71,10 @@ def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> T
 
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
-    """Append events, in the transaction of what they report."""
+    """Append events, in the transaction of what they report; their numbers follow the order of commits."""
     for event in events:
         assert event.name in EVENT_NAMES, event.name
-        tx.execute(
+        tx.execute_last(
             "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)",
             (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)),
         )
@@ -169,9 +171,10 @@ def _insert_retry(tx: Tx, retry: Retry) -> None:
 
 def _insert_question(tx: Tx, asked: Question) -> None:
     options = [[option.label, option.effect, option.consequence] for option in asked.options]
-    tx.execute(
+    asking = tx.execute(
         "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
-        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')",
+        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')"
+        " ON CONFLICT (scope) WHERE status = 'open' AND scope IS NOT NULL DO NOTHING",
         (
             asked.id,
             asked.need,
@@ -183,8 +186,18 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.asked_at,
         ),
     )
+    if asking != 1:
+        raise StaleClaim(f"somebody else asked about {asked.scope} meanwhile", hint="try again, and join that question")
     for task_id in asked.task_ids:
         _join_question(tx, asked.id, task_id)
+
+
+def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:
+    """Whoever answers it waits for us, or has answered it already; then it cannot be joined any more."""
+    sql = f"SELECT 1 FROM question WHERE id = ? AND status = 'open'{tx.locks.keep}"
+    if tx.one(sql, (joined.question_id,)) is None:
+        raise StaleClaim(f"the question {joined.question_id} was answered meanwhile", hint="try again")
+    _join_question(tx, joined.question_id, joined.task_id)
 
 
 def _join_question(tx: Tx, question_id: str, task_id: str) -> None:

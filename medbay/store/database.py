@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from medbay.store.dialect import Dialect, Locks
+
 Row = tuple[Any, ...]
+
+
+class Violation(Exception):
+    """The database refused a row that must never exist; a mistake of ours, or a race that was lost."""
 
 
 class Tx(Protocol):
@@ -14,6 +20,8 @@ class Tx(Protocol):
 
     now: int
     store_id: str
+    dialect: Dialect
+    locks: Locks  # none in a transaction that only reads
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
@@ -25,6 +33,14 @@ class Tx(Protocol):
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
+        ...
+
+    def execute_last(self, sql: str, params: Sequence[Any]) -> None:
+        """Run a statement so that its rows are numbered in the order of commits; PostgreSQL does it at the very end."""
+        ...
+
+    def serialise(self, name: str) -> None:
+        """From here to the end of the transaction, nobody else is past the same name."""
         ...
 
     def savepoint(self) -> AbstractContextManager[None]:

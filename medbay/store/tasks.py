@@ -46,15 +46,20 @@ class TaskFilter:
 
 
 def get(tx: Tx, task_id: str) -> Task | None:
-    """One task by its whole id."""
-    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (task_id,))
+    """One task by its whole id; in a transaction that writes it is this one's from now on."""
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?{tx.locks.take}", (task_id,))
     return task(row) if row else None
 
 
-def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
-    """Several tasks by their ids, in the order of the ids."""
-    found = (get(tx, task_id) for task_id in sorted(ids))
-    return [each for each in found if each is not None]
+def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> None:
+    """Take tasks and what comes directly after some of them, in one order, before any is read to be changed."""
+    if tx.locks.take:
+        tx.rows(tx.dialect.lock_tasks_sql, (sorted(ids), sorted(dependents_of)))
+
+
+def exists(tx: Tx, task_id: str) -> bool:
+    """Whether an id is taken."""
+    return tx.one("SELECT 1 FROM task WHERE id = ?", (task_id,)) is not None
 
 
 def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
@@ -66,8 +71,14 @@ def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
 
 def by_key(tx: Tx, key: str) -> Task | None:
     """The task that was added under this key."""
-    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE key = ?", (key,))
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE key = ?{tx.locks.take}", (key,))
     return task(row) if row else None
+
+
+def id_by_key(tx: Tx, key: str) -> str | None:
+    """The id of the task that was added under this key."""
+    row = tx.one("SELECT id FROM task WHERE key = ?", (key,))
+    return str(row[0]) if row else None
 
 
 def rename_key(tx: Tx, task_id: str, key: str) -> None:
@@ -83,23 +94,23 @@ def add_dependency(tx: Tx, task_id: str, after_id: str) -> bool:
 
 def how_many(tx: Tx) -> int:
     """About how many tasks there are, without counting them."""
-    row = tx.one("SELECT max(rowid) FROM task")
+    row = tx.one(tx.dialect.how_many_sql)
     return int(row[0] or 0) if row else 0
 
 
 def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int) -> list[Task]:
     """The most urgent ready tasks of a queue: fresh ones, or ones that failed before."""
-    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL, (queue, int(recovery), limit))]
+    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL + tx.locks.take_free, (queue, int(recovery), limit))]
 
 
 def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
     """Ready tasks whose engine died while they ran, fewest crashes first."""
-    return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL, (queue, limit))]
+    return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL + tx.locks.take_free, (queue, limit))]
 
 
 def due(tx: Tx, limit: int) -> list[Task]:
     """Tasks whose time has come and which nobody released yet."""
-    return [task(row) for row in tx.rows(DUE_SQL, (tx.now, limit))]
+    return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
 def next_due_at(tx: Tx) -> int | None:
@@ -115,8 +126,11 @@ def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
 
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """The tasks that come directly after this one."""
-    rows = tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))
-    return tuple(many(tx, (row[0] for row in rows)))
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE id IN (SELECT task_id FROM dependency WHERE after_id = ?)"
+        f" ORDER BY id{tx.locks.take}"
+    )
+    return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
 def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
@@ -133,7 +147,7 @@ def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
 
 def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
     """Tasks for a list, what changed last first."""
-    where, params = _where(wanted)
+    where, params = _where(tx, wanted)
     columns = ", ".join(f"t.{name.strip()}" for name in TASK_COLUMNS.split(","))
     tagged = "".join(f" JOIN task_tag g{n} ON g{n}.task_id = t.id AND g{n}.tag = ?" for n in range(len(wanted.tags)))
     sql = f"SELECT {columns} FROM task t{tagged}{where} ORDER BY t.since DESC, t.id LIMIT ?"
@@ -154,6 +168,16 @@ def unfinished(tx: Tx, limit: int = 1_000_000) -> list[Task]:
     return [task(row) for row in rows]
 
 
+def unfinished_in_private_queue(tx: Tx, queue: str) -> list[Task]:
+    """What a `medbay run` has not brought to its end."""
+    rows = tx.rows(
+        f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND queue LIKE 'run-%'"
+        " AND status NOT IN ('completed', 'cancelled') ORDER BY id",
+        (queue,),
+    )
+    return [task(row) for row in rows]
+
+
 def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     """Tasks whose last transition does not lead to their status: id, status, what history says."""
     rows = tx.rows(
@@ -164,7 +188,7 @@ def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-def _where(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
+def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     parts: list[str] = []
     params: list[object] = []
     if wanted.only_open:
@@ -179,6 +203,6 @@ def _where(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
         parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
         params += [wanted.category, wanted.category + "/%"]
     if wanted.text:
-        parts.append("instr(lower(t.title), ?) > 0")
+        parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())
     return (" WHERE " + " AND ".join(parts) if parts else ""), params

@@ -189,6 +189,15 @@ def test_what_ended_long_ago_is_shown_on_request(cli: Cli, monkeypatch: pytest.M
     assert cli.good("list", "--status", "cancelled").cells[0][0] == task_id
 
 
+def test_a_long_history_is_not_read_to_its_end(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only as far as the 24 hours reach; what is within them is all there."""
+    ids = cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 30).lines
+    cli.good("cancel", *ids)
+    monkeypatch.setattr("medbay.cli.listing._FIRST_LOOK", 1)
+
+    assert {cells[0] for cells in cli.good("list").cells} == set(ids)
+
+
 def test_an_empty_store_says_what_to_do(cli: Cli) -> None:
     """And a filter without matches says so."""
     assert "medbay add" in cli.terminal("list").out

@@ -92,7 +92,7 @@ def test_following_ends_with_the_task(cli: Cli) -> None:
     assert called.err == "attempt 1\n"
 
 
-def test_following_goes_on_into_the_next_attempt(cli: Cli, capfd: pytest.CaptureFixture[str]) -> None:
+def test_following_goes_on_into_the_next_attempt(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
     """Until the task has ended."""
     task_id = ran(cli, "if [ -e flag ]; then echo second; else touch flag; echo ECONNREFUSED; exit 1; fi")
     bay = cli.bay()
@@ -101,9 +101,10 @@ def test_following_goes_on_into_the_next_attempt(cli: Cli, capfd: pytest.Capture
         bay.retry(task_id)
         bay.daemon(workers=1).run(until=lambda: bay.get(task_id).finished)
 
+    capsys.readouterr()
     _follow(bay, bay.get(task_id), None, wait=try_again)
 
-    told = capfd.readouterr()
+    told = capsys.readouterr()
     assert told.out == "ECONNREFUSED\nsecond\n"
     assert told.err == "attempt 1\nattempt 2\n"
 

@@ -96,6 +96,18 @@ def test_a_stop_in_order_hands_back_what_runs(quick: Cli) -> None:
     assert processes_of(quick) == []
 
 
+def test_until_idle_that_is_stopped_early_is_no_success(quick: Cli) -> None:
+    """Something still waits: 75, so that a script does not go on as if all were done."""
+    quick.add("sleeper", "--run", SLEEPER)
+    with started(quick, "up", "--until-idle") as process:
+        wait_for((quick.folder / "up").exists)
+
+        process.send_signal(signal.SIGINT)
+
+        process.communicate(timeout=30)
+    assert process.returncode == 75
+
+
 def test_a_second_signal_stops_at_once(cli: Cli) -> None:
     """Nobody waits for the grace of ten seconds, even where the command does not listen."""
     task_id = cli.add("deaf", "--run", "trap '' TERM; echo up > up; while :; do sleep 0.1; done")

@@ -189,6 +189,7 @@ def test_a_canarys_failure_is_no_failure_of_the_work(finds: Finds) -> None:
 
     found = after(decision)
     assert (found.streak, found.charged, found.uncharged) == (0, 0, 0)
+    assert decision.attempt_end is not None and not decision.attempt_end.charged
     assert found.status == "failed"
     assert found.due_at is not None and found.due_at <= NOW + 2.2 * MINUTE
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-from medbay.core.diagnosis.roles import IGNORED, role_of
-from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, Rule, compiled
-from medbay.core.diagnosis.rules import BY_WORD, RULES
+from medbay.core.diagnosis.roles import IGNORED, Role, role_of
+from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, Rule
+from medbay.core.diagnosis.table import TABLE, Entry, Table
 from medbay.core.diagnosis.text import CleanText
 
 TRIES_MAX: Final = 8
 LINES_FIRST: Final = 20  # lines searched per word: the first ones, where compilers begin,
 LINES_LAST: Final = 60  # and the last ones, where runs end
-_PARTS: Final = tuple(sorted(word for word in BY_WORD if word.startswith(PART)))
-_WHOLE: Final = frozenset(BY_WORD) - {*_PARTS, POSITIONED, OTHER_SCRIPTS}
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
 
@@ -33,35 +30,41 @@ class Finding:
     score: float
 
 
-def find_all(text: CleanText, without: frozenset[str] = frozenset()) -> list[Finding]:
-    """The best match of each rule, the strongest first. `without` leaves rules out, to see how others carry over."""
+def find_all(text: CleanText, table: Table = TABLE) -> list[Finding]:
+    """The best match of each rule, the strongest first."""
     ended = _last_chain(text.body)
-    found: dict[int, Finding] = {}
-    for number, finding in _matches(text, ended):
-        best = found.get(number)
-        if RULES[number].id not in without and (best is None or _better(finding, best)):
-            found[number] = finding
+    found: dict[str, Finding] = {}
+    for finding in _matches(text, table, ended):
+        best = found.get(finding.rule.id)
+        if best is None or _better(finding, best):
+            found[finding.rule.id] = finding
     return sorted(found.values(), key=lambda finding: (-finding.score, finding.rule.id))
 
 
 def _better(finding: Finding, best: Finding) -> bool:
-    if finding.score != best.score:
-        return finding.score > best.score
-    return finding.start < best.start
+    return (finding.score, bool(finding.what), -finding.start) > (best.score, bool(best.what), -best.start)
 
 
-def _matches(text: CleanText, ended: int) -> Iterator[tuple[int, Finding]]:
-    for word in _words(text):
-        entries = _entries(word)
+def _matches(text: CleanText, table: Table, ended: int) -> Iterator[Finding]:
+    roles: dict[int, Role] = {}
+    for word in _words(text, table):
+        entries = table.entries(word)
         for line in _lines(text, word):
-            start, end = text.bounds(line)
-            for number, rule, pattern in entries:
-                stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-                match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
-                if match is not None and match.start() <= end:
-                    score = _score(rule, match.start(), text, ended)
-                    if score > IGNORED:
-                        yield number, Finding(rule, *match.span(), _named(match, text.body), score)
+            role = roles.get(line) or roles.setdefault(line, role_of(text, line))
+            if role.weight > IGNORED:
+                yield from _on_line(text, line, role, entries, ended)
+
+
+def _on_line(text: CleanText, line: int, role: Role, entries: tuple[Entry, ...], ended: int) -> Iterator[Finding]:
+    start, end = text.bounds(line)
+    for rule, pattern in entries:
+        if role.code and not rule.in_code:
+            continue
+        stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
+        match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
+        if match is not None and match.start() <= end:
+            score = role.weight + _score(rule, match.start(), len(text.body), ended)
+            yield Finding(rule, *match.span(), _named(match, text.body), score)
 
 
 def _search(pattern: re.Pattern[str], text: str, start: int, stop: int) -> re.Match[str] | None:
@@ -82,37 +85,37 @@ def _named(match: re.Match[str], body: str) -> str:
     return next((body[start:end] for start, end in spans if start < end), "")
 
 
-@cache
-def _entries(word: str) -> tuple[tuple[int, Rule, re.Pattern[str]], ...]:
-    """The rules a word leads to, compiled when a text first holds it."""
-    return tuple((number, RULES[number], compiled(source)) for number, source in BY_WORD[word])
-
-
-def _words(text: CleanText) -> Iterator[str]:
-    yield from sorted(_WHOLE & text.words)
-    yield from (part for part in _PARTS if part[1:] in text.lowered)
+def _words(text: CleanText, table: Table) -> Iterator[str]:
+    yield from sorted(table.whole & text.words)
+    yield from (part for part in table.parts if part[1:] in text.lowered)
     yield POSITIONED
     if not text.plain:
         yield OTHER_SCRIPTS
 
 
-def _lines(text: CleanText, word: str) -> Iterable[int]:
+def _lines(text: CleanText, word: str) -> Iterator[int]:
+    """The lines to search for a word, the last first; a line that stands there again was searched already."""
     if word == POSITIONED:
         lines = text.positioned
     elif word == OTHER_SCRIPTS:
         lines = text.foreign
     else:
         lines = text.lines_with(word.removeprefix(PART))
-    return lines if len(lines) <= LINES_FIRST + LINES_LAST else lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    if len(lines) > LINES_FIRST + LINES_LAST:
+        lines = lines[:LINES_FIRST] + lines[-LINES_LAST:]
+    seen: set[str] = set()
+    for number in reversed(lines):
+        line = text.line(number)
+        if line not in seen:
+            seen.add(line)
+            yield number
 
 
-def _score(rule: Rule, start: int, text: CleanText, ended: int) -> float:
-    role = role_of(text, start, in_code=rule.in_code)
-    if role <= IGNORED:
-        return IGNORED
-    place = 0.6 if rule.first else start / max(1, len(text.body))
+def _score(rule: Rule, start: int, length: int, ended: int) -> float:
+    """What a rule says, and that runs end with their cause."""
+    place = 0.6 if rule.first else start / max(1, length)
     before = 1.2 if start < ended and rule.level >= EXACT - 0.5 else 0.0
-    return rule.level + 0.5 * rule.confidence + 0.4 * place + role - before
+    return rule.level + 0.5 * rule.confidence + 0.4 * place - before
 
 
 def _last_chain(body: str) -> int:

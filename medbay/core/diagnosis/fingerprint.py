@@ -27,7 +27,7 @@ _ADDRESS: Final = re.compile(r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b")
 _CODE: Final = re.compile(
     r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)"
 )
-_NUMBER: Final = re.compile(r"(?<![A-Za-z<])\d+(?:[.,:]\d+)*")
+_NUMBER: Final = re.compile(r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*")
 
 _TESTS: Final = re.compile(
     r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"

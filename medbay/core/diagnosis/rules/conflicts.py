@@ -169,6 +169,6 @@ RULES: Final[tuple[Rule, ...]] = (
         hit=("##[error]The operation was canceled.", "^C"),
         miss="the order was canceled by a customer",
         level=SHAPE + 0.3,
-        confidence=0.88,
+        confidence=0.92,
     ),
 )

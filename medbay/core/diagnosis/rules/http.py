@@ -128,6 +128,6 @@ RULES: Final[tuple[Rule, ...]] = (
         "|upgrade required",
         hit="HTTP 400 Bad Request",
         miss="400 requests sent",
-        confidence=0.88,
+        confidence=0.92,
     ),
 )

@@ -33,7 +33,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"testtimeoutfailure",
         r"execution timed out after \d",
         r"\btimed out in \d+ms",
-        "^TIMEOUT .{1,80}",
         r"TIMEOUT in \d",
         r"\d+ tests? timed out",
         r"test timed out",
@@ -43,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:Tests?|Timeouts?):? ?.{0,60}\b[1-9]\d* timed? ?out",
         r"exceeded the test time",
         on="timeout timed timedout timeouterror testtimedoutexception testtimeoutfailure invoked exceeded longer complete finish",
+        strict=True,
         hit=(
             "Error: Timeout of 2000ms exceeded. For async tests and hooks, ensure done() is called",
             "1/1 Test #1: slow ....***Timeout   1.01 sec",
@@ -109,7 +109,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "aborted? due to (?:a )?timeout",
         on="timed timeout timeouts deadline deadlineexceeded timeoutexpired limit time elapsed output clock giving waiting out ready within finish",
         hit=(
-                        "error: timed out waiting for the condition on deployments/web",
+            "error: timed out waiting for the condition on deployments/web",
             "context deadline exceeded",
         ),
         miss="timeout: 30",
@@ -133,7 +133,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "timeout.exception",
         "timeout/operation",
         r"^(?:E\s{1,8}|.{0,40}\()?(?:[\w:\\.]{0,80}[.:\\])?(?:TimeoutError|TimeoutException|Timeout::Error|TimeLimitExceeded)\b",
-        r"\b(?:TimeoutException|TimeoutError|TimeoutCancellationException)\b: ",
+        r"\b(?:TimeoutException|TimeoutError|TimeoutCancellationException)\b(?:: |\s*$)",
         r"\(Timeout::Error\)",
         r"execution expired",
         r"GenServer\.call.{0,120}",
