@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from medbay import app
 from medbay.app import Place
+from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
@@ -18,12 +19,14 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
-from medbay.service import calls, liveness, requests, tasks, views
+from medbay.service import calls, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service.explain import Explanation
-from medbay.store import activity, attempts, checks, history, questions, retries, workers
+from medbay.service.teaching import Reclassified
+from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store, Tx
+from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
 
 T = TypeVar("T")
@@ -87,10 +90,11 @@ class Bay:
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
-        wanted = list(lines)
-        return self._write(lambda tx: self._add_all(tx, wanted))
+        seen: list[Mapping[str, Any]] = []
+        unseen = iter(lines)  # taken one by one: whoever gives them knows by that which one was refused
+        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen)))
 
-    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
+    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         added = []
         for number, line in enumerate(lines, start=1):
             try:
@@ -180,6 +184,17 @@ class Bay:
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
 
+    def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
+        """What is known of failures, the fingerprint seen last first."""
+        with self.store.read() as tx:
+            return patterns.select(tx, wanted or PatternFilter())
+
+    def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
+        """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
+        with self.store.read() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            return known, patterns.tasks_of(tx, known.fingerprint)
+
     # Acting
 
     def pause(self, task_id: str) -> Task:
@@ -229,6 +244,17 @@ class Bay:
             lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
         )
 
+    def reclassify(self, attempt: str, category: str) -> Reclassified:
+        """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
+        return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
+
+    def forget_pattern(self, fingerprint: str) -> Known:
+        """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
+        with self.store.write() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            patterns.forget(tx, known.fingerprint)
+            return known
+
     # Running
 
     def daemon(
@@ -273,6 +299,14 @@ def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]
         since = found[-1].seq if found else since
         if not found and not wait():
             return
+
+
+def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """What was taken before, then the rest, which is remembered as it is taken."""
+    yield from list(seen)
+    for line in unseen:
+        seen.append(line)
+        yield line
 
 
 def _user() -> str:

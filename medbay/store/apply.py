@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
-from medbay.store import checks
+from medbay.store import checks, patterns
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -30,22 +30,20 @@ def apply(tx: Tx, decision: Decision) -> None:
         _end_attempt(tx, decision.attempt_end)
         if decision.retry_outcome is not None:
             _record_retry_outcome(tx, decision.attempt_end, decision.retry_outcome)
-    if decision.checks_planned is not None:
-        planned = decision.checks_planned
-        checks.plan(tx, planned)
-        _insert_output(tx, planned.task_id, planned.number, planned.output)
-    if decision.checks_ended is not None:
-        checks.end(tx, decision.checks_ended)
+    _save_checks(tx, decision)
+    if decision.rediagnosed is not None:
+        _correct_attempt(tx, decision.rediagnosed)
     for closed in decision.retries_closed:
         _close_retry(tx, closed.task_id, closed.status)
     if decision.retry is not None:
         _insert_retry(tx, decision.retry)
+    for question in decision.questions_closed:  # first: a task waits for one question at a time
+        _close_question(tx, question)
     for asked in decision.questions:
         _insert_question(tx, asked)
     if decision.question_joined is not None:
         _join_open_question(tx, decision.question_joined)
-    for question in decision.questions_closed:
-        _close_question(tx, question)
+    patterns.learn(tx, decision.learned)
     for effect in decision.effects:
         tx.execute(
             "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"
@@ -53,6 +51,14 @@ def apply(tx: Tx, decision: Decision) -> None:
             (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
         )
     write_events(tx, decision.events)
+
+
+def _save_checks(tx: Tx, decision: Decision) -> None:
+    if (planned := decision.checks_planned) is not None:
+        checks.plan(tx, planned)
+        _insert_output(tx, planned.task_id, planned.number, planned.output)
+    if decision.checks_ended is not None:
+        checks.end(tx, decision.checks_ended)
 
 
 def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> Task:
@@ -145,6 +151,13 @@ def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
         )
 
 
+def _correct_attempt(tx: Tx, corrected: Rediagnosed) -> None:
+    tx.execute(
+        "UPDATE attempt SET diagnosis = ?, charged = ? WHERE task_id = ? AND number = ? AND ended_at IS NOT NULL",
+        (encode_diagnosis(corrected.diagnosis), int(corrected.charged), corrected.task_id, corrected.number),
+    )
+
+
 def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
     if end.number > 1:
         tx.execute(
@@ -165,8 +178,16 @@ def _close_retry(tx: Tx, task_id: str, status: str) -> None:
 
 
 def _insert_retry(tx: Tx, retry: Retry) -> None:
+    """A failure that is decided about again replaces the retry that was cancelled, never one that counts."""
     values = [getattr(retry, name) for name in RETRY_FIELDS]
-    tx.execute(f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+    sets = ", ".join(f"{name} = excluded.{name}" for name in RETRY_FIELDS)
+    stored = tx.execute(
+        f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})"
+        f" ON CONFLICT (task_id, attempt) DO UPDATE SET {sets} WHERE retry.status = 'cancelled'",
+        values,
+    )
+    if stored != 1:
+        raise StaleClaim(f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already")
 
 
 def _insert_question(tx: Tx, asked: Question) -> None:
