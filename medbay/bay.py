@@ -13,7 +13,7 @@ from medbay import app
 from medbay.app import Place
 from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, Event, Question, Task, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
@@ -23,7 +23,7 @@ from medbay.service import calls, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service.explain import Explanation
 from medbay.service.teaching import Reclassified
-from medbay.store import activity, attempts, history, patterns, questions, retries, workers
+from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store, Tx
 from medbay.store.patterns import PatternFilter
@@ -136,6 +136,11 @@ class Bay:
         """The ends of an attempt's log, as the store keeps them."""
         with self.store.read() as tx:
             return attempts.output(tx, task_id, number)
+
+    def checks(self, task_id: str, since: int = 0) -> dict[int, list[CheckResult]]:
+        """The checks of a task's attempts from a number on, by the number of the attempt."""
+        with self.store.read() as tx:
+            return checks.of_task(tx, tasks.resolve(tx, task_id).id, since=since)
 
     def result(self, task_id: str) -> Any:
         """What the last successful attempt returned; raises NotFound when there was none."""

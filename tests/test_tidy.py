@@ -72,9 +72,7 @@ WRITER = "medbay/store/apply.py"
 FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "manager", "misc", "common"})
 LEFTOVER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
 MACHINE = re.compile(r"(?<![\w.$}-])/(" + "|".join(("wo" + "rk", "ro" + "ot")) + r")/")
-REGISTRY = re.compile(
-    r"pypi\.org|pythonhosted\.org|npmjs\.(org|com)|debian\.org|docker\.io|/opt/(pypi|wheels)"
-)
+REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(org|com)|debian\.org|docker\.io|/opt/(pypi|wheels)")
 TEXT_FILES = frozenset(".py .sql .md .toml .txt .yaml .yml .json .js .css .html .sh .cfg .ini".split())
 
 
@@ -118,9 +116,7 @@ def tracked() -> tuple[Path, ...]:
         pytest.skip("not a git checkout")
     paths = (ROOT / name for name in sorted(listed.decode().split("\0")) if name)
     return tuple(
-        path
-        for path in paths
-        if path.is_file() and (path.suffix in TEXT_FILES or path.name in ("Makefile", "run"))
+        path for path in paths if path.is_file() and (path.suffix in TEXT_FILES or path.name in ("Makefile", "run"))
     )
 
 
@@ -411,9 +407,7 @@ def sized_functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast
     """Every function with its qualified name and its lines of code."""
     lines = module.text.splitlines()
 
-    def visit(
-        node: ast.AST, prefix: str
-    ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, int]]:
+    def visit(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, int]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{prefix}{child.name}"

@@ -136,7 +136,9 @@ class World:
         self.sightings: dict[int, Sighting] = {}
         self._pids = iter(range(100, 10_000))
 
-    def engine(self, *, slots: int = 4, queues: tuple[str, ...] = ("default",), **settings: Any) -> Engine:
+    def engine(
+        self, *, slots: int = 4, queues: tuple[str, ...] = ("default",), host: str = "here", **settings: Any
+    ) -> Engine:
         """A new engine on this store; its process counts as alive until a test says otherwise."""
         pid = next(self._pids)
         self.sightings[pid] = "alive"
@@ -148,7 +150,7 @@ class World:
             leftovers=self.leftovers,
             see=self._see,
             settings=Settings(root=Path("/nowhere"), slots=slots, queues=queues, policy=self.policy, **settings),
-            host=Host(name="here", machine_id="machine", boot_id="boot", pid=pid, pid_start=1),
+            host=Host(name=host, machine_id="machine", boot_id="boot", pid=pid, pid_start=1),
         )
 
     def add(self, title: str, *script: Outcome | str | None, **options: Any) -> Task:

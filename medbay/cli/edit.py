@@ -23,7 +23,8 @@ from medbay.errors import UsageError
 def command(session: Session, ctx: click.Context, /, task_id: str, reset_failures: bool, **values: Any) -> None:
     """Change a task; what runs now is not touched.
 
-    --after adds a task to wait for; --tag, --env and --provider replace what was there.
+    --after adds a task to wait for; --tag, --env, --provider and the checks replace what was there
+    (--check '' takes all checks away).
 
     \b
     Example:

@@ -160,6 +160,9 @@ def _next(found: Explanation, when: When) -> str:
     task, now = found.task, found.now
     if task.finished:
         return "nothing: it has ended"
+    if task.status == "pending_verification":
+        latest = f", at the latest about {when(task.since + task.check_timeout_ms)}"
+        return f"attempt {task.live} ended well; its checks decide whether it counts{latest}"
     if task.live is not None:
         limit = task.since + task.timeout_ms if task.timeout_ms is not None else None
         return f"attempt {task.live} ends" + (f", at the latest {when(limit)}" if limit else " by itself")

@@ -84,6 +84,21 @@ def _failed(event: Event) -> Change:
     return _change(event, glyphs.FAILED, "fail", what)
 
 
+def _verifying(event: Event) -> Change | None:
+    if "checks" not in event.data:
+        return _change(event, glyphs.VERIFYING, "run", f"the checks of attempt {event.attempt} are repeated")
+    number = len(event.data["checks"])
+    what = f"attempt {event.attempt} ended well, {number} check{'s' if number > 1 else ''} to come"
+    return _change(event, glyphs.VERIFYING, "run", what)
+
+
+def _gate_passed(event: Event) -> Change | None:
+    warning = event.data.get("warning")
+    if not warning:
+        return None
+    return _change(event, glyphs.VERIFYING, "wait", f"accepted with a warning: {clean(str(warning))}")
+
+
 def _completed(event: Event) -> Change:
     failures = event.data.get("failures", 0)
     healed = f" · healed after {failures} failure{'s' if failures > 1 else ''}" if failures else ""
@@ -150,10 +165,12 @@ _CONSEQUENCES: Final[Mapping[str, Callable[[Event], str]]] = {
     "task:retry_scheduled": _retry_in,
     "task:blocked": _needs_you,
 }
-_WORDS: Final[Mapping[str, Callable[[Event], Change]]] = {
+_WORDS: Final[Mapping[str, Callable[[Event], Change | None]]] = {
     "task:created": _by(glyphs.READY, "idle", "added"),
     "task:started": _started,
     "task:failed": _failed,
+    "task:verifying": _verifying,
+    "gate:passed": _gate_passed,
     "task:completed": _completed,
     "task:requeued": _requeued,
     "task:lost": _lost,

@@ -27,7 +27,9 @@ NOT_FOUND: Final = 127
 SIGNALLED: Final = 128
 PIPE_CLOSED: Final = 141
 TOLD_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be behind
-_ENDS: Final = frozenset({"task:failed", "task:completed", "task:requeued", "task:lost", "task:cancelled"})
+_ENDS: Final = frozenset(
+    {"task:verifying", "task:failed", "task:completed", "task:requeued", "task:lost", "task:cancelled"}
+)
 
 
 class Watch:
@@ -126,6 +128,11 @@ class Watch:
         match event.name:
             case "task:started":
                 self._begin(event.attempt or 1)
+            case "task:verifying":
+                self._display.line(self._display.paint(f"{glyphs.VERIFYING} ended well, its checks run", "run"))
+            case "gate:passed" if event.data.get("warning"):
+                words = f"{glyphs.VERIFYING} accepted with a warning: {clean(str(event.data['warning']))}"
+                self._display.line(self._display.paint(words, "wait"))
             case "task:failed":
                 self._say_failed(event)
             case "task:requeued" | "task:lost":

@@ -132,7 +132,7 @@ class Telling:
         self._counted_at = now
         counts = self._bay.counts()
         pending, soonest = self._bay.pending_retries(1)
-        parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0)} running"]
+        parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
         if ready := counts.get("pending", 0):
             parts.append(f"{glyphs.READY} {ready} pending")
         if pending:

@@ -6,6 +6,7 @@ import codecs
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +15,12 @@ import click
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import ColoursOnly
-from medbay.errors import NotFound
+from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Attempt, Task
+    from medbay.core.outcome import Output
 
 _CHUNK: Final = 65_536
 _LOOK_EVERY_S: Final = 0.2
@@ -28,32 +30,63 @@ _LOOK_EVERY_S: Final = 0.2
 @click.argument("task_id", metavar="ID")
 @click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
 @click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
+@click.option("--check", "position", type=click.IntRange(min=1), metavar="K", help="The output of its check K instead.")
 @json_option
 @pass_session
-def command(session: Session, task_id: str, follow: bool, number: int | None) -> None:
+def command(session: Session, task_id: str, follow: bool, number: int | None, position: int | None) -> None:
     """Print the output of a task's newest attempt.
 
     \b
     Examples:
       medbay log m2xa
       medbay log m2xa --attempt 1
+      medbay log m2xa --check 2
       medbay log m2xa -f
     """
     bay = session.bay()
     task = bay.get(task_id)
+    if follow and position is not None:
+        raise UsageError("-f follows attempts, not checks", hint="leave one of them out")
     if follow:
         _follow(bay, task, number)
         return
     attempt = _attempt(bay, task, number)
     if attempt is None:
         raise NotFound(f"{task.id} has no output yet: it was not started", hint=f"medbay explain {task.id} says why")
+    if position is None:
+        kept = bay.output(task.id, attempt.number)
+        printed = _Printed(attempt, Path(attempt.log_path), kept)
+    else:
+        printed = _of_check(bay, attempt, position)
     if session.json:
-        print_json(_as_json(bay, attempt))
+        print_json(_as_json(printed))
         return
     out = Printer(screen())
-    if out.copy(Path(attempt.log_path), 0) is None:
-        _from_store(bay, attempt, out)
+    if out.copy(printed.path, 0) is None:
+        _from_store(printed, out)
     out.end()
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """What an attempt or one of its checks printed: a file, and the ends that the store keeps."""
+
+    attempt: Attempt
+    path: Path
+    kept: Output | None
+    check: int | None = None
+
+
+def _of_check(bay: Bay, attempt: Attempt, position: int) -> _Printed:
+    from medbay.core.outcome import Output
+
+    found = bay.checks(attempt.task_id, since=attempt.number).get(attempt.number, [])
+    each = next((each for each in found if each.position == position), None)
+    if each is None:
+        hint = f"medbay show {attempt.task_id} lists its checks"
+        raise NotFound(f"attempt {attempt.number} of {attempt.task_id} has no check {position}", hint=hint)
+    kept = Output(head=each.head, tail=each.tail, total_bytes=each.total_bytes) if each.total_bytes else None
+    return _Printed(attempt, Path(each.log_path or "nowhere"), kept, position)
 
 
 class Printer:
@@ -121,33 +154,32 @@ def _attempt(bay: Bay, task: Task, number: int | None) -> Attempt | None:
     return found
 
 
-def _as_json(bay: Bay, attempt: Attempt) -> dict[str, Any]:
+def _as_json(printed: _Printed) -> dict[str, Any]:
     """The text of a log with where it came from; `whole` is false when only its ends were left."""
     from medbay.runners import logs
 
-    path = Path(attempt.log_path)
-    kept = None
+    attempt, path = printed.attempt, printed.path
     try:
         text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
     except OSError:
-        kept = bay.output(attempt.task_id, attempt.number)
-        text, whole = kept.text() if kept else "", False
+        text, whole = printed.kept.text() if printed.kept else "", False
     return {
         "task": attempt.task_id,
         "attempt": attempt.number,
+        "check": printed.check,
         "host": attempt.host,
-        "log_path": attempt.log_path,
+        "log_path": str(path),
         "whole": whole,
         "text": text,
     }
 
 
-def _from_store(bay: Bay, attempt: Attempt, out: Printer) -> None:
+def _from_store(printed: _Printed, out: Printer) -> None:
     """The file is elsewhere or gone: the ends that the store keeps."""
-    kept = bay.output(attempt.task_id, attempt.number)
-    where = f"{attempt.host}:{attempt.log_path}"
+    kept = printed.kept
+    where = f"{printed.attempt.host}:{printed.path}"
     if kept is None:
-        what = "it has printed nothing yet" if attempt.ended_at is None else "nothing of it was kept"
+        what = "it has printed nothing yet" if printed.attempt.ended_at is None else "nothing of it was kept"
         note(f"{where} cannot be read here, and {what}")
         return
     note(f"{where} cannot be read here; this is what the store kept of {kept.total_bytes} bytes")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import glyphs, times
+from medbay.cli import check_lines, glyphs, times
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
@@ -17,7 +17,7 @@ from medbay.cli.text import clean, cut, width
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
-    from medbay.core.model import Attempt, Task
+    from medbay.core.model import Attempt, CheckResult, Task
 
 _ON_ONE_LINE = 90  # below, the reason of an attempt stands on a line of its own
 _LISTED = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_at", "priority", "queue", "cwd")
@@ -41,13 +41,16 @@ def command(session: Session, task_id: str) -> None:
         return
     task = bay.get(detail["id"])
     attempts = bay.attempts(task.id)
-    shown = screen()
+    checks = bay.checks(task.id, since=attempts[0].number) if attempts else {}
+    shown, now = screen(), _now()
     if not shown.terminal:
         _for_programs(task, attempts, detail)
+        for number in checks:
+            check_lines.tell_programs(checks[number], now)
         return
-    now = _now()
     waiting = waits_for(bay, [task]).get(task.id, ())
-    for line in (*_head(task, waiting, now, shown), *_attempts(attempts, now, shown), *_rest(task, detail, shown)):
+    told = _attempts(attempts, checks, now, shown)
+    for line in (*_head(task, waiting, now, shown), *told, *_rest(task, detail, shown)):
         say(line)
     note(next_command(task))
 
@@ -94,7 +97,17 @@ def _head(task: Task, waiting: Sequence[str], now: int, shown: Screen) -> list[s
     return lines
 
 
-def _attempts(attempts: list[Attempt], now: int, shown: Screen) -> list[str]:
+def _attempts(
+    attempts: list[Attempt], checks: Mapping[int, Sequence[CheckResult]], now: int, shown: Screen
+) -> list[str]:
+    """A line per attempt, below it the checks of its result."""
+    lines = _attempt_lines(attempts, now, shown)
+    for told, each in zip(lines, attempts, strict=True):
+        told += check_lines.check_lines(checks.get(each.number, ()), now, shown)
+    return [line for told in lines for line in told]
+
+
+def _attempt_lines(attempts: list[Attempt], now: int, shown: Screen) -> list[list[str]]:
     rows: list[list[Cell]] = []
     reasons: list[str] = []
     for each in attempts:
@@ -119,10 +132,10 @@ def _attempts(attempts: list[Attempt], now: int, shown: Screen) -> list[str]:
     columns = [Column(gap=1), Column(gap=1), kept, kept, kept, Column(cut=True, least=9), kept]
     if shown.width >= _ON_ONE_LINE:
         rows = [[*row, Cell(why)] for row, why in zip(rows, reasons, strict=True)]
-        return render(rows, [*columns, Column(cut=True, least=10)], shown, indent=2)
+        return [[line] for line in render(rows, [*columns, Column(cut=True, least=10)], shown, indent=2)]
     lines = render(rows, columns, shown, indent=2)
     below = [shown.plain(cut(f"     {why}", shown.width)) if why else "" for why in reasons]
-    return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+    return [[line for line in pair if line] for pair in zip(lines, below, strict=True)]
 
 
 def how_it_ended(each: Attempt) -> str:

@@ -33,6 +33,14 @@ _OPTIONS: Final = (
     click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
     click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
     click.option("--cpu-time", metavar="D", help="Limit of CPU time: 10m."),
+    *(
+        click.option(
+            "--check", multiple=True, metavar="CMD", help="A command that has to accept the result (repeatable)."
+        ),
+        click.option("--required-check", multiple=True, metavar="CMD", help="A check that may not time out either."),
+        click.option("--check-timeout", metavar="D", help="Time limit of a check; 5m if not said."),
+        click.option("--fail-fast/--no-fail-fast", default=None, help="The first check that fails stops the others."),
+    ),
 )
 
 
@@ -69,7 +77,7 @@ def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any
         if not words:
             raise UsageError("nothing comes after --", hint="write the command after it: -- CMD ARG...")
         given["run"] = list(words)
-    for name in ("after", "tag", "provider", "env"):
+    for name in ("after", "tag", "provider", "env", "check", "required_check"):
         if name in given:
             given[name] = list(given[name])
     if "spec" in given:

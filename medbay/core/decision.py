@@ -13,7 +13,7 @@ from medbay.core import holding
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import Event, Question, Retry, RetryStatus, Task
+from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task
 from medbay.core.outcome import Output
 
 
@@ -50,6 +50,26 @@ class AttemptEnd:
     diagnosis: Diagnosis | None = None
     output: Output = field(default_factory=Output)
     policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecksPlanned:
+    """The work of an attempt ended well: what it left is recorded now, and these checks are to come."""
+
+    task_id: str
+    number: int
+    results: tuple[CheckResult, ...]
+    output: Output
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksEnded:
+    """How the checks of an attempt ended; what is not among the results was stopped."""
+
+    task_id: str
+    number: int
+    results: tuple[CheckResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +133,8 @@ class Decision:
 
     changes: tuple[Change, ...] = ()
     attempt_end: AttemptEnd | None = None
+    checks_planned: ChecksPlanned | None = None
+    checks_ended: ChecksEnded | None = None
     rediagnosed: Rediagnosed | None = None
     learned: tuple[Learned, ...] = ()
     retry: Retry | None = None

@@ -6,18 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
-from medbay.core import knowledge, policy, question
+from medbay.core import gate, knowledge, policy, question, verifying
 from medbay.core.cause import Case, is_charged
 from medbay.core.counting import count_failure, count_uncharged, counters, forget_failures, record_of
-from medbay.core.decision import AttemptEnd, Decision, Draft, RetryClosed, WorkingSet
-from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
+from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet
+from medbay.core.diagnosis import Diagnosis, diagnose
+from medbay.core.diagnosis.ours import known as known_by_us
 from medbay.core.diagnosis.telling import facts
 from medbay.core.failing import ERROR_MAX, Failure, follow
 from medbay.core.knowledge import Known, Learned, Seen
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Attempt, Question, Retry, Task
+from medbay.core.model import Attempt, Check, Question, Retry, Task
 from medbay.core.outcome import (
     Cancelled,
+    Checked,
     Failed,
     Lost,
     Outcome,
@@ -26,6 +28,7 @@ from medbay.core.outcome import (
     Stalled,
     Succeeded,
     TimedOut,
+    outcome_word,
 )
 from medbay.core.policy import Policy
 
@@ -49,6 +52,7 @@ class Ended:
     task: Task
     attempt: Attempt
     outcome: Outcome
+    checks: tuple[Check, ...] = ()  # those the attempt was started with
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     policy: Policy
     crash_budget: int = 3
@@ -60,8 +64,10 @@ class Ended:
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     """What follows from the end of an attempt."""
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
+        return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
     draft.set(live=None)
-    if ended.task.cancel_requested and not isinstance(ended.outcome, Succeeded):
+    if ended.task.cancel_requested and not _is_good(ended):
         return _cancelled(ended, draft, work)
     match ended.outcome:
         case Cancelled():
@@ -70,6 +76,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             return _requeued(ended, ended.outcome, draft, work)
         case Succeeded():
             return _succeeded(ended, draft, work)
+        case Checked():
+            return _checked(ended, ended.outcome, draft, work)
         case Lost():
             return _lost(ended, ended.outcome, draft, work)
         case Failed() | TimedOut() | Stalled() | OverBudget():
@@ -83,20 +91,12 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     draft = Draft(ended.task, now, actor="engine")
     draft.set(live=None, cancel_requested=False)
     why = "the engine met an error of its own; please report it: " + traceback.strip().rsplit("\n", 1)[-1]
-    found = Diagnosis(
-        category="unknown",
-        subcategory="engine_error",
-        confidence=1.0,
-        pattern=Pattern("engine.error", traceback[-ERROR_MAX:]),
-        location=None,
-        fingerprint="unknown:engine_error",
+    found = known_by_us(
+        "engine_error",
+        rule="engine.error",
+        excerpt=traceback[-ERROR_MAX:],
         summary=why,
         suggested_fix="report the traceback, then retry",
-        retryable=True,
-        retry_after_ms=None,
-        provider=None,
-        charge=False,
-        session=None,
     )
     number = ended.attempt.number
     draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
@@ -105,28 +105,29 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     return replace(made, learned=(Seen(found, ended.task.id),))
 
 
-def outcome_word(outcome: Outcome) -> str:
-    """The word an outcome is recorded under."""
-    return _WORDS[type(outcome)]
-
-
-_WORDS = {
-    Succeeded: "succeeded",
-    Failed: "failed",
-    TimedOut: "timed_out",
-    Stalled: "stalled",
-    Lost: "lost",
-    Cancelled: "cancelled",
-    OverBudget: "over_budget",
-    Requeued: "requeued",
-}
-
-
 def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
     """Why it failed, where the end of the attempt is a failure of the work; as the rules see it, untaught."""
-    if ended.task.cancel_requested or not isinstance(ended.outcome, Failed | TimedOut | Stalled | OverBudget):
+    if ended.task.cancel_requested:
         return None
-    return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+    match ended.outcome:
+        case Checked():
+            return _diagnose_checked(ended, ended.outcome, now)
+        case Failed() | TimedOut() | Stalled() | OverBudget():
+            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+        case _:
+            return None
+
+
+def _diagnose_checked(ended: Ended, outcome: Checked, now: int) -> Diagnosis | None:
+    """Of the check that failed, or of a gate that could not answer."""
+    found = gate.judge(outcome.results, ended.task.threshold)
+    if found.verdict == "PASS":
+        return None
+    if found.verdict == "ERROR":
+        return verifying.diagnose_error(ended.task.id, found)
+    assert found.blamed is not None
+    diagnosis = diagnose_outcome(verifying.as_failure(found.blamed), now, runner="shell", zone=ended.zone)
+    return verifying.name_check(diagnosis, found.blamed)
 
 
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
@@ -184,7 +185,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     number = ended.attempt.number
     draft.tell("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
     if not outcome.asked:
-        draft.move("pending", outcome.why, attempt=number)
+        _start_over(draft, outcome.why, number)
         return _decision(ended, draft, work)
     draft.task = count_uncharged(draft.task, now=draft.now)
     record = record_of(draft.task)
@@ -218,7 +219,28 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
         other = Draft(task, draft.now, actor="engine")
         other.set(unmet=max(0, task.unmet - 1))
         changes.append(other.change())
-    return _decision(ended, draft, work, others=Decision(changes=tuple(changes), learned=learned))
+    return _decision(ended, draft, work, word="succeeded", others=Decision(changes=tuple(changes), learned=learned))
+
+
+def _is_good(ended: Ended) -> bool:
+    """Whether it had ended well before anybody's cancel could reach it."""
+    match ended.outcome:
+        case Succeeded():
+            return not ended.checks
+        case Checked():
+            return gate.judge(ended.outcome.results, ended.task.threshold).verdict == "PASS"
+        case _:
+            return False
+
+
+def _checked(ended: Ended, outcome: Checked, draft: Draft, work: WorkingSet) -> Decision:
+    """The gate's answer is how the attempt ended; a gate that broke twice in a row is a person's matter."""
+    found = gate.judge(outcome.results, ended.task.threshold)
+    verifying.tell(draft, ended.attempt.number, found, outcome.results)
+    if found.verdict == "PASS":
+        return _succeeded(ended, draft, work)
+    again = found.verdict == "ERROR" and verifying.broke_before(ended.task)
+    return _failed(ended, draft, work, asks=f"its gate broke twice in a row: {found.why}" if again else "")
 
 
 def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
@@ -227,14 +249,22 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
     draft.set(crashes=crashes)
     draft.tell("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
     if not outcome.hard_crash or crashes < ended.crash_budget:
-        draft.move("pending", outcome.why, attempt=ended.attempt.number)
+        _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
     asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
     return _decision(ended, draft, work, questions=(asked,))
 
 
-def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
-    seen = ended.diagnosis or diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
+def _start_over(draft: Draft, why: str, number: int) -> None:
+    """The attempt is repeated; from its checks a task goes back by way of `failed`, with nothing counted."""
+    if draft.task.status == "pending_verification":
+        draft.move("failed", why, attempt=number)
+    draft.move("pending", why, attempt=number)
+
+
+def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> Decision:
+    seen = ended.diagnosis or diagnose_ended(ended, draft.now)
+    assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
     charged = is_charged(Case(outcome=ended.outcome, diagnosis=found)) and not ended.attempt.canary
     before = counters(draft.task)
@@ -246,7 +276,14 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     word = outcome_word(ended.outcome)
     draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
-    failure = Failure(attempt=number, outcome=ended.outcome, diagnosis=found, policy=ended.policy, known=ended.known)
+    failure = Failure(
+        attempt=number,
+        outcome=ended.outcome,
+        diagnosis=found,
+        policy=ended.policy,
+        known=ended.known,
+        asks=asks,
+    )
     followed = follow(draft, failure, work)
     return _decision(
         ended,
@@ -302,10 +339,13 @@ def _decision(
         policy_hash=ended.policy.hash() if diagnosis else "",
     )
     finished = draft.task.status in ("completed", "cancelled", "blocked")
+    results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
+    verified = ended.task.status == "pending_verification"
     return Decision(
         changes=(draft.change(), *others.changes),
         attempt_end=end,
         learned=others.learned,
+        checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
         retry=retry,
         retries_closed=((RetryClosed(ended.task.id, "cancelled"),) if finished else ()) + others.retries_closed,
         retry_outcome=word,

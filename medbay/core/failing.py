@@ -31,6 +31,7 @@ class Failure:
     diagnosis: Diagnosis  # as it is acted on: a person's teaching is in it
     policy: Policy
     known: Known | None = None
+    asks: str = ""  # why a person has to look at it, whatever the ladder says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     used_up = policy.retries_used_up(found, record, failure.policy)
     cause = cause_of(Case(outcome=failure.outcome, diagnosis=found, used_up=used_up))
     advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
-    step = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
+    decided = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
+    step = policy.ask_a_person(failure.asks) if failure.asks else decided
     draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     if step.due_at is None:
         return _stop(draft, failure, step, work, shared=cause is Cause.NOT_RETRYABLE)

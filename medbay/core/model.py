@@ -14,9 +14,12 @@ DEFAULT_PRIORITY: Final = 2
 PRIORITIES: Final = range(5)  # 0 is most urgent
 TITLE_MAX: Final = 500
 TEXT_MAX: Final = 200_000  # description and specification
+CHECKS_MAX: Final = 50
+CHECK_TIMEOUT_MS: Final = 300_000
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
+CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,14 @@ class Guidance:
     text: str
     fingerprint: str = ""  # of the failure it was given against
     cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command that looks at the result of an attempt; a required one may not time out."""
+
+    command: tuple[str, ...] | str
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +61,10 @@ class Task:
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    check_timeout_ms: int = CHECK_TIMEOUT_MS
+    fail_fast: bool = False
+    threshold: float = 1.0  # the share of checks that has to pass, among those that answered
     key: str | None = None
     created_at: int = 0
     created_by: str = ""
@@ -118,6 +133,27 @@ class Attempt:
     diagnosis: Diagnosis | None = None
     guidance: str = ""
     policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """One check of one attempt, in its newest round; WAITING and RUNNING until it has ended."""
+
+    task_id: str
+    number: int
+    position: int  # from 1, in the order the task names them
+    command: tuple[str, ...] | str
+    required: bool = False
+    status: CheckStatus = "WAITING"
+    exit_code: int | None = None
+    signal: int | None = None
+    round: int = 0  # how often the checks were begun; more than once after a lost worker
+    started_at: int | None = None
+    ended_at: int | None = None
+    head: str = ""
+    tail: str = ""
+    total_bytes: int = 0
+    log_path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from medbay.core.model import CheckResult
+
 OUTCOME_WORDS: Final = (
     "succeeded",
     "rescued",
@@ -58,6 +60,15 @@ class Failed:
     cpu_limit_hit: bool = False
     log_limit_hit: bool = False
     spawn_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The work had ended well, and now all of its checks have ended too; the gate says what that means."""
+
+    results: tuple[CheckResult, ...]
+    output: Output = field(default_factory=Output)  # the work's own was stored before its checks began
+    exit_code: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,4 +124,22 @@ class Requeued:
     exit_code: int | None = None
 
 
-Outcome = Succeeded | Failed | TimedOut | Stalled | Lost | Cancelled | OverBudget | Requeued
+Outcome = Succeeded | Checked | Failed | TimedOut | Stalled | Lost | Cancelled | OverBudget | Requeued
+
+
+def outcome_word(outcome: Outcome) -> str:
+    """The word an outcome is recorded under."""
+    return _WORDS[type(outcome)]
+
+
+_WORDS = {
+    Succeeded: "succeeded",
+    Checked: "failed",  # where its gate passes it is `succeeded`, and said so
+    Failed: "failed",
+    TimedOut: "timed_out",
+    Stalled: "stalled",
+    Lost: "lost",
+    Cancelled: "cancelled",
+    OverBudget: "over_budget",
+    Requeued: "requeued",
+}

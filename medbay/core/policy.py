@@ -107,6 +107,11 @@ def decide(
             return _climb(diagnosis, record, policy, now, advice)
 
 
+def ask_a_person(why: str) -> NextStep:
+    """What no rung of the ladder decides: somebody has to look."""
+    return _stop("escalate_to_human", why, "human", "task:escalated")
+
+
 def category_acted_on(diagnosis: Diagnosis) -> str:
     """The category that decides: `unknown` when the diagnosis is less than half sure."""
     return diagnosis.category if diagnosis.confidence >= ACTED_ON_FROM else "unknown"

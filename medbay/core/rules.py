@@ -21,6 +21,7 @@ from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Task
 from medbay.core.teaching import Correction, on_reclassify_command
+from medbay.core.verifying import on_checks_taken_over
 from medbay.errors import NotAllowed
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "on_attempt_ended",
     "on_block_command",
     "on_cancel_command",
+    "on_checks_taken_over",
     "on_claimed",
     "on_dependency_added",
     "on_due",

@@ -16,6 +16,7 @@ from medbay.core.knowledge import Known, Taught
 from medbay.core.model import Attempt, HistoryRow, Question, Task
 from medbay.core.outcome import Failed
 from medbay.core.policy import Policy
+from medbay.core.verifying import GATE_ERROR
 from medbay.errors import NotAllowed
 
 _OURS = "engine_error"  # not a failure of the work, so nothing to be taught
@@ -80,6 +81,8 @@ def _diagnosed(task: Task, attempt: Attempt) -> Diagnosis:
         raise NotAllowed(f"{name} is still running", hint="wait for its end, or name an earlier one")
     if attempt.diagnosis is None:
         raise NotAllowed(f"{name} was not diagnosed: it ended {attempt.outcome}", hint="name one that failed")
+    if attempt.diagnosis.subcategory == GATE_ERROR:
+        raise NotAllowed(f"{name} says nothing about the work: its checks broke", hint=attempt.diagnosis.suggested_fix)
     if attempt.diagnosis.subcategory == _OURS:
         raise NotAllowed(f"{name} met an error of Medbay's own", hint="please report it")
     return attempt.diagnosis

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Outcome, Output, Requeued
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
+from medbay.engine.checker import Checker
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
@@ -24,6 +25,7 @@ from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
+from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
 from medbay.store.database import Store
 
@@ -38,6 +40,11 @@ class Live:
 
     claim: Claim
     running: Running
+
+    @property
+    def verifying(self) -> bool:
+        """Whether its work has ended well and its checks are what runs."""
+        return self.claim.task.status == "pending_verification"
 
 
 class Engine:
@@ -69,6 +76,7 @@ class Engine:
         self._settler = Settler(
             store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
         )
+        self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
         self._started: list[tuple[str, int, int, int]] = []
         self._recovery_first = False
         self._recover_at_s = 0.0
@@ -97,11 +105,25 @@ class Engine:
         ended = []
         for key, each in list(self.live.items()):
             outcome = each.running.poll(now_s)
-            if outcome is not None:
-                del self.live[key]
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now))
+            if outcome is None:
+                continue
+            del self.live[key]
+            checks = each.claim.task.checks
+            self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
+            if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
+                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
         self._settler.take(ended)
-        return self._settler.settle(self.worker.id)
+        stored = self._settler.settle(self.worker.id)
+        self.verify()
+        return stored
+
+    def verify(self) -> None:
+        """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
+        if not self.claiming or self._settler.unstored or self.lease.state() != "held":
+            return
+        held = [each.claim for each in self.live.values()]
+        for claim, running in self._checker.start(self.worker.id, held, self._settler.take):
+            self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def recover_when_due(self) -> None:
         """Look for dead workers about once a second; renew first and wait when time or lease were disturbed."""
@@ -128,10 +150,11 @@ class Engine:
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+            over = worker_rows.left_behind(tx)
         if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
-        for worker, why, hard in dead:
+        for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
             try:
                 found = self._reap(worker, why=why, hard=hard)
             except StaleClaim:
@@ -139,6 +162,7 @@ class Engine:
                 continue
             if found is not None:
                 self._sweep_due = True
+                self._checker.due |= found.taken_over > 0
                 reaped.append(found)
         self._sweep()
         return reaped
@@ -146,7 +170,8 @@ class Engine:
     def _reap(self, worker: Worker, *, why: str, hard: bool) -> Reaped | None:
         """All of it or nothing: an attempt that is left live under a worker that is gone would never end."""
         with self.store.write() as tx:
-            found = workers.reap(tx, worker, why=why, hard=hard)
+            take = workers.reap if worker.stopped_at is None else workers.inherit
+            found = take(tx, worker, self.worker, why=why, hard=hard, crash_budget=self.settings.crash_budget)
             if found is not None and self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
                 raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
             return found
@@ -173,7 +198,7 @@ class Engine:
 
     def claim(self) -> list[Claim]:
         """Fill the free slots. Nothing new while how something ended is not stored."""
-        free = self.settings.slots - len(self.live)
+        free = self.settings.slots - len(self.live) - self._checker.waiting
         if free <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
@@ -251,6 +276,7 @@ class Engine:
         self.kill_all()
         worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
         self.live.clear()
+        self._checker.waiting = 0
         self._settler.forget()
         self._started.clear()
         self.worker, self.lease = worker, lease
@@ -332,7 +358,7 @@ class Engine:
         number = claim.attempt.number
         self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
-    def _live_anywhere(self, dead: frozenset[str]) -> frozenset[tuple[str, int]]:
+    def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
             lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
             return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}

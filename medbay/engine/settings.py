@@ -28,6 +28,10 @@ class Settings:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
         return self.root / "logs" / task_id / f"{number}.log"
 
+    def check_log_path(self, task_id: str, number: int, position: int) -> Path:
+        """Where the output of one check of an attempt goes."""
+        return self.root / "logs" / task_id / f"{number}.check-{position}.log"
+
     def result_path(self, task_id: str, number: int) -> Path:
         """Where an attempt may leave its result."""
         return self.root / "logs" / task_id / f"{number}.result.json"

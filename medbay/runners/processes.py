@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from medbay.runners.protocol import Identity, LiveAttempts
+from medbay.runners.protocol import PART_MARK, Identity, LiveAttempts
 
 KEY_NAME: Final = "MEDBAY_ATTEMPT_KEY"
 _NEEDLE: Final = KEY_NAME.encode() + b"="
@@ -50,8 +50,8 @@ class HostLeftovers:
                 return {}
             # Asked after the scan: what another worker started meanwhile was claimed before it ran, and is spared.
             # Where the engine itself runs inside an attempt, its own children carry that attempt's mark.
-            spared = {f"{store_id}:{task}:{number}" for task, number in live()} | {os.environ.get(KEY_NAME, "")}
-            innocent = {pid for pid, key in marked.items() if key in spared}
+            spared = {f"{store_id}:{task}:{number}" for task, number in live()} | {_whole(os.environ.get(KEY_NAME, ""))}
+            innocent = {pid for pid, key in marked.items() if _whole(key) in spared}
             guilty = {pid for pid, key in marked.items() if _is_attempt(key, store_id, task_id)} - innocent
             # A warm worker changes its mark before its attempt is settled: what still has it now is guilty for good.
             guilty = {pid for pid in guilty if mark_of(pid) == marked[pid]}
@@ -270,8 +270,13 @@ def _line_of(processes: Mapping[int, Process], pid: int) -> set[int]:
     return line
 
 
+def _whole(key: str) -> str:
+    """The key of the attempt, of whichever part of it this is the key."""
+    return key.partition(PART_MARK)[0]
+
+
 def _is_attempt(key: str, store_id: str, task_id: str | None) -> bool:
-    task, _, number = key.removeprefix(f"{store_id}:").rpartition(":")
+    task, _, number = _whole(key).removeprefix(f"{store_id}:").rpartition(":")
     return bool(task) and number.isdecimal() and task_id in (None, task)
 
 

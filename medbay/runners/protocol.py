@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
+
+PART_MARK: Final = "/"  # between an attempt's key and the name of a part of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +30,13 @@ class Launch:
     timeout_s: float | None = None
     memory_bytes: int | None = None
     cpu_s: float | None = None
+    part: str = ""  # which of several trees of one attempt: each is ended alone
 
     @property
     def attempt_key(self) -> str:
-        """The mark every process of this attempt carries in its environment."""
-        return f"{self.store_id}:{self.task_id}:{self.number}"
+        """The mark every process of this attempt (of this part of it) carries in its environment."""
+        key = f"{self.store_id}:{self.task_id}:{self.number}"
+        return f"{key}{PART_MARK}{self.part}" if self.part else key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

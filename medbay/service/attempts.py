@@ -10,10 +10,11 @@ from typing import Final
 
 from medbay.core import ending, guidance, rules
 from medbay.core.decision import WorkingSet
-from medbay.core.model import Attempt, Task, Worker
-from medbay.core.outcome import Cancelled, Outcome, Requeued, Succeeded
+from medbay.core.model import Attempt, Check, Task, Worker
+from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.rules import Ended
+from medbay.core.verifying import GATE_ERROR
 from medbay.store import attempts, patterns, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -29,6 +30,7 @@ class Finished:
     number: int
     outcome: Outcome
     ended_at: int = 0
+    checks: tuple[Check, ...] = ()  # those the task had when the attempt was claimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,17 +97,18 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
 def lock(tx: Tx, finished: Sequence[Finished]) -> None:
     """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
     ids = {each.task_id for each in finished}
-    final = {each.task_id for each in finished if isinstance(each.outcome, Succeeded | Cancelled)}
+    final = {each.task_id for each in finished if isinstance(each.outcome, Succeeded | Checked | Cancelled)}
     tasks.lock(tx, ids, dependents_of=final)
 
 
 def not_running(tx: Tx, worker_id: str, running: Collection[tuple[str, int]]) -> list[Finished]:
     """Attempts the store counts as this worker's although it never heard that it got them: handed back."""
     handed_back = Requeued(asked=False, why="the worker did not hear that it had claimed this")
+    known = {*running, *((each.task_id, each.number) for each in attempts.verifying(tx, worker_id))}
     return [
         Finished(task_id=each.task_id, number=each.number, outcome=handed_back, ended_at=tx.now)
         for each in attempts.live_of_worker(tx, worker_id)
-        if (each.task_id, each.number) not in running
+        if (each.task_id, each.number) not in known
     ]
 
 
@@ -120,12 +123,13 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     attempt = attempts.get(tx, finished.task_id, finished.number)
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
-    concerned = isinstance(finished.outcome, Succeeded | Cancelled) or task.cancel_requested
+    concerned = isinstance(finished.outcome, Succeeded | Checked | Cancelled) or task.cancel_requested
     dependents = tasks.dependents(tx, task.id) if concerned else ()
     return Ended(
         task=task,
         attempt=attempt,
         outcome=finished.outcome,
+        checks=finished.checks,
         dependents=dependents,
         policy=by.policy,
         crash_budget=by.crash_budget,
@@ -138,6 +142,8 @@ def _with_what_is_known(tx: Tx, ended: Ended) -> Ended:
     found = ending.diagnose_ended(ended, tx.now)
     if found is None:
         return ended
+    if found.subcategory == GATE_ERROR:  # its advice names the checks of one task
+        return replace(ended, diagnosis=found)
     return replace(ended, diagnosis=found, known=patterns.get(tx, found.fingerprint))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from medbay.core.durations import parse_duration, parse_size
-from medbay.core.model import PRIORITIES, TEXT_MAX, TITLE_MAX
+from medbay.core.model import CHECKS_MAX, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
 from medbay.errors import UsageError
 from medbay.service import calls
 from medbay.service.tasks import NewTask
@@ -31,8 +31,7 @@ def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> Ne
         raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ..., or --python M:F")
     if "at" in fields:
         fields["at"] = parse_time(wanted["at"], now=now)
-    renamed = {_FIELDS[name][0]: value for name, value in fields.items()}
-    return NewTask(**{"cwd": default_cwd, **renamed, **work})
+    return NewTask(**{"cwd": default_cwd, **_renamed(fields), **work})
 
 
 def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +42,20 @@ def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after"})
     if fixed:
         raise UsageError(f"{fixed[0]} cannot be edited")
-    return {**{_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in wanted.items()}, **work}
+    if wanted.get("check") in ("", [""], ("",)):  # how a command line says: no checks any more
+        wanted["check"] = []
+    return {**_renamed({name: _FIELDS[name][1](value) for name, value in wanted.items()}), **work}
+
+
+def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Under the names of a task's own fields; checks of both kinds are one list."""
+    renamed = {_FIELDS[name][0]: value for name, value in fields.items() if name not in _CHECKS}
+    if any(name in fields for name in _CHECKS):
+        commands = [(command, name) for name in _CHECKS for command in fields.get(name, ())]
+        if len(commands) > CHECKS_MAX:
+            raise UsageError(f"{len(commands)} checks are more than {CHECKS_MAX}", hint="let one script run several")
+        renamed["checks"] = tuple(Check(command, required=name == "required_check") for command, name in commands)
+    return renamed
 
 
 def parse_time(text: Any, *, now: int) -> int:
@@ -117,6 +129,24 @@ def _command(value: Any) -> tuple[str, ...] | str:
     if sum(map(len, parts)) > ARGUMENTS_MAX:
         raise UsageError(f"the command is longer than {ARGUMENTS_MAX} characters", hint="put it into a file")
     return value if isinstance(value, str) else parts
+
+
+def _commands(value: Any) -> tuple[tuple[str, ...] | str, ...]:
+    """One command line, or a list of commands: each a line for /bin/sh, or a list of words."""
+    if isinstance(value, str):
+        return (_command(value),)
+    if not isinstance(value, Sequence):
+        raise UsageError(f"a check is a command line or a list of commands, not {value!r}")
+    return tuple(_command(each) for each in value)
+
+
+def _flag(what: str) -> Callable[[Any], bool]:
+    def parse(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise UsageError(f"{what} is true or false, not {value!r}")
+        return value
+
+    return parse
 
 
 def _can_be_passed(text: str) -> bool:
@@ -202,6 +232,7 @@ def _resources(value: Any) -> tuple[str, ...]:
     return tuple(f"provider:{name}" for name in _words("provider")(value))
 
 
+_CHECKS: Final = ("check", "required_check")
 _WORK: Final = ("run", "python", "args", "isolated")  # together they say what is to be done
 _Parser = Callable[[Any], Any]
 # The public name of each field, the field it becomes, and what checks it.
@@ -219,6 +250,10 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "tag": ("tags", _words("a tag")),
     "policy": ("policy", _policy),
     "provider": ("resources", _resources),
+    "check": ("checks", _commands),
+    "required_check": ("checks", _commands),
+    "check_timeout": ("check_timeout_ms", _duration("the time limit of a check")),
+    "fail_fast": ("fail_fast", _flag("fail_fast")),
     "after": ("after", _words("after")),
     "at": ("at", lambda value: value),
     "key": ("key", _text("the key", NAME_MAX, empty=False)),

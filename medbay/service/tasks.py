@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from medbay.core import rules
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Event, Task
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
@@ -43,6 +43,9 @@ class NewTask:
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    check_timeout_ms: int = CHECK_TIMEOUT_MS
+    fail_fast: bool = False
     after: tuple[str, ...] = ()
     at: int | None = None
     key: str | None = None
@@ -51,14 +54,8 @@ class NewTask:
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
-    if new.key is not None:
-        tx.serialise(f"key:{new.key}")
-    if new.key is not None and (known := tasks.by_key(tx, new.key)) is not None:
-        if new.on_conflict == "return":
-            return known
-        if new.on_conflict == "refuse":
-            raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
-        _replace(tx, known, actor=actor)
+    if new.key is not None and (known := _under_key(tx, new.key, new.on_conflict, actor=actor)) is not None:
+        return known
     after = tuple(dict.fromkeys(_id_of(tx, each, or_key=True) for each in new.after))
     tasks.lock(tx, after)  # none of them ends between this look and the commit
     blockers = [tasks.get(tx, each) for each in after]
@@ -83,12 +80,27 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
         tags=new.tags,
         policy=new.policy,
         resources=new.resources,
+        checks=new.checks,
+        check_timeout_ms=new.check_timeout_ms,
+        fail_fast=new.fail_fast,
         key=new.key,
         created_by=actor,
         unmet=unmet,
         due_at=new.at,
     )
     return _insert(tx, task, after, ids)
+
+
+def _under_key(tx: Tx, key: str, on_conflict: OnConflict, *, actor: str) -> Task | None:
+    """The task that has the key already and keeps it; None when the key is free, or was freed."""
+    tx.serialise(f"key:{key}")
+    known = tasks.by_key(tx, key)
+    if known is None or on_conflict == "return":
+        return known
+    if on_conflict == "refuse":
+        raise NotAllowed(f'{known.id} was added under the key "{key}"', hint="choose another key")
+    _replace(tx, known, actor=actor)
+    return None
 
 
 def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:

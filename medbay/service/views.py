@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from medbay.core import times
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
-from medbay.core.model import Attempt, Event, Guidance, HistoryRow, Question, Retry, Task
+from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.service import calls
-from medbay.store import attempts, history, patterns, questions, retries, tasks
+from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -55,6 +56,8 @@ def next_attempt_at(task: Task) -> int | None:
 def detail(tx: Tx, task: Task) -> dict[str, Any]:
     """Everything `show --json` says of one task."""
     asked = questions.open_of_task(tx, task.id)
+    recent = attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)
+    checked = checks.of_task(tx, task.id, since=recent[0].number) if recent else {}
     return {
         **summary(task),
         "description": task.description,
@@ -68,6 +71,9 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "memory_bytes": task.memory_bytes,
         "cpu_time_s": _seconds(task.cpu_ms),
         "providers": [each.removeprefix("provider:") for each in task.resources],
+        "checks": [{"command": _words(each.command), "required": each.required} for each in task.checks],
+        "check_timeout_s": _seconds(task.check_timeout_ms),
+        "fail_fast": task.fail_fast,
         "key": task.key,
         "policy": task.policy or "ladder",
         "created_by": task.created_by,
@@ -76,7 +82,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "uncharged_run": task.uncharged,
         "granted_attempts": task.granted,
         "crashes": task.crashes,
-        "attempts": [attempt(each) for each in attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)],
+        "attempts": [attempt(each, checked.get(each.number, ())) for each in recent],
         "attempts_total": task.attempts,
         "result": calls.result_of(tx, task),
         "guidance": [guidance(tx, each) for each in task.guidance],
@@ -88,8 +94,8 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
     }
 
 
-def attempt(each: Attempt) -> dict[str, Any]:
-    """One attempt."""
+def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any]:
+    """One attempt, with the checks of its result."""
     return {
         "number": each.number,
         "started_at": iso(each.started_at),
@@ -109,6 +115,25 @@ def attempt(each: Attempt) -> dict[str, Any]:
         "canary": each.canary,
         "iteration": each.iteration,
         "policy": each.policy_hash or None,
+        "checks": [check(each) for each in checked],
+    }
+
+
+def check(each: CheckResult) -> dict[str, Any]:
+    """One check of an attempt."""
+    ran = each.started_at is not None and each.ended_at is not None
+    return {
+        "position": each.position,
+        "command": _words(each.command),
+        "required": each.required,
+        "status": each.status,
+        "exit_code": each.exit_code,
+        "signal": each.signal,
+        "round": each.round,
+        "started_at": iso(each.started_at),
+        "ended_at": iso(each.ended_at),
+        "duration_s": _seconds((each.ended_at or 0) - (each.started_at or 0)) if ran else None,
+        "log_path": each.log_path or None,
     }
 
 
@@ -222,9 +247,11 @@ def question(each: Question) -> dict[str, Any]:
 
 
 def _run(task: Task) -> list[str] | str | None:
-    if task.runner == calls.RUNNER:
-        return None
-    return list(task.command) if isinstance(task.command, tuple) else task.command
+    return None if task.runner == calls.RUNNER else _words(task.command)
+
+
+def _words(command: tuple[str, ...] | str) -> list[str] | str:
+    return list(command) if isinstance(command, tuple) else command
 
 
 def _seconds(ms: int | None) -> float | None:

@@ -10,6 +10,7 @@ from medbay.core import rules
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Event, Worker
 from medbay.core.outcome import Lost
 from medbay.core.rules import Edit
+from medbay.service import checks
 from medbay.service.attempts import Finished
 from medbay.store import attempts, tasks, workers
 from medbay.store.apply import apply, write_events
@@ -25,6 +26,7 @@ class Reaped:
 
     worker: Worker
     finished: tuple[Finished, ...]
+    taken_over: int = 0  # attempts whose checks alone are repeated
 
 
 def register(tx: Tx, new: Worker) -> None:
@@ -66,16 +68,29 @@ def find_dead(
     return found
 
 
-def reap(tx: Tx, dead: Worker, *, why: str, hard: bool) -> Reaped | None:
+def reap(tx: Tx, dead: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
     """Give a dead worker up; None when another engine did it first."""
     ended = workers.end(tx, dead, how="crashed" if hard else "lost")
     if ended is None:
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
     _adopt(tx, dead)
+    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget)
+    return left or Reaped(ended, ())
+
+
+def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
+    """The attempts of a worker that is over: lost, but for checks that can be repeated here; None without any."""
+    here = (over.machine_id, over.host) == (me.machine_id, me.host)
     lost = Lost(why=why, hard_crash=hard)
-    live = attempts.live_of_worker(tx, dead.id)
-    return Reaped(ended, tuple(Finished(task_id=each.task_id, number=each.number, outcome=lost) for each in live))
+    tasks.lock(tx, {each.task_id for each in attempts.live_of_worker(tx, over.id)})
+    finished, taken_over = [], 0
+    for each in attempts.live_of_worker(tx, over.id):  # asked again: another engine may have been faster
+        if here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
+            taken_over += 1
+        else:
+            finished.append(Finished(task_id=each.task_id, number=each.number, outcome=lost))
+    return Reaped(over, tuple(finished), taken_over) if finished or taken_over else None
 
 
 def _adopt(tx: Tx, dead: Worker) -> None:

@@ -14,7 +14,7 @@ from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
-from medbay.store import attempts, history, questions, retries, tasks, workers
+from medbay.store import attempts, checks, history, questions, retries, tasks, workers
 from medbay.store.database import Store, Tx
 
 EVENTS_MAX: Final = 100_000
@@ -168,7 +168,7 @@ class Checker:
             rows = attempts.live_of_worker(tx, worker_id)
             live[worker_id] = [self.known[each.task_id].task for each in rows]
         for worker_id, running in live.items():
-            suspects = [task.id for task in running if task.crashes > 0]
+            suspects = [task.id for task in running if task.crashes > 0 and not self._waits_for_its_checks(tx, task)]
             if len(suspects) > 1:
                 raise Broken("crash budget", f"{worker_id} runs the suspects {', '.join(suspects)} together")
             again = [task for task in running if task.recovery]
@@ -178,13 +178,20 @@ class Checker:
                 told = f"{worker_id} runs {len(again)} of {self._slots} in recovery while fresh work is ready"
                 raise Broken("recovery share", told)
 
+    def _waits_for_its_checks(self, tx: Tx, task: Task) -> bool:
+        """Taken over from a dead engine: it runs nothing before it is its turn."""
+        found = checks.of_attempt(tx, task.id, task.attempts) if task.status == "pending_verification" else ()
+        return bool(found) and all(each.status == "WAITING" for each in found)
+
     def _sweep_owners(self, tx: Tx) -> None:
         """A live attempt belongs to a worker that nobody gave up, or it would be live for ever."""
         gone: set[str] = set()
         for task_id, number in sorted(attempts.live_keys(tx)):
             attempt = attempts.get(tx, task_id, number)
             owner = workers.get(tx, attempt.worker_id) if attempt else None
-            if owner is None or owner.stopped_at is not None:
+            task = tasks.get(tx, task_id)
+            left = task is not None and task.status == "pending_verification"  # for the next engine to take over
+            if owner is None or (owner.stopped_at is not None and not left):
                 gone.add(task_id)
         if gone:
             raise Broken("no silent standstill", f"live under a worker that is gone: {', '.join(sorted(gone))}")

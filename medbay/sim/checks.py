@@ -130,7 +130,8 @@ def _crashes_are_counted(seen: Seen) -> str | None:
     before, after = seen.before.crashes, seen.after.crashes
     if seen.told("task:completed"):
         return None if after == 0 else "completed, but its crashes stayed"
-    allowed = (before, before + 1) if seen.told("task:lost") else (before,)
+    taken_over = any("why" in event.data for event in seen.told("task:verifying"))
+    allowed = (before, before + 1) if seen.told("task:lost") or taken_over else (before,)
     return None if after in allowed else f"crashes went from {before} to {after}"
 
 

@@ -16,7 +16,7 @@ from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.machines import Machine, Machines, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
-from medbay.sim.runner import SimRunner, SimRunning
+from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
@@ -272,9 +272,9 @@ class SimDaemon:
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:
         now = self._ground.clock.elapsed_ms
-        for each in engine.live.values():
-            assert isinstance(each.running, SimRunning)
-            process = each.running.process
+        for process in self.machine.processes:
+            if process.engine_pid != self._pid or (process.task_id, process.number) not in engine.live:
+                continue
             if process.fate.kind == "kill" and process.gone_ms is None and process.ends_ms <= now:
                 self._ground.log(f"{self.name} is killed by {process.task_id}")
                 self.faults.crashes += 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Task
+from medbay.core.model import Check, Task
 from medbay.env import Random
 from medbay.errors import NotAllowed
 from medbay.service import tasks
@@ -55,7 +55,10 @@ class Person:
         if rng.random() < 0.2:
             longest = rng.choice((MINUTE, HOUR, DAY))
             at = self._ground.clock.now_ms() + rng.randint(-SECOND, longest)
+        checks = tuple(Check(self._ground.work.draw_command(rng)) for _ in range(rng.choice((0, 0, 1))))
         new = NewTask(
+            checks=checks,
+            check_timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE)),
             title=f"task {len(known) + 1}",
             command=self._ground.work.draw_command(rng),
             priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),

@@ -7,8 +7,9 @@ from functools import lru_cache
 from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
+from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
-from medbay.store import patterns
+from medbay.store import checks, patterns
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -29,6 +30,7 @@ def apply(tx: Tx, decision: Decision) -> None:
         _end_attempt(tx, decision.attempt_end)
         if decision.retry_outcome is not None:
             _record_retry_outcome(tx, decision.attempt_end, decision.retry_outcome)
+    _save_checks(tx, decision)
     if decision.rediagnosed is not None:
         _correct_attempt(tx, decision.rediagnosed)
     for closed in decision.retries_closed:
@@ -49,6 +51,14 @@ def apply(tx: Tx, decision: Decision) -> None:
             (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
         )
     write_events(tx, decision.events)
+
+
+def _save_checks(tx: Tx, decision: Decision) -> None:
+    if (planned := decision.checks_planned) is not None:
+        checks.plan(tx, planned)
+        _insert_output(tx, planned.task_id, planned.number, planned.output)
+    if decision.checks_ended is not None:
+        checks.end(tx, decision.checks_ended)
 
 
 def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> Task:
@@ -123,13 +133,16 @@ def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
     )
     if changed != 1:
         raise StaleClaim(f"attempt {end.number} of {end.task_id} has ended already")
-    out = end.output
+    _insert_output(tx, end.task_id, end.number, end.output)
+
+
+def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
     if out.total_bytes or out.result is not None:
         tx.execute(
             "INSERT INTO attempt_output (task_id, number, head, tail, total_bytes, result) VALUES (?, ?, ?, ?, ?, ?)",
             (
-                end.task_id,
-                end.number,
+                task_id,
+                number,
                 out.head,
                 out.tail,
                 out.total_bytes,

@@ -52,6 +52,26 @@ def live_keys(tx: Tx) -> frozenset[tuple[str, int]]:
     return frozenset((row[0], row[1]) for row in tx.rows("SELECT task_id, number FROM attempt WHERE ended_at IS NULL"))
 
 
+def verifying(tx: Tx, worker_id: str) -> list[Attempt]:
+    """What of a worker's live attempts has its checks to come or under way."""
+    columns = ", ".join(f"a.{name}" for name in ATTEMPT_FIELDS)
+    sql = (
+        f"SELECT {columns} FROM attempt a JOIN task t ON t.id = a.task_id"
+        " WHERE a.worker_id = ? AND a.ended_at IS NULL AND t.status = 'pending_verification' ORDER BY a.task_id"
+    )
+    return [attempt(row) for row in tx.rows(sql, (worker_id,))]
+
+
+def take_over(tx: Tx, taken: Attempt, *, worker_id: str, host: str) -> bool:
+    """Give a live attempt another owner; False when it has one already."""
+    changed = tx.execute(
+        "UPDATE attempt SET worker_id = ?, host = ?, pid = NULL, pid_start = NULL"
+        " WHERE task_id = ? AND number = ? AND worker_id = ? AND ended_at IS NULL",
+        (worker_id, host, taken.task_id, taken.number, taken.worker_id),
+    )
+    return changed == 1
+
+
 def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
     """Remember which process runs it, for whoever has to end it."""
     tx.execute(

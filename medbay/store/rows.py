@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, fields
 from typing import Any, Final
 
 from medbay.core.diagnosis.record import Diagnosis, Location, Pattern, RunnerUp
-from medbay.core.model import Attempt, Guidance, Option, Question, Retry, Task, Worker
+from medbay.core.model import Attempt, Check, CheckResult, Guidance, Option, Question, Retry, Task, Worker
 from medbay.store.database import Row
 
 
@@ -38,6 +38,16 @@ def _guidance(text: str) -> tuple[Guidance, ...]:
     return tuple(Guidance(*entry) for entry in json.loads(text)) if text != "[]" else ()
 
 
+def _checks(text: str) -> tuple[Check, ...]:
+    if text == "[]":
+        return ()
+    return tuple(Check(each if isinstance(each, str) else tuple(each), required) for each, required in json.loads(text))
+
+
+def _encode_checks(checks: tuple[Check, ...]) -> str:
+    return dumps([[each.command, each.required] for each in checks]) if checks else "[]"
+
+
 def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     """Guidance as it is stored."""
     return dumps([astuple(entry) for entry in entries]) if entries else "[]"
@@ -49,7 +59,8 @@ _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "tags": dumps,
     "resources": dumps,
     "guidance": encode_guidance,
-    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced"), int),
+    "checks": _encode_checks,
+    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), int),
 }
 _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "command": _command,
@@ -57,7 +68,8 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "tags": _strings,
     "resources": _strings,
     "guidance": _guidance,
-    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced"), bool),
+    "checks": _checks,
+    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), bool),
 }
 
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
@@ -105,6 +117,24 @@ def diagnosis(text: str) -> Diagnosis:
     values["location"] = Location(**values["location"]) if values["location"] else None
     values["runners_up"] = tuple(RunnerUp(**entry) for entry in values["runners_up"])
     return Diagnosis(**values)
+
+
+CHECK_FIELDS: Final = tuple(field.name for field in fields(CheckResult))
+CHECK_COLUMNS: Final = ", ".join(CHECK_FIELDS)
+
+
+def check_result(row: Row) -> CheckResult:
+    """A check of an attempt from its row."""
+    values = dict(zip(CHECK_FIELDS, row, strict=True))
+    values["command"] = _command(values["command"])
+    values["required"] = bool(values["required"])
+    return CheckResult(**values)
+
+
+def check_values(each: CheckResult) -> list[Any]:
+    """A check of an attempt as its row holds it."""
+    encoded = {"command": dumps(each.command), "required": int(each.required)}
+    return [encoded.get(name, getattr(each, name)) for name in CHECK_FIELDS]
 
 
 RETRY_FIELDS: Final = tuple(field.name for field in fields(Retry))

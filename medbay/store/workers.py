@@ -29,6 +29,15 @@ def alive(tx: Tx) -> list[Worker]:
     return [worker(row) for row in tx.rows(ALIVE_SQL)]
 
 
+def left_behind(tx: Tx) -> list[Worker]:
+    """Workers that are over and have attempts nobody took from them."""
+    sql = (
+        f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NOT NULL"
+        " AND id IN (SELECT worker_id FROM attempt WHERE ended_at IS NULL) ORDER BY id"
+    )
+    return [worker(row) for row in tx.rows(sql)]
+
+
 def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
     """Move a lease on; False when this worker was given up and may never write again."""
     changed = tx.execute(

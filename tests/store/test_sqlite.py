@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,31 @@ def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> 
 
     with pytest.raises(StoreRemoved, match="removed"), store.write():
         pass
+
+
+# Another process looks at the store and goes away again.
+_VISITOR = """
+import sqlite3, sys
+seen = sqlite3.connect(sys.argv[1])
+print(seen.execute("SELECT count(*) FROM meta WHERE key IN ('before', 'after')").fetchone()[0])
+seen.close()
+"""
+
+
+def test_a_second_connection_takes_no_lock_from_the_first(tmp_path: Path) -> None:
+    """Else a visitor would think itself the last one and delete a WAL in use, and commits after it would be lost."""
+
+    def visit() -> str:
+        command = [sys.executable, "-c", _VISITOR, str(tmp_path / "a.db")]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+    store = open_at(tmp_path / "a.db")
+    store.sibling().close()
+    with store.write() as tx:
+        tx.execute("INSERT INTO meta (key, value) VALUES ('before', '1')")
+    assert visit() == "1"
+
+    with store.write() as tx:
+        tx.execute("INSERT INTO meta (key, value) VALUES ('after', '1')")
+
+    assert visit() == "2"

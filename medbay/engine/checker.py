@@ -1,0 +1,126 @@
+"""Starts the checks of attempts that ended well: this engine's own, and those it took over from a dead one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from medbay.core.model import CheckResult
+from medbay.engine.settings import Settings
+from medbay.engine.verification import Verification
+from medbay.env import Clock
+from medbay.errors import StoreError
+from medbay.runners.protocol import Launch, Leftovers, LiveAttempts, Runner
+from medbay.service import checks
+from medbay.service.attempts import Claim, Finished
+from medbay.service.checks import Begun
+from medbay.store.database import Store
+
+log = logging.getLogger("medbay.engine")
+
+
+class Checker:
+    """Knows whether attempts wait for their checks; the store says which."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        runner: Runner,
+        settings: Settings,
+        *,
+        leftovers: Leftovers,
+        live: LiveAttempts,
+    ) -> None:
+        self.due = False  # something ended well, or was taken over, since the last look
+        self.waiting = 0  # attempts that need a slot for their checks
+        self._store = store
+        self._clock = clock
+        self._runner = runner
+        self._settings = settings
+        self._leftovers = leftovers
+        self._live = live
+
+    def start(
+        self, worker_id: str, held: Collection[Claim], give_up: Callable[[list[Finished]], None]
+    ) -> list[tuple[Claim, Verification]]:
+        """Start what waits, as far as slots allow; a store that is away is asked again in the next round."""
+        if not self.due:
+            return []
+        try:
+            begun = self._begin(worker_id, held, give_up)
+        except StoreError as error:
+            log.warning("the checks cannot be begun yet: %s", error)
+            return []
+        return [(each.claim, self._verification(each)) for each in begun]
+
+    def _begin(self, worker_id: str, held: Collection[Claim], give_up: Callable[[list[Finished]], None]) -> list[Begun]:
+        running = {(claim.task.id, claim.attempt.number) for claim in held}
+        with self._store.read() as tx:
+            found = checks.waiting(tx, worker_id)
+            found = [claim for claim in found if (claim.task.id, claim.attempt.number) not in running]
+            worn = checks.worn_out(tx, found, now=self._clock.now_ms())
+        give_up(worn)
+        lost = {(each.task_id, each.number) for each in worn}
+        found = [claim for claim in found if (claim.task.id, claim.attempt.number) not in lost]
+        chosen = self._fitting(found, held)
+        begun: list[Begun] = []
+        if chosen:
+            self._end_earlier_rounds(chosen)
+            with self._store.write() as tx:
+                begun = checks.begin(tx, worker_id, chosen, log_path=self._log_path)
+        self.waiting = len(found) - len(begun)
+        self.due = self.waiting > 0
+        return begun
+
+    def _fitting(self, found: list[Claim], held: Collection[Claim]) -> list[Claim]:
+        """What fits into the slots; of those whose engine died before, one at a time."""
+        free = self._settings.slots - len(held)
+        suspect = any(claim.task.crashes > 0 for claim in held)
+        chosen: list[Claim] = []
+        for claim in sorted(found, key=lambda claim: (claim.task.crashes, claim.task.priority, claim.task.id)):
+            if len(chosen) < free and not (suspect and claim.task.crashes > 0):
+                chosen.append(claim)
+                suspect = suspect or claim.task.crashes > 0
+        return chosen
+
+    def _end_earlier_rounds(self, chosen: list[Claim]) -> None:
+        """What was begun before may still run. Before anything is recorded: a store that is away stops us here."""
+        with self._store.read() as tx:
+            again = checks.begun_before(tx, chosen)
+        own = {(claim.task.id, claim.attempt.number) for claim in again}
+        for claim in again:
+            live: LiveAttempts = lambda: self._live() - own  # noqa: E731 - their own processes are the leftovers
+            self._leftovers.end(store_id=self._store.store_id, live=live, task_id=claim.task.id)
+
+    def _verification(self, begun: Begun) -> Verification:
+        claim = begun.claim
+        return Verification(
+            [(each, self._launch(claim, each)) for each in begun.results],
+            self._runner,
+            fail_fast=claim.task.fail_fast,
+            now_ms=self._clock.now_ms,
+            monotonic_s=self._clock.monotonic_s(),
+        )
+
+    def _log_path(self, task_id: str, number: int, position: int) -> str:
+        return str(self._settings.check_log_path(task_id, number, position))
+
+    def _launch(self, claim: Claim, check: CheckResult) -> Launch:
+        task, attempt = claim.task, claim.attempt
+        return Launch(
+            store_id=self._store.store_id,
+            task_id=task.id,
+            number=attempt.number,
+            part=f"check-{check.position}",
+            runner="shell",
+            command=check.command,
+            cwd=Path(task.cwd) if task.cwd else self._settings.root.parent,
+            log_path=Path(check.log_path),
+            result_path=Path(check.log_path).with_suffix(".result.json"),
+            idempotency_key=f"{self._store.store_id}:{task.id}:{task.iteration}",
+            env=dict(task.env),
+            guidance=attempt.guidance,
+            timeout_s=task.check_timeout_ms / 1000,
+        )

@@ -1,0 +1,92 @@
+"""The checks of attempts that ended well: begun by the worker that owns the attempt, or by who took it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from medbay.core import rules
+from medbay.core.model import Attempt, CheckResult, Worker
+from medbay.core.outcome import Lost
+from medbay.core.verifying import ROUNDS_MAX
+from medbay.service.attempts import Claim, Finished
+from medbay.store import attempts, checks, tasks
+from medbay.store.apply import apply
+from medbay.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An attempt whose checks start now."""
+
+    claim: Claim
+    results: tuple[CheckResult, ...]
+
+
+def waiting(tx: Tx, worker_id: str) -> list[Claim]:
+    """The attempts of a worker that ended well and are not judged yet."""
+    found = ((tasks.get(tx, each.task_id), each) for each in attempts.verifying(tx, worker_id))
+    return [Claim(task, attempt) for task, attempt in found if task is not None]
+
+
+def begun_before(tx: Tx, claims: Iterable[Claim]) -> list[Claim]:
+    """Those whose checks were begun already, so that something of that may still run."""
+    return [
+        claim
+        for claim in claims
+        if any(each.round > 0 for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number))
+    ]
+
+
+def begin(tx: Tx, worker_id: str, claims: Sequence[Claim], *, log_path: Callable[[str, int, int], str]) -> list[Begun]:
+    """Record that the checks of these attempts start now; committed before they do. Not of what was taken from us."""
+    tasks.lock(tx, {claim.task.id for claim in claims})
+    ours = {(each.task_id, each.number) for each in attempts.verifying(tx, worker_id)}
+    begun = []
+    for claim in claims:
+        if (claim.task.id, claim.attempt.number) not in ours:
+            continue
+        results = tuple(
+            replace(
+                each,
+                status="RUNNING",
+                exit_code=None,
+                signal=None,
+                round=each.round + 1,
+                started_at=tx.now,
+                ended_at=None,
+                log_path=log_path(each.task_id, each.number, each.position),
+            )
+            for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number)
+        )
+        checks.save(tx, results)
+        begun.append(Begun(claim, results))
+    return begun
+
+
+def take_over(tx: Tx, attempt: Attempt, me: Worker, *, why: str, hard: bool, crash_budget: int) -> bool:
+    """Let this worker repeat the checks alone; False when the attempt itself has to be repeated."""
+    task = tasks.get(tx, attempt.task_id)
+    if task is None or task.status != "pending_verification" or task.cancel_requested:
+        return False
+    results = checks.of_attempt(tx, attempt.task_id, attempt.number)
+    running = any(each.status == "RUNNING" for each in results)
+    crashed = hard and running  # what only waited for its turn had no part in it
+    if all(each.round >= ROUNDS_MAX for each in results) or (crashed and task.crashes + 1 >= crash_budget):
+        return False
+    if not attempts.take_over(tx, attempt, worker_id=me.id, host=me.host):
+        return False
+    checks.save(tx, tuple(replace(each, status="WAITING") for each in results))
+    number = attempt.number
+    apply(tx, rules.on_checks_taken_over(task, tx.now, number=number, worker_id=me.id, why=why, crashed=crashed))
+    return True
+
+
+def worn_out(tx: Tx, claims: Iterable[Claim], *, now: int) -> list[Finished]:
+    """Attempts whose checks were begun as often as they may be: those are lost, and repeated as a whole."""
+    lost = Lost(why=f"its checks were begun {ROUNDS_MAX} times and never ended")
+    return [
+        Finished(task_id=claim.task.id, number=claim.attempt.number, outcome=lost, ended_at=now)
+        for claim in claims
+        if all(each.round >= ROUNDS_MAX for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number))
+    ]
