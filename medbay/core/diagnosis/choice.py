@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from medbay.core.diagnosis.findings import Finding
+from medbay.core.diagnosis.findings import SETUP, Finding
 from medbay.core.diagnosis.roles import WARNED
 from medbay.core.diagnosis.rule import EXACT
 
 _TESTS_RAN_AND_FAILED: Final = re.compile(r"^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+", re.MULTILINE)
-_SETUP: Final = "tests.setup"
 
 
 def choose(findings: list[Finding], body: str) -> list[Finding]:
     """The findings with the deciding one first; what cannot be the cause is left out."""
     findings = _without_tests_that_never_ran(findings, body)
-    return _network_before_missing(findings)
+    return _refused_before_cut(_network_before_missing(findings))
+
+
+def _refused_before_cut(findings: list[Finding]) -> list[Finding]:
+    """A server that refuses the credentials closes the connection: what it refused decides."""
+    if findings and findings[0].rule.id == "net.cut":
+        for finding in findings[1:]:
+            if finding.rule.subcategory == "auth" and finding.score > EXACT:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
 
 
 def _without_tests_that_never_ran(findings: list[Finding], body: str) -> list[Finding]:
     """A suite that could not start did not fail its tests: what kept it from starting decides."""
-    others = [finding for finding in findings if finding.rule.id != _SETUP]
+    others = [finding for finding in findings if finding.rule.id != SETUP]
     if len(others) == len(findings) or _TESTS_RAN_AND_FAILED.search(body):
         return others
     causes = [finding for finding in others if finding.rule.category != "test_failure"]

@@ -106,7 +106,7 @@ def _record(
         pattern=Pattern(verdict.rule, text.body[finding.start : finding.end][:EXCERPT_MAX] if finding else ""),
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
-        summary=summarize(category, subcategory, verdict.summary or line, str(location or "")),
+        summary=summarize(category, subcategory, _said(verdict, finding, line), str(location or "")),
         suggested_fix=advice,
         retryable=follows.retryable,
         retry_after_ms=after,
@@ -119,6 +119,13 @@ def _record(
             if other is not finding
         )[:RUNNERS_UP_MAX],
     )
+
+
+def _said(verdict: Verdict, finding: Finding | None, line: str) -> str:
+    """What the summary says: the thing that is missing, where the text names it; else the line."""
+    if verdict.category == "dependency_missing" and finding is not None and finding.what:
+        return finding.what.strip(" .,:;'\"`")
+    return verdict.summary or line
 
 
 def _about_time(text: CleanText) -> str:

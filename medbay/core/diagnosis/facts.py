@@ -57,6 +57,12 @@ _STATUSES: Final = {
     78: Verdict("exit.config", "code_error", "config", 0.7, "The configuration is wrong (exit status 78)"),
 }
 
+# Signals that say which limit of the process was reached.
+_LIMITS: Final = {
+    24: Verdict("fact.cpu_limit", "timeout", "limit", 0.95, "It exceeded its limit of processor time (SIGXCPU)"),
+    25: Verdict("fact.file_limit", "resource_exhaustion", "disk", 0.95, "A file grew beyond its limit (SIGXFSZ)"),
+}
+
 
 def certain(facts: Facts) -> Verdict | None:
     """What the facts alone decide, whatever the text says."""
@@ -90,7 +96,7 @@ def likely(facts: Facts) -> Verdict | None:
         return Verdict(
             "fact.stopped", "unknown", "interrupted", 0.9, f"It was stopped from outside ({STOPS[ended_by]})"
         )
-    return _STATUSES.get(facts.exit_code or 0)
+    return _LIMITS.get(ended_by or 0) or _STATUSES.get(facts.exit_code or 0)
 
 
 def _not_started(why: str) -> Verdict:

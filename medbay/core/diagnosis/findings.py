@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from medbay.core.diagnosis.roles import IGNORED, Role, role_of
-from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, Rule
+from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
 from medbay.core.diagnosis.table import TABLE, Entry, Table
 from medbay.core.diagnosis.text import CleanText
 
 TRIES_MAX: Final = 8
 LINES_FIRST: Final = 20  # lines searched per word: the first ones, where compilers begin,
 LINES_LAST: Final = 60  # and the last ones, where runs end
+LONG_LINE: Final = 400  # of a longer line only the surroundings of the word are searched
+AROUND: Final = 160
+SETUP: Final = "tests.setup"
+DECIDED: Final = STRONG + 1.0  # more than a rule that is not strong can score
+COUNTS: Final = "tests.counts"
+_ABOUT_TESTS: Final = re.compile(
+    r"tests?\b|tests?[A-Z_.]|\bspecs?\b|_spec|example|assert|scenario|suite|pass|expect|checks?\b"
+)
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
 
@@ -30,51 +37,120 @@ class Finding:
     score: float
 
 
-def find_all(text: CleanText, table: Table = TABLE) -> list[Finding]:
-    """The best match of each rule, the strongest first."""
-    ended = _last_chain(text.body)
-    found: dict[str, Finding] = {}
-    for finding in _matches(text, table, ended):
-        best = found.get(finding.rule.id)
+class _Search:
+    """One pass over a text: the roles of its lines and the best match of each rule so far."""
+
+    __slots__ = ("best", "ended", "length", "roles", "text", "tried")
+
+    def __init__(self, text: CleanText) -> None:
+        self.text = text
+        self.length = max(1, len(text.body))
+        self.ended = _last_chain(text.body)
+        self.roles: dict[int, Role] = {}
+        self.tried: set[tuple[int, re.Pattern[str]]] = set()
+        self.best: dict[str, Finding] = {}
+
+    def word(self, word: str, lines: list[int], entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> None:
+        """Search the lines with a word for the rules it leads to: the last first, or the first first."""
+        last, first = entries
+        for chosen, ordered in ((last, lines[::-1]), (first, lines)):
+            if chosen:
+                for line in ordered:
+                    role = self.roles.get(line) or self.roles.setdefault(line, role_of(self.text, line))
+                    if role.weight > IGNORED:
+                        self._line(line, role, word, chosen)
+
+    def _line(self, line: int, role: Role, word: str, entries: tuple[Entry, ...]) -> None:
+        text, best = self.text, self.best
+        start, end = text.spans[line]
+        short = end - start <= LONG_LINE
+        for rule, starts, pattern in entries:
+            if (role.code and not rule.in_code) or (rule.id in best and self._settled(rule, end, role.weight)):
+                continue
+            if rule.strict and short:  # every word leads to the same pattern
+                if (line, pattern) in self.tried:
+                    continue
+                self.tried.add((line, pattern))
+            stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
+            body = text.body if rule.case else text.lowered
+            if starts:
+                match = pattern.match(body, start, stop)
+            elif short:
+                match = pattern.search(body, start, stop)
+                match = match and _whole(match, pattern, body, stop)
+            else:
+                match = _near(pattern, body, text.lowered, word.removeprefix(PART), (start, end, stop))
+            if match is not None and match.start() <= end:
+                self._keep(rule, match, role)
+
+    def decided(self) -> bool:
+        """Whether no weaker rule could still change which finding decides."""
+        return SETUP not in self.best and any(finding.score >= DECIDED for finding in self.best.values())
+
+    def _settled(self, rule: Rule, end: int, weight: float) -> bool:
+        """Whether no match on this line could be better than what the rule found already."""
+        best = self.best[rule.id]
+        if rule.first and not best.what:
+            return False
+        return best.score >= weight + _score(rule, end, self.length, self.ended)
+
+    def _keep(self, rule: Rule, match: re.Match[str], role: Role) -> None:
+        score = role.weight + _score(rule, match.start(), self.length, self.ended)
+        finding = Finding(rule, *match.span(), _named(match, self.text.body), score)
+        best = self.best.get(rule.id)
         if best is None or _better(finding, best):
-            found[finding.rule.id] = finding
-    return sorted(found.values(), key=lambda finding: (-finding.score, finding.rule.id))
+            self.best[rule.id] = finding
+
+
+def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -> list[Finding]:
+    """The best match of each rule, the strongest first. Weak rules are asked when they may matter, or `thorough`ly."""
+    search = _Search(text)
+    lines = _lines_by_word(text, table)
+    for word in lines:
+        search.word(word, _ends(lines[word]), table.entries(word, strong=True))
+    if COUNTS in search.best and not _ABOUT_TESTS.search(text.lowered):
+        del search.best[COUNTS]  # what failed are steps, targets, hosts
+    if thorough or not search.decided():
+        for word in lines:
+            search.word(word, _ends(lines[word]), table.entries(word, strong=False))
+    return sorted(search.best.values(), key=lambda finding: (-finding.score, finding.rule.id))
 
 
 def _better(finding: Finding, best: Finding) -> bool:
     return (finding.score, bool(finding.what), -finding.start) > (best.score, bool(best.what), -best.start)
 
 
-def _matches(text: CleanText, table: Table, ended: int) -> Iterator[Finding]:
-    roles: dict[int, Role] = {}
-    for word in _words(text, table):
-        entries = table.entries(word)
-        for line in _lines(text, word):
-            role = roles.get(line) or roles.setdefault(line, role_of(text, line))
-            if role.weight > IGNORED:
-                yield from _on_line(text, line, role, entries, ended)
-
-
-def _on_line(text: CleanText, line: int, role: Role, entries: tuple[Entry, ...], ended: int) -> Iterator[Finding]:
-    start, end = text.bounds(line)
-    for rule, pattern in entries:
-        if role.code and not rule.in_code:
-            continue
-        stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-        match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
-        if match is not None and match.start() <= end:
-            score = role.weight + _score(rule, match.start(), len(text.body), ended)
-            yield Finding(rule, *match.span(), _named(match, text.body), score)
+def _near(
+    pattern: re.Pattern[str], body: str, lowered: str, word: str, bounds: tuple[int, int, int]
+) -> re.Match[str] | None:
+    """The first match around the word on a long line; a few places of the word, so that the work stays bounded."""
+    start, end, stop = bounds
+    if word in (POSITIONED, OTHER_SCRIPTS):
+        return _search(pattern, body, start, min(stop, start + LONG_LINE))
+    at = lowered.find(word, start, end)
+    for _ in range(TRIES_MAX):
+        if at < 0:
+            break
+        match = _search(pattern, body, max(start, at - AROUND), min(stop, at + AROUND))
+        if match is not None:
+            return match
+        at = lowered.find(word, at + AROUND, end)
+    return None
 
 
 def _search(pattern: re.Pattern[str], text: str, start: int, stop: int) -> re.Match[str] | None:
-    """The first match that does not begin inside a word. At most a few tries: a phrase seldom stands inside words."""
+    match = pattern.search(text, start, stop)
+    return match and _whole(match, pattern, text, stop)
+
+
+def _whole(found: re.Match[str], pattern: re.Pattern[str], text: str, stop: int) -> re.Match[str] | None:
+    """The match, or the next that does not begin inside a word. A few tries: a phrase seldom stands inside words."""
+    match: re.Match[str] | None = found
     for _ in range(TRIES_MAX):
-        match = pattern.search(text, start, stop)
         at = match.start() if match is not None else 0
         if match is None or at == 0 or not (text[at - 1].isalnum() and text[at : at + 1].isalnum()):
             return match
-        start = at + 1
+        match = pattern.search(text, at + 1, stop)
     return None
 
 
@@ -85,30 +161,20 @@ def _named(match: re.Match[str], body: str) -> str:
     return next((body[start:end] for start, end in spans if start < end), "")
 
 
-def _words(text: CleanText, table: Table) -> Iterator[str]:
-    yield from sorted(table.whole & text.words)
-    yield from (part for part in table.parts if part[1:] in text.lowered)
-    yield POSITIONED
+def _lines_by_word(text: CleanText, table: Table) -> dict[str, list[int]]:
+    """The lines to search for each word that the text holds."""
+    found = dict(sorted(text.lines_by_word(table.whole).items()))
+    for part in table.parts:
+        if part[1:] in text.lowered:
+            found[part] = [number for number in text.telling if part[1:] in text.low(number)]
+    found[POSITIONED] = text.positioned
     if not text.plain:
-        yield OTHER_SCRIPTS
+        found[OTHER_SCRIPTS] = text.foreign
+    return found
 
 
-def _lines(text: CleanText, word: str) -> Iterator[int]:
-    """The lines to search for a word, the last first; a line that stands there again was searched already."""
-    if word == POSITIONED:
-        lines = text.positioned
-    elif word == OTHER_SCRIPTS:
-        lines = text.foreign
-    else:
-        lines = text.lines_with(word.removeprefix(PART))
-    if len(lines) > LINES_FIRST + LINES_LAST:
-        lines = lines[:LINES_FIRST] + lines[-LINES_LAST:]
-    seen: set[str] = set()
-    for number in reversed(lines):
-        line = text.line(number)
-        if line not in seen:
-            seen.add(line)
-            yield number
+def _ends(lines: list[int]) -> list[int]:
+    return lines if len(lines) <= LINES_FIRST + LINES_LAST else lines[:LINES_FIRST] + lines[-LINES_LAST:]
 
 
 def _score(rule: Rule, start: int, length: int, ended: int) -> float:

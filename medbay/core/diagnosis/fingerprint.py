@@ -41,8 +41,7 @@ _TESTS: Final = re.compile(
     r"|^test (\S{1,160}) \.\.\. FAILED"
     r"|^(.{1,120} > .{1,120}) FAILED$"
     r"|^\s{1,4}\d{1,3}\) (.{1,120})$"
-    r"|TEST-UNEXPECTED-\w+ \| (\S{1,160})",
-    re.MULTILINE,
+    r"|^.{0,120}TEST-UNEXPECTED-\w+ \| (\S{1,160})",
 )
 
 
@@ -63,7 +62,8 @@ def mask(line: str) -> str:
 
 def failing_tests(body: str) -> tuple[str, ...]:
     """The names of the tests that failed, sorted, each once."""
-    names = {next(name for name in match.groups() if name).strip() for match in _TESTS.finditer(body)}
+    matches = filter(None, map(_TESTS.match, body.split("\n")))
+    names = {next(name for name in match.groups() if name).strip() for match in matches}
     return tuple(sorted(names)[:NAMES_MAX])
 
 

@@ -22,21 +22,31 @@ _NOISE: Final = re.compile(
     r"\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d",
     re.IGNORECASE,
 )
-_OWN_LINE: Final = re.compile(r"^(?:\s{0,2}Line {1,12})?(?P<file>(?:[A-Za-z]:)?[\w./\\@-]{1,200}\.[A-Za-z]\w{0,9})\s*$")
+_OWN_LINE: Final = re.compile(
+    r"^(?:\s{0,2}Line {1,12}|FILE: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@-]{1,200}\.[A-Za-z]\w{0,9})\s*$"
+)
+_TEX_LINE: Final = re.compile(r"^l\.(\d{1,7}) ", re.MULTILINE)
+_TEX_FILE: Final = re.compile(r"\((?:\./)?([\w./-]{1,120}\.tex)\b")
 _ROW: Final = re.compile(r"^\s{1,10}(?P<line>\d{1,7})(?::(?P<col>\d{1,6}))?\s{1,12}(?:error|✖|×|\S)")
 
 
 def locate(text: CleanText) -> Location | None:
     """The place of the error as the text shows it, in the project's own code where it can be told."""
-    return _headed(text) or next(_found(text), None)
+    return _headed(text) or _in_tex(text) or next(_found(text), None)
+
+
+def _in_tex(text: CleanText) -> Location | None:
+    """`l.42 \\command` under the file that was opened last, as TeX prints."""
+    line = _TEX_LINE.search(text.body) if "\nl." in text.body else None
+    files = _TEX_FILE.findall(text.body, 0, line.start()) if line else []
+    return Location(files[-1], int(line[1]), None) if line and files else None
 
 
 def _found(text: CleanText) -> Iterator[Location]:
+    positioned = [(text.line(number), text.low(number)) for number in text.positioned]
     for place in PLACES:
-        lines = text.lines_with(place.needle)
-        chosen = reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]
-        for number in chosen:
-            line = text.line(number)
+        lines = [line for line, low in positioned if place.needle in low]
+        for line in reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]:
             match = place.pattern.search(line)
             if match and not _LIBRARY.search(match["file"]) and not (place.id in _LOOSE and _NOISE.search(line)):
                 yield _location(match["file"], match)
@@ -53,7 +63,7 @@ def _headed(text: CleanText) -> Location | None:
         own = _OWN_LINE.match(line)
         if own:
             heading = own["file"]
-        elif line.strip(" -") and not row:
+        elif line.strip(" -") and not row and not line.startswith("FOUND "):
             heading = ""
     return None
 

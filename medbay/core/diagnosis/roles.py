@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.rules.compilers import POSITION
+from medbay.core.diagnosis.rules.compilers import POSITION, POSITION_COLUMN
 from medbay.core.diagnosis.text import CleanText
 
 IGNORED: Final = -9.0
@@ -33,7 +33,9 @@ _ERROR_WORDS: Final = ("error", "fail", "fatal", "exception", "err!", "panic", "
 _WARN_SIGNS: Final = ("warn", "deprecat", " w", "attempt", "retry", "skipp")
 _LEVEL_SIGNS: Final = ("info", "debug", "trace", "notice", "hint:", "note:", "help:", "tip:", "# ", "// ")
 _CODE_LIKE: Final = re.compile(r"^\s+File \"[^\"\n]{1,400}\", line \d+")
-_DIAGNOSTIC: Final = re.compile(rf"^{POSITION}\s{{0,2}}:\s{{0,4}}(?:fatal )?(?:error|warning|note)\b")
+_DIAGNOSTIC: Final = re.compile(
+    rf"^{POSITION}\s{{0,2}}:\s{{0,4}}(?:fatal )?(?:error|warning|note)\b|^{POSITION_COLUMN}: \S"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def _warns(low: str) -> bool:
 
 
 def _holds(low: str, words: tuple[str, ...]) -> bool:
-    return any(word in low for word in words)
+    return any(map(low.__contains__, words))
 
 
 def _quoted(text: CleanText, number: int) -> bool:

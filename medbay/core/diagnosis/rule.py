@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,7 @@ RECORD: Final = 4.0
 
 OTHER_SCRIPTS: Final = "\x00"  # stands for "any text beyond ASCII": scripts without spaces have no words to index
 POSITIONED: Final = "\x01"  # stands for "every line with a number after a colon or bracket, as positions have"
+STRONG: Final = SHAPE + 0.5  # from here on a finding may decide whatever weaker rules say
 PART: Final = "~"  # a word that begins so may also be a part of a word
 
 
@@ -43,16 +45,27 @@ class Rule:
     lines: int
     strict: bool
 
-    def by_word(self) -> Iterator[tuple[str, str]]:
-        """Each word that may start a search, with the pattern of the phrases that hold it."""
-        grouped: dict[str, list[str]] = {}
+    @property
+    def strong(self) -> bool:
+        """Whether it is looked for first; what says that a suite did not start is asked for at once, too."""
+        return self.level >= STRONG or self.level < 0
+
+    def by_word(self) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+        """Each word that may start a search, with the phrases that hold it, at the start of a line or elsewhere."""
+        grouped: dict[tuple[str, bool], list[str]] = {}
         for phrase in self.phrases:
             words = self.words if self.strict else anchors(phrase) or self.words
             if not words:
                 raise ValueError(f"{self.id}: {phrase!r} shows no whole word; name some with on=")
             for word in words:
-                grouped.setdefault(word, []).append(bounded(phrase if self.case else lowered(phrase)))
-        yield from ((word, _joined(phrases)) for word, phrases in grouped.items())
+                grouped.setdefault((word, phrase.startswith("^")), []).append(phrase)
+        yield from ((word, starts, tuple(phrases)) for (word, starts), phrases in grouped.items())
+
+    def pattern(self, phrases: tuple[str, ...]) -> re.Pattern[str]:
+        """Some of its phrases as one regular expression."""
+        return re.compile(
+            _joined([bounded(phrase if self.case else lowered(phrase)) for phrase in phrases]), re.MULTILINE
+        )
 
 
 def rule(

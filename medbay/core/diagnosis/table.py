@@ -10,7 +10,7 @@ from typing import Final
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule
 from medbay.core.diagnosis.rules import RULES
 
-Entry = tuple[Rule, re.Pattern[str]]
+Entry = tuple[Rule, bool, re.Pattern[str]]  # whether its phrases stand at the start of a line
 
 
 @dataclass(frozen=True)
@@ -18,15 +18,20 @@ class Table:
     """A set of rules with its index. What it remembers are only compiled patterns: the same answer each time."""
 
     rules: tuple[Rule, ...]
-    _compiled: dict[str, tuple[Entry, ...]] = field(default_factory=dict, repr=False, compare=False)
+    _entries: dict[tuple[str, bool], tuple[tuple[Entry, ...], tuple[Entry, ...]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _compiled: dict[tuple[str, tuple[str, ...]], re.Pattern[str]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
-    def by_word(self) -> dict[str, tuple[tuple[Rule, str], ...]]:
-        """From each word to the rules that it may lead to, with the pattern of the phrases concerned."""
-        table: dict[str, list[tuple[Rule, str]]] = {}
+    def by_word(self) -> dict[str, tuple[tuple[Rule, bool, tuple[str, ...]], ...]]:
+        """From each word to the rules that it may lead to, with the phrases concerned."""
+        table: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
         for rule in self.rules:
-            for word, source in rule.by_word():
-                table.setdefault(word, []).append((rule, source))
+            for word, starts, phrases in rule.by_word():
+                table.setdefault(word, []).append((rule, starts, phrases))
         return {word: tuple(entries) for word, entries in table.items()}
 
     @cached_property
@@ -39,12 +44,27 @@ class Table:
         """The words that must stand for themselves."""
         return frozenset(self.by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}
 
-    def entries(self, word: str) -> tuple[Entry, ...]:
-        """The rules a word leads to, compiled when a text first holds it: importing the tables stays cheap."""
-        known = self._compiled.get(word)
+    def entries(self, word: str, *, strong: bool) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """The rules a word leads to, those whose last match counts and those whose first does.
+
+        They are compiled when a text first holds the word: importing the tables stays cheap.
+        """
+        known = self._entries.get((word, strong))
         if known is None:
-            known = tuple((rule, re.compile(source, re.MULTILINE)) for rule, source in self.by_word.get(word, ()))
-            self._compiled[word] = known
+            listed = [entry for entry in self.by_word.get(word, ()) if entry[0].strong is strong]
+            made = [(rule, starts, self._pattern(rule, phrases)) for rule, starts, phrases in listed]
+            known = (
+                tuple(entry for entry in made if not entry[0].first),
+                tuple(entry for entry in made if entry[0].first),
+            )
+            self._entries[word, strong] = known
+        return known
+
+    def _pattern(self, rule: Rule, phrases: tuple[str, ...]) -> re.Pattern[str]:
+        """One object for the same phrases, whichever word leads to them: what was tried can be told by it."""
+        known = self._compiled.get((rule.id, phrases))
+        if known is None:
+            known = self._compiled[rule.id, phrases] = rule.pattern(phrases)
         return known
 
 

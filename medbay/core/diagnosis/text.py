@@ -6,11 +6,13 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 HEAD_CHARS: Final = 8_192
 TAIL_CHARS: Final = 32_768
 LINE_CHARS: Final = 2_000
+ALIKE: Final = 2
 GAP: Final = "\n[...]\n"
 
 _ANSI: Final = re.compile(
@@ -24,13 +26,16 @@ _STAMP: Final = re.compile(
     r"^(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
     r"(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
-    r"(?:\d\d:\d\d:\d\d(?=\s))?",
+    r"(?:\d\d:\d\d:\d\d(?=\s))?"
+    r"|^#\d{1,4} \d{1,5}\.\d{1,3} ",  # docker build: step, seconds
     re.MULTILINE,
 )
 _FRAME: Final = re.compile(r"^[│╷╵┃] ?", re.MULTILINE)  # the frame that some tools draw around messages
-_POSITION: Final = re.compile(r"[:(]\d| line \d")
+_POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _BREAK: Final = re.compile(r"\n")
 _WORD: Final = re.compile(r"[^\W_]+")
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,6 @@ class CleanText:
     def lowered(self) -> str:
         """The body in lower case, of the same length."""
         return self.body.lower()
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """Every word in lower case: the cheap filter in front of the regular expressions."""
-        return frozenset(_WORD.findall(self.lowered))
 
     @cached_property
     def plain(self) -> bool:
@@ -84,14 +84,40 @@ class CleanText:
         return self.body[start:end]
 
     @cached_property
+    def telling(self) -> list[int]:
+        """The lines worth reading: of lines that differ in their numbers only, the first and last few."""
+        alike: dict[str, list[int]] = {}
+        for number, line in enumerate(_DIGITS.sub("0", self.lowered).split("\n")):
+            if line:
+                alike.setdefault(line, []).append(number)
+        few = (lines if len(lines) <= 2 * ALIKE else lines[:ALIKE] + lines[-ALIKE:] for lines in alike.values())
+        return sorted(chain.from_iterable(few))
+
+    def low(self, number: int) -> str:
+        """A line by its number, in lower case."""
+        start, end = self.bounds(number)
+        return self.lowered[start:end]
+
+    @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        return sorted({self.line_number(match.start()) for match in _POSITION.finditer(self.body)})
+        low, spans = self.lowered, self.spans
+        return [number for number in self.telling if _POSITION.search(low, *spans[number])]
 
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        return [number for number in range(self.line_count) if not self.line(number).isascii()]
+        return [number for number in self.telling if not self.line(number).isascii()]
+
+    def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
+        """The numbers of the lines with each of these words, in the order in which the text first holds them."""
+        find = (_ASCII_WORD if self.plain else _WORD).findall
+        lines: dict[str, list[int]] = {}
+        low, spans = self.lowered, self.spans
+        for number in self.telling:
+            for word in words.intersection(find(low, *spans[number])):
+                lines.setdefault(word, []).append(number)
+        return lines
 
     def lines_with(self, word: str) -> list[int]:
         """The numbers of the lines that hold a text in lower case, each once."""

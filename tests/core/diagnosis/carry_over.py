@@ -22,6 +22,7 @@ from medbay.core.diagnosis.rules import RULES
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import clean
 
+WORD = re.compile(r"[^\W_]+")
 Forgotten = dict[str, set[tuple[str, str]]]
 
 
@@ -54,12 +55,13 @@ def exclusive_phrases(items: list[dict[str, Any]]) -> Forgotten:
     """The phrases that match outputs of one tool only, by tool."""
     seen: dict[tuple[str, str], set[str]] = defaultdict(set)
     texts = [(item["tool"], clean(item["text"])) for item in items]
+    held = [frozenset(WORD.findall(text.lowered)) for _, text in texts]
     for rule in RULES:
         for phrase in rule.phrases:
             pattern = re.compile(bounded(phrase if rule.case else lowered(phrase)), re.MULTILINE)
             words = frozenset(anchors(phrase))
-            for tool, text in texts:
-                if tool in seen[rule.id, phrase] or (words and not words & text.words):
+            for (tool, text), present in zip(texts, held, strict=True):
+                if tool in seen[rule.id, phrase] or (words and not words & present):
                     continue
                 if pattern.search(text.body if rule.case else text.lowered):
                     seen[rule.id, phrase].add(tool)

@@ -17,6 +17,7 @@ from tests.core.diagnosis.carry_over import leave_one_tool_out
 from tests.core.diagnosis.samples import HERE, read_jsonl, same_file, why
 
 CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
+OUTPUTS = ("real_outputs", "written_outputs", "further_outputs")
 
 
 @cache
@@ -88,14 +89,14 @@ def test_the_rules_have_a_floor_without_what_only_one_tool_shows() -> None:
     _, items, _, _ = development_set()
     others = [
         {**item, "tool": item.get("tool", item["id"])}
-        for name in ("real_outputs", "written_outputs")
+        for name in OUTPUTS
         for item in read_jsonl(HERE / f"{name}.jsonl")
     ]
 
     assert leave_one_tool_out(items, others, "exclusive") >= 0.75
 
 
-@pytest.mark.parametrize(("name", "bar"), [("real_outputs", 0.97), ("written_outputs", 0.97)])
+@pytest.mark.parametrize(("name", "bar"), [(name, 0.97) for name in OUTPUTS])
 def test_tools_outside_the_development_set_are_understood(name: str, bar: float) -> None:
     """Outputs of other tools: really run, or written after their documentation."""
     items = read_jsonl(HERE / f"{name}.jsonl")

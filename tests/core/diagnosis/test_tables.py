@@ -18,7 +18,7 @@ BY_ID = pytest.mark.parametrize("one", RULES, ids=[one.id for one in RULES])
 
 def found(text: str) -> set[str]:
     """The ids of the rules that match a text."""
-    return {finding.rule.id for finding in find_all(clean(text))}
+    return {finding.rule.id for finding in find_all(clean(text), thorough=True)}
 
 
 @BY_ID

@@ -22,6 +22,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "bad credentials",
         r"(?:api key|token|credentials?|session|login|password|oauth)\b.{0,40}(?:expired|revoked|invalid|not valid|rejected|been disabled|missing)",
         "api key not valid",
+        r"api[_ ]key (?:is |was )?not (?:configured|set|found|provided)",
+        r"requested access .{0,40}denied",
         "api_key_invalid",
         "api_key client option must be set",
         "(?:not|aren't|are not) logged in",
@@ -30,6 +32,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "login failed",
         r"you (?:must|need to) (?:be )?(?:log|sign|authenticat)\w*",
         "no (?:valid )?credentials?",
+        r"missing (?:\w+ )?(?:password|passphrase|token)",
         r"missing (?:credentials|authentication|api key|auth token|bearer token)",
         "unable to locate credentials",
         "could not (?:read|find|load) (?:the )?(?:username|password|credentials|default credentials)",
@@ -37,6 +40,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "credentials could not be loaded",
         "password authentication failed",
         "no password supplied",
+        "no signing certificate",
+        r"access key\b.{0,40}(?:does not exist|not found|unknown|inactive)",
+        "vault is sealed",
         "access denied for user",
         r"unauthori[sz]ed",
         "unauthenticated",
@@ -84,12 +90,14 @@ RULES: Final[tuple[Rule, ...]] = (
         "EOTP",
         "sudo: a password is required",
         "incorrect password attempt",
+        r"(?:login|logon|password|passphrase|username)[ :_]{1,2}(?:is |was )?(?:incorrect|denied|failed|failure|invalid|rejected|refused|wrong)",
+        "no secret key",
         on="authentication authenticate authenticationerror authenticationexception authfailed invalid incorrect wrong "
         "credentials credential expired revoked rejected missing disabled logged log login sign username password unauthorized "
         "unauthorised unauthenticated permissiondeniederror invalidclienttokenid expiredtoken expiredtokenexception "
         "signaturedoesnotmatch unrecognizedclientexception noauth wrongpass noperm e401 e403 eneedauth publickey "
         "verification grant insufficient authorized authorised authorization sasl ldap kerberos owner superuser permission "
-        "access accessdenied accessdeniedexception forbidden denied prompts private permitted askpass otp eotp allowed "
+        "logon passphrase secret access accessdenied accessdeniedexception forbidden denied prompts private permitted askpass otp eotp allowed "
         "token key run valid member failures prompts auth permissions privileges",
         hit=(
             "fatal: Authentication failed for 'https://git.example.org/x.git/'",

@@ -41,7 +41,10 @@ RULES: Final[tuple[Rule, ...]] = (
         r"exceeds? (?:the )?(?:model'?s? )?(?:maximum |available )?(?:context|token)(?: length| limit| window| size| count)?",
         "(?:input|request|prompt|conversation|message)s? (?:is |are )?(?:too long|has too many tokens)",
         "reduce the length of (?:the|your) (?:messages|prompt|input)",
-        "too many (?:input )?tokens",
+        "too many (?:input )?tokens(?!,? please wait)",
+        r"(?:hit|reached|over|exceeded) (?:a |the |its )?(?:\w+ )?token limit",
+        "exhausted (?:the )?context window",
+        "larger than the maximum number of tokens",
         "input token count .{0,60}exceeds",
         "ran out of (?:room in the model's )?context",
         "max_tokens_exceeded",
@@ -134,6 +137,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "abuse detection",
         "pull rate limit",
         "retry[- ]after: \\d+",
+        r"retry after \d{4}-\d\d-\d\d",
+        r"too many \w+\b.{0,80}(?:in the (?:last|past)|per (?:second|minute|hour|day|week))",
+        "rate-limits",
         on="rate ratelimiterror ratelimitexceeded ratelimitexception ratelimitederror ratelimit toomanyrequests "
         "toomanyrequestsexception toomanyrequestserror many throttled throttling throttlingexception throttlingerror "
         "exhausted resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, TRACE, Rule, rule
 
 # A path with a suffix (or a well-known name without one), then a line number as compilers write it.
 POSITION: Final = (
     r"(?:\[?(?:ERROR|error|e)\]?:? (?:file:/{0,3})?)?"
     r"(?:[A-Za-z]:)?[^\s:()\"'|\[\]]{1,200}(?:\.[A-Za-z]\w{0,9}|file)[:(]\d{1,7}(?:[:.,] ?\d{1,6}(?:-\d{1,6})?){0,2}\)?"
 )
+
+POSITION_COLUMN: Final = r"[^\s:()\"'|\[\]]{1,200}\.[A-Za-z]\w{0,9}:\d{1,7}:\d{1,6}"
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -38,8 +40,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/compile",
         rf"^{POSITION}: (?:undefined|undeclared|unexpected|expected|cannot|invalid|missing|syntax|unknown|not|no) ",
         rf"^(?=[^\n]{{3,200}}:\d+:\d+: ){POSITION}: (?!(?i:warning|note|info|debug|hint|remark|keyboardinterrupt)\b)\S",
-        rf"^{POSITION}: (?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`]",
+        rf"^{POSITION}:\s{{1,4}}(?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`]",
         rf"^(?:vet: )?(?:\./)?{POSITION}: .{{1,200}}\((?:[a-z][\w-]{{2,40}}|standard:[\w-]+)\)$",
+        rf"^{POSITION}:[a-z_]{{3,40}}$",
         on=POSITIONED,
         hit=(
             "./main.go:5:2: undefined: fmtx",
@@ -51,6 +54,26 @@ RULES: Final[tuple[Rule, ...]] = (
         first=True,
         in_code=True,
         confidence=0.93,
+    ),
+    rule(
+        "compile.quoted",
+        "code_error/compile",
+        r"^\W{0,4}(?:[\w.%-]{1,30}:? )?[\"'(\[]?(?:[A-Za-z]:)?[^\s:()\"'|\[\]]{1,200}\.[A-Za-z]\w{0,9}[\"']?[,:]? {0,2}(?:at |on )?(?:line )?\d{1,7}"
+        r"(?:[.:,]\d{1,6})?[)\]]?\s{0,2}:?\s{1,3}(?!(?i:warning|note|info|remark|debug)\b)(?:\(?\w{0,16}\)? )?(?i:error|fatal|undefined|undeclared|syntax"
+        r"|unknown|unexpected|invalid|cannot|missing|\d{4}-\d{3} \([SU]\)|: unknown)",
+        r"^(?:error|fatal error|\*\*\* error)\b[^\n]{0,80}\bat [^\s:()]{1,120}\.\w{1,6}\(\d+\)",
+        on=POSITIONED,
+        hit=(
+            '"src/init.c", line 44: error (dcc:1525): identifier cfg_len not declared',
+            '"C:\\fw\\uart.c",88  Error[Pe020]: identifier "X" is undefined',
+            "prog.cob: 12: error: 'WS-TOTL' is not defined",
+        ),
+        miss='"notes.txt", line 3: done',
+        level=SHAPE + 0.3,
+        first=True,
+        in_code=True,
+        case=True,
+        confidence=0.92,
     ),
     rule(
         "compile.arrow",
@@ -95,7 +118,13 @@ RULES: Final[tuple[Rule, ...]] = (
         "compile.summary",
         "code_error/compile",
         "could not compile [`']",
-        "compilation (?:failed|error|aborted|terminated)",
+        "compilation (?:failed|failure|error|aborted|terminated)",
+        r"[1-9]\d* errors? detected in",
+        r"total (?:number of )?errors: [1-9]",
+        r"warnings? (?:are |being |were )?treated as errors?",
+        r"(?:aborted|failed|exiting|stopped) (?:with|due to|after) [1-9]\d* (?:warnings?|errors?)",
+        "warnings were emitted",
+        r"^! (?:(?:LaTeX|Package \w+|Class \w+|pdfTeX) error|Undefined|Missing|Extra|Emergency|Misplaced|Illegal|Incomplete|Argument of|Use of|You can't|Too many)\b",
         "compile (?:error|failed)",
         "failed to compile",
         "failed to build",
@@ -108,7 +137,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"ninja: build stopped: subcommand failed",
         "build failed with an exception",
         r"^FAILED: \S+\.(?:o|obj)\b",
-        on="compile error errors o obj failed",
+        on="compile error errors o obj failed warnings warning ~!",
         hit=(
             'error: could not compile `app` (bin "app") due to 1 previous error',
             "2 errors generated.",
@@ -130,7 +159,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"unexpected (?:token|end of (?:file|input)|eof|character|identifier|keyword|symbol|indent|string literal|'[^'\n]{1,20}')",
         "IndentationError",
         "TabError",
-        r"unterminated (?:string|quoted|comment|regexp|list)",
+        r"unterminated \S",
         "missing terminating",
         r"unexpected T_\w+",
         "mismatched input",
@@ -186,7 +215,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "lint.summary",
         "code_error/lint",
         r"✖ \d+ problems?",
-        r"[1-9]\d* (?:problems?|offenses?|violations?|issues?|findings|lint (?:errors?|problems?)|style issues?|mistakes?|alerts?)(?: \(|:| found| detected| were| need|\.|$)",
+        r"[1-9]\d* (?:\w{3,20} )?(?:problems?|offenses?|violations?|issues?|findings|lint (?:errors?|problems?)|style issues?|mistakes?|alerts?)(?: \(|:| found| detected| were| need|\.|$)",
         r"offenses? detected",
         "would reformat",
         r"\d+ files? would be reformatted",
@@ -206,7 +235,12 @@ RULES: Final[tuple[Rule, ...]] = (
         r"\[ERROR\] Found [1-9]\d* errors?",
         r"Linter .{0,40}(?:fail|found)\w*",
         r">> Issue: \[",
-        on="✖ problem problems offense offenses violation violations issue issues findings lint linting formatted found linter "
+        r"files? (?:that )?(?:can|could|would|needs? to|must|should) be (?:fixed|formatted|reformatted|changed)",
+        r"(?:is|are|were|files?) not formatted",
+        r"\(severity: \w{1,10}\)",
+        r"^diff in \S{1,200}(?: at line \d|:\d)",
+        r"[1-9]\d* (?:weighted |security )?(?:issues?|bugs?|warnings?|smells?)\b.{0,20}(?:found|reported|detected)",
+        on="✖ problem problems offense offenses violation violations issue issues findings lint linting formatted found linter severity diff bugs bug smells fixed reformatted changed "
         "sc2086 sc2034 sc1091 sc2154 sc2046 sc2148 sc1073 sc1072 sc1009 sc2164 dl3008 dl3006 dl3009 dl4006 dl3018 alerts mistakes \x00",
         hit=(
             "✖ 3 problems (3 errors, 0 warnings)",
@@ -218,6 +252,18 @@ RULES: Final[tuple[Rule, ...]] = (
         level=SHAPE + 0.2,
         in_code=True,
         confidence=0.94,
+    ),
+    rule(
+        "lint.diff",
+        "code_error/lint",
+        r"^--- \S[^\n]{0,200}\n\+\+\+ \S",
+        on="~+++ ~---",
+        hit="--- old/main.tf\n+++ new/main.tf",
+        miss="--- done ---",
+        level=TRACE + 0.3,
+        in_code=True,
+        lines=2,
+        confidence=0.75,
     ),
     rule(
         "lint.rows",
@@ -253,6 +299,9 @@ RULES: Final[tuple[Rule, ...]] = (
         r"couldn't match (?:expected )?type",
         "no instance for",
         "this expression has type",
+        "table (?:or view )?(?:does not exist|not found)",
+        r"TS(?!2307|2688|2792)\d{4,5}: ",
+        "does not exist on type",
         "cannot find (?:symbol|value|type|name|function)",
         "not in scope",
         "unbound value",
@@ -262,6 +311,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"undefined (?:variable|local variable|method|function|constant|name)",
         "unknown identifier",
         "call to undefined (?:function|method)",
+        "does not contain a definition for",
         "has no (?:member|method|field|attribute|property)",
         r"no (?:such )?(?:method|function) (?:named|matching|found)",
         "global symbol .{1,60} requires explicit package name",
@@ -290,7 +340,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "Error in eval(expr) : object 'x' not found",
         ),
         miss="the type of error is a choice",
-        on="column table type types function error",
+        on="column table type types function error ~ts1 ~ts2 ~ts7",
         level=EXACT + 0.3,
         first=True,
         in_code=True,

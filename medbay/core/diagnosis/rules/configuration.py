@@ -30,7 +30,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"is not a valid (?:\w+ )?(?:option|value|command|setting|choice|argument|task|subcommand|name)",
         "not a valid choice",
         "unsupported (?:option|config|argument|block|attribute|flag)",
-        "usage: \\S+ .{1,200}",
+        r"^(?:\S{1,40}: )?usage: \S+ .{1,200}",
         r"try ['`\"]?\S+ (?:--help|help|-h)",
         r"(?:see|run) ['`\"]?\S+ (?:--help|help|-h)['`\"]? for",
         "for more information,? try",

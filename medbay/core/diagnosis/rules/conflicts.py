@@ -106,6 +106,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:could not|unable to|failed to|cannot|can't) (?:get|acquire|obtain|take)(?: the| a| an)?(?: \w+){0,3} lock",
         r"unable to lock (?:the )?\w+",
         "could not lock",
+        r"(?:create|acquire|obtain|get|take)(?:/\w+)? (?:an? |the )?(?:\w+ )?lock\b",
+        "already locked",
         "unable to acquire the dpkg",
         "lock (?:is |was )?(?:already )?held",
         r"index\.lock",

@@ -12,9 +12,9 @@ _BEFORE: Final = (
     r"|\bstatus(?:[ _-]?code)?\\?[\"']?(?: of| was| is)?[ :=(>]{1,4}\\?[\"']?"
     r"|\b(?:error|response|return|api_error)[ _](?:code|status)\\?[\"']?[ :=(]{1,3}"
     r"|\breturned (?:error|status|http|code|a|an)[: ]{1,3}(?:code |status )?|\bapi error[ :(]{1,3}"
-    r"|\b\w{0,40}(?:Error|Exception)[ :(\[]{1,3}(?:http )?|\bgot (?:an? )?(?:http )?|\bresponded with (?:an? )?(?:status )?(?:of |code )?"
+    r"|\b\w{0,40}(?:Error|Exception)[ :(\[]{1,3}(?:http )?|(?<!but )\bgot (?:an? )?(?:http )?|\bresponded with (?:an? )?(?:status )?(?:of |code )?"
     r"|\bunexpected status(?: code)?(?: from [^\n]{0,120})?[ :]{1,2}|\berror[: ]{1,2}|\berr!? (?:code e)?"
-    r"|\bfailed with (?:status )?(?:code )?|\bserver (?:returned|replied|responded)(?: with)?[^\n]{0,40}?[ :]|[\"']?\b(?:code|status)[\"']: ?"
+    r"|\bcode: |\bfailed with (?:status )?(?:code )?|\bserver (?:returned|replied|responded)(?: with)?[^\n]{0,40}?[ :]|[\"']?\b(?:code|status)[\"']: ?"
     r"|\brequest failed[^\n]{0,40}?[ (:]|\bfailed[:(]{1,2} ?|\\?\"(?:api_error_status|statusCode|error_status)\\?\" ?: ?|[-] )"
 )
 
@@ -26,7 +26,7 @@ def _status(id: str, kind: str, codes: str, words: str, *, hit: str, miss: str, 
         kind,
         # The number with its own words after it, such as "503 Service Unavailable".
         rf"(?<![\w:./#-])e?(?:{codes})[ :,-]{{1,3}}(?:Client Error: |Server Error: )?[(\"]?(?:{words})",
-        rf"{_BEFORE}(?:{codes})(?![\w.-]|:\d| (?:tests|files|modules|rows|items|lines|bytes|ms))",
+        rf"{_BEFORE}(?:{codes})(?![\w.-]|:\d| (?:login|user|tests|files|modules|rows|items|lines|bytes|ms))",
         on=" ".join([*numbers, *(f"e{number}" for number in numbers)]),
         hit=hit,
         miss=miss,

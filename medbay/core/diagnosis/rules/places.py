@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
-_NAMED: Final = (
-    r"(?P<file>(?:[\w./-]{1,120}/)?(?:Makefile|makefile|GNUmakefile|Dockerfile|Jenkinsfile|Rakefile|Gemfile|BUILD))"
-)
+_NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
 _LINE: Final = r"(?P<line>\d{1,7})"
 _COL: Final = r"(?::(?P<col>\d{1,6}))?"
 _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
@@ -35,6 +33,7 @@ PLACES: Final = (
     _place("compiler", "error", rf"^\s{{0,4}}(?:\[?(?:ERROR|error|e)\]?:? )?{_URL}{_FILE}[:(]\[?{_LINE}(?:[:,.] ?(?P<col>\d{{1,6}})(?:-\d+(?:\.\d+)?)?)?"
            r"\]?\)?\s?[:-]?\s{0,3}(?:\(?[\w-]{0,16}\)? )?(?:fatal |internal |syntax |compile |type |parse )?[Ee]rror(?:$|[:\[(]| [A-Z]{1,5}\d| -|\s{2})", "a.c:3:5: error: x"),
     _place("compiler.maven", "[error]", rf"^\[(?:ERROR|error)\] {_FILE}:\[?{_LINE}[:,](?P<col>\d{{1,6}})\]?", "[ERROR] /a/A.java:[3,9] cannot find symbol"),
+    _place("quoted", "error", rf"^\W{{0,3}}{_FILE}\"?(?:: |, ?(?:line )?){_LINE}(?:[.:](?P<col>\d{{1,6}}))?\s{{0,2}}:?\s{{1,3}}(?:fatal )?[Ee]rror\b", "prog.cob: 12: error: x"),
     _place("compiler.de", "fehler", rf"^{_FILE}:{_LINE}{_COL}: (?:fataler )?Fehler", "a.c:1:2: Fehler: x"),
     _place("compiler.fr", "erreur", rf"^{_FILE}:{_LINE}{_COL}: erreur", "a.c:1:2: erreur: x"),
     _place("arrow", "-->", rf"^\s{{0,8}}--> ?{_FILE}:{_LINE}{_COL}", " --> src/main.rs:1:5"),
@@ -68,7 +67,7 @@ PLACES: Final = (
     _place("from_line", "line ", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
     _place("makefile", "file:", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
-    _place("dockerfile", "file:", rf"^{_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
+    _place("dockerfile", "file:", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
     _place("parenthesis", ":", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
     _place("plain", ":", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),
     _place("generic", ":", rf"(?<![\w/.\\@-]){_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "see src/a.ts:3:5 for more"),

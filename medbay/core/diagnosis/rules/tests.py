@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, SHAPE, VERDICT, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, SHAPE, STRONG, VERDICT, Rule, rule
 
 _MANY: Final = r"[1-9]\d{0,6}"
 _THINGS: Final = "(?:tests?|examples?|specs?|scenarios?|assertions?|checks?|suites?|subtests?|cases?|steps?|test cases?|test suites?)"
@@ -14,8 +14,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "tests.counts",
         "test_failure",
         rf"{_MANY} {_THINGS} (?:failed|FAILED|failing)",
-        rf"(?<![\w:.]){_MANY} (?:failed|failing|failures?)(?=[\s,;.)|]{{0,4}}(?:$|\d|in\b|out of|\||total|skipped|passed|errors?|\(|of \d|\[))",
-        rf"(?:failures|failed|fail)(?: tests)?\s{{0,12}}[:=|]\s{{0,4}}{_MANY}\b(?![.:]\d| error)",
+        rf"(?<![\w:.]){_MANY} (?:failed|failing|failures?)(?=[\s,;.)|/!]{{0,4}}(?:$|\d|in\b|out of|\||total|skipped|passed|errors?|\(|of \d|\[))",
+        rf"(?:failures|failed|fail)(?: tests)?\s{{0,12}}[:=|]\s{{0,4}}{_MANY}\b(?![.:]\d| error|\s+skipped=\d+\s+rescued)",
         rf"^# fail {_MANY}",
         rf"FAILED \((?:failures|errors)={_MANY}",
         "FAILURES!",
@@ -43,8 +43,11 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"test cases?: .{{0,60}}{_MANY} failed",
         rf"{_MANY} failure(?:s)?\b.{{0,12}}{_MANY}? error",
         rf"Tests?: \s{{0,12}}{_MANY} (?:failed|errored)",
-        rf"Fail:\s{{1,12}}{_MANY}",
-        rf"fail(?:ed)?=\s?{_MANY}",
+        rf"Fail:\s{{1,24}}{_MANY}",
+        rf"fail(?:ed)?=\s?{_MANY}\b(?!\s+skipped=\d+\s+rescued)",
+        rf"{_MANY} failures?\b.{{0,30}}\btests?\b",
+        rf"failed {_MANY} (?:of \d+ )?{_THINGS}",
+        rf"tests?\b.{{0,40}}\b{_MANY} (?:failed|failures?|failing)\b",
         "Failed test(?:s)?:$",
         rf"passed=\d+ failed={_MANY}",
         r"\s{4,}FAILED in \d",
@@ -82,14 +85,15 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "tests.marker",
         "test_failure",
-        r"^\s{0,8}(?:FAILED|FAIL:?|--- FAIL:|\[\s{0,3}FAILED\s{0,3}\]|✕|✗|✘|\*\*\* FAILED \*\*\*)\s{1,4}(?!to\b|\[|[Bb]uild\b)\S",
+        r"^\s{0,8}(?:FAILED|FAIL:?|--- FAIL:|\[\s{0,3}FAILED\s{0,3}\]|\*\*\* FAILED \*\*\*)\s{1,4}(?!to\b|\[|[Bb]uild\b)\S",
         r"^=+ FAILURES =+",
         "TEST-UNEXPECTED-FAIL",
         r"^\s{0,4}Failures?:\s{0,4}$",
         r"^FAIL\s{0,4}$",
         r"\.{3} FAILED$",
         r"^\S.{0,120} > .{1,200} FAILED$",
-        r"\[FAIL\]",
+        r"\[FAIL\b",
+        r"^.{0,40}\bFailure in test ",
         r"^\s{1,4}\d+\) .{1,200}\n\s{3,8}(?:Failure|Error|AssertionError)",
         r"^\s{1,4}\d+\) Failure:",
         r"^\s{0,4}● (?!Validation|Deprecation|Test suite|Multiple).{1,200}",
@@ -103,7 +107,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^FAIL: \S+ \(",
         r"^── (?:Failure|Error) \(",
         r"^ERROR: test\w* \(",
-        on="~fail ~✕ ~✗ ~✘ ~● ~error ~stdout",
+        on="~fail ~● ~error ~stdout",
         strict=True,
         hit=(
             "--- FAIL: TestAdd (0.00s)",
@@ -118,6 +122,16 @@ RULES: Final[tuple[Rule, ...]] = (
         in_code=True,
         lines=2,
         confidence=0.94,
+    ),
+    rule(
+        "tests.cross",
+        "test_failure",
+        r"^\s{0,8}(?:✕|✗|✘|⨯) {1,2}(?!\[|[Bb]uild\b|\S{1,20} [Ff]ailed)\S",
+        on="~✕ ~✗ ~✘ ~⨯",
+        hit="  ✕ adds an item (3 ms)",
+        miss="  ✓ adds an item (3 ms)",
+        level=STRONG,
+        confidence=0.85,
     ),
     rule(
         "tests.assertion",
