@@ -8,7 +8,14 @@ from typing import assert_never
 
 from medbay.core import gate, knowledge, policy, question, verifying
 from medbay.core.cause import Case, is_charged
-from medbay.core.counting import count_failure, count_uncharged, counters, forget_failures, record_of
+from medbay.core.counting import (
+    count_failure,
+    count_uncharged,
+    counters,
+    excuse_named_wait,
+    forget_failures,
+    record_of,
+)
 from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.diagnosis.ours import known as known_by_us
@@ -141,6 +148,8 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         timed_out=isinstance(outcome, TimedOut),
         stalled=isinstance(outcome, Stalled),
         memory_limit_hit=failed is not None and failed.memory_limit_hit,
+        cpu_limit_hit=failed is not None and failed.cpu_limit_hit,
+        log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
         result=outcome.output.result,
@@ -192,6 +201,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     if policy.uncharged_run_is_over(record, draft.now):
         why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
         draft.move("failed", why)
+        draft.tell("task:failed", attempt=number, outcome="requeued", charged=False, diagnosis=None)
         asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
         draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
         draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
@@ -201,6 +211,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
         due += policy.requeue_delay(record)
+    draft.task = excuse_named_wait(draft.task, named, now=draft.now)
     draft.set(due_at=due)
     draft.move("pending", outcome.why, attempt=number)
     return _decision(ended, draft, work)

@@ -44,12 +44,12 @@ def keep(entries: tuple[Guidance, ...], new: Guidance) -> tuple[Guidance, ...]:
     return (*entries, new)[-KEPT:]
 
 
-def render(entries: tuple[Guidance, ...]) -> str:
+def render(entries: tuple[Guidance, ...], *, attempt: int) -> str:
     """The text a runner gets: the newest guidance first, then what was advised before."""
     if not entries:
         return ""
     newest = entries[-1]
-    lines = [f"Retry Guidance (Attempt #{newest.attempt})", newest.text]
+    lines = [f"Retry Guidance (Attempt #{attempt})", newest.text]
     tried = [f"- before attempt {entry.attempt}: {entry.advice}" for entry in entries[:-1] if entry.advice]
     return "\n".join([*lines, "Already advised:", *tried] if tried else lines)
 

@@ -133,7 +133,7 @@ def uncharged_run_is_over(record: Record, now: int) -> bool:
 
 def requeue_delay(record: Record) -> int:
     """How long exit 75 waits when it names no time: 1m doubling to 1h."""
-    return backoff.from_list(DOUBLING_TO_AN_HOUR, record.uncharged, key=record.task_id)
+    return backoff.backoff(60_000, record.uncharged - 1, key=record.task_id, cap_ms=HOUR_MS)
 
 
 def not_before(named: int | None, scheduled: int, now: int, record: Record) -> int:

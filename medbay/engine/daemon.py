@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import select
+import signal
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -18,6 +19,7 @@ from medbay.store.database import Store
 
 LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
+GUARD_SHARE: Final = 1 / 24  # how often the lease is looked at, as a share of it
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 log = logging.getLogger("medbay.engine")
@@ -40,8 +42,13 @@ class Daemon:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
         # Opened here: a store that is away now is the caller's error, not a thread without beats.
         beats = self.engine.store.sibling()
-        beat = threading.Thread(target=self._beat, args=(beats,), name="medbay-beat", daemon=True)
-        beat.start()
+        _take_back_exit_codes()
+        beside = [
+            threading.Thread(target=self._beat, args=(beats,), name="medbay-beat", daemon=True),
+            threading.Thread(target=self._guard, name="medbay-guard", daemon=True),
+        ]
+        for thread in beside:
+            thread.start()
         try:
             self.engine.start()
             while not self._stops:
@@ -52,7 +59,8 @@ class Daemon:
             return self._close()
         finally:
             self._beating.set()
-            beat.join()
+            for thread in beside:
+                thread.join()
             os.close(self._wake_read)
             os.close(self._wake_write)
 
@@ -160,16 +168,26 @@ class Daemon:
                 self._sleep(AWAY_S)
 
     def _beat(self, store: Store) -> None:
-        """Renew and guard the lease from a thread of its own, where a busy loop cannot starve it."""
+        """Renew the lease from a thread of its own, where a busy loop cannot starve it."""
         try:
             while not self._beating.wait(self._beat_interval_s()):
-                lease = self.engine.lease
-                lease.beat(store)
-                lease.guard(lambda: [each.running for each in list(self.engine.live.values())])
+                self.engine.lease.beat(store)
         finally:
             if store is not self.engine.store:
                 store.close()
 
+    def _guard(self) -> None:
+        """End the trees of a lease that runs out; not behind a beat that waits for a locked store."""
+        while not self._beating.wait(self.engine.settings.lease_ms / 1000 * GUARD_SHARE):
+            self.engine.lease.guard(lambda: [each.running for each in list(self.engine.live.values())])
+
     def _beat_interval_s(self) -> float:
         lease = self.engine.lease
         return lease.interval_s if lease.state() == "held" else min(1.0, lease.interval_s)
+
+
+def _take_back_exit_codes() -> None:
+    """A parent that ignored SIGCHLD hands that on, and the kernel would then throw every exit code away."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)

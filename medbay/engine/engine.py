@@ -233,10 +233,10 @@ class Engine:
     def launch(self, claims: Iterable[Claim]) -> None:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
-        alone = self._end_what_was_lost(claims)
+        alone = self._end_earlier_attempts(claims)
         for claim in claims:
-            if claim.after_loss and not alone:
-                self._unstarted(claim, Requeued(asked=False, why="its lost attempt may still be running"))
+            if claim.again and not alone:
+                self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
                 continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
                 self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
@@ -344,9 +344,9 @@ class Engine:
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
-    def _end_what_was_lost(self, claims: Iterable[Claim]) -> bool:
-        """Whoever reaped a lost attempt may have died before it ended the processes; whether none is left."""
-        if any(claim.after_loss for claim in claims):
+    def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
+        """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
+        if any(claim.again for claim in claims):
             try:
                 self._end_leftovers()
             except StoreError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output, Requeued, Succeeded, TimedOut
+from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.runners.logs import append_note, read_ends
 from medbay.runners.protocol import Launch
 from medbay.runners.result import Result, read_result
@@ -57,7 +57,8 @@ def report(launch: Launch, ended: Exit, *, why: Why | None, words: str = "", not
 
 def _ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:
     if ended.code is None and ended.signal is None:
-        return Lost(why="the exit status was taken by somebody else", output=output)
+        # The worker is alive, so this is no lost attempt; as a failure it is bounded, whatever takes the status.
+        return Failed(output=replace(output, tail=output.tail + "\n[medbay] the exit status was taken by another"))
     if ended.code == 0 and not result.says_failed:
         return Succeeded(output=output)
     if ended.code == TRY_AGAIN:

@@ -60,7 +60,7 @@ class Claim:
 
     task: Task
     attempt: Attempt
-    after_loss: bool = False  # its last attempt was lost: something of it may still run on this host
+    again: bool = False  # it ran before: something of an earlier attempt may still run on this host
 
 
 def claim(
@@ -211,12 +211,11 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         canary=task.canary,
         forced=task.forced,
         log_path=log_path(task.id, change.after.attempts),
-        guidance=guidance.render(task.guidance),
+        guidance=guidance.render(task.guidance, attempt=change.after.attempts),
     )
-    last = attempts.get(tx, task.id, task.attempts) if task.attempts else None
     apply(tx, decision)
     attempts.insert(tx, attempt)
-    return Claim(change.after, attempt, after_loss=last is not None and last.outcome == "lost")
+    return Claim(change.after, attempt, again=task.attempts > 0)
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:

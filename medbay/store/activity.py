@@ -21,11 +21,11 @@ SUSPECT_SQL: Final = (
 )
 PENDING_RETRY_SQL: Final = (
     "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
-    " ORDER BY r.due_at, r.task_id LIMIT 1"
+    " AND t.unmet = 0 ORDER BY r.due_at, r.task_id LIMIT 1"
 )
 REQUEUED_SQL: Final = (
     "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND attempts > 0"
-    " AND paused = 0 ORDER BY queue, id LIMIT 1"
+    " AND paused = 0 AND unmet = 0 ORDER BY queue, id LIMIT 1"
 )
 
 
@@ -50,10 +50,11 @@ def has_requeued(tx: Tx, queue: str) -> bool:
 
 
 def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
-    """How those tasks are blocked that this worker ran."""
+    """How those tasks are blocked that this worker ran; a paused one waits for the person who paused it."""
     rows = tx.rows(
-        "SELECT DISTINCT t.block_kind FROM attempt a JOIN task t ON t.id = a.task_id"
-        " WHERE a.worker_id = ? AND t.status = 'blocked'",
+        "SELECT DISTINCT coalesce(t.block_kind, 'paused') FROM attempt a JOIN task t ON t.id = a.task_id"
+        " WHERE a.worker_id = ? AND (t.status = 'blocked'"
+        " OR (t.paused = 1 AND t.status NOT IN ('completed', 'cancelled')))",
         (worker_id,),
     )
     return {row[0] for row in rows}

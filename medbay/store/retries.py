@@ -14,14 +14,21 @@ def of_task(tx: Tx, task_id: str) -> list[Retry]:
 
 
 def pending(tx: Tx, limit: int) -> list[Retry]:
-    """The retries that come next."""
-    sql = f"SELECT {RETRY_COLUMNS} FROM retry WHERE status = 'pending' ORDER BY due_at, task_id LIMIT ?"
+    """The retries that come next; those of paused tasks wait for a person."""
+    sql = (
+        f"SELECT {RETRY_COLUMNS} FROM retry r WHERE r.status = 'pending'"
+        " AND EXISTS (SELECT 1 FROM task t WHERE t.id = r.task_id AND t.paused = 0)"
+        " ORDER BY r.due_at, r.task_id LIMIT ?"
+    )
     return [retry(row) for row in tx.rows(sql, (limit,))]
 
 
 def count_pending(tx: Tx) -> int:
-    """How many retries are pending."""
-    row = tx.one("SELECT count(*) FROM retry WHERE status = 'pending'")
+    """How many retries are pending, those of paused tasks not counted."""
+    row = tx.one(
+        "SELECT count(*) FROM retry r WHERE r.status = 'pending'"
+        " AND EXISTS (SELECT 1 FROM task t WHERE t.id = r.task_id AND t.paused = 0)"
+    )
     return int(row[0]) if row else 0
 
 

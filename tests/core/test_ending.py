@@ -237,6 +237,8 @@ def test_the_diagnosis_gets_everything_the_outcome_knows(monkeypatch: pytest.Mon
         "timed_out": False,
         "stalled": False,
         "memory_limit_hit": True,
+        "cpu_limit_hit": False,
+        "log_limit_hit": False,
         "spawn_error": "",
         "runner": "codex",
         "result": {"summary": "no"},
@@ -581,6 +583,7 @@ def test_exit_75_for_ever_is_a_persons_question(finds: Finds) -> None:
     assert after(decision).block_kind == "exhausted"
     assert names(decision) == [
         "task:requeued",
+        "task:failed",
         "question:asked",
         "task:recovery_action",
         "task:retry_exhausted",

@@ -104,7 +104,7 @@ def test_a_text_that_is_cut_says_so() -> None:
 
 def test_nothing_learnt_is_nothing_told() -> None:
     """The first attempt gets no guidance."""
-    assert render(()) == ""
+    assert render((), attempt=1) == ""
 
 
 def test_the_newest_comes_first_under_its_number_then_what_was_advised_before() -> None:
@@ -115,7 +115,7 @@ def test_the_newest_comes_first_under_its_number_then_what_was_advised_before() 
         Guidance(4, "start over", "Attempt 3 failed"),
     )
 
-    assert render(entries).splitlines() == [
+    assert render(entries, attempt=4).splitlines() == [
         "Retry Guidance (Attempt #4)",
         "Attempt 3 failed",
         "Already advised:",
@@ -125,7 +125,9 @@ def test_the_newest_comes_first_under_its_number_then_what_was_advised_before() 
 
 def test_a_single_entry_has_nothing_advised_before() -> None:
     """The heading and the text, no empty list."""
-    assert render((Guidance(2, "define foo", "Attempt 1 failed"),)) == ("Retry Guidance (Attempt #2)\nAttempt 1 failed")
+    assert render((Guidance(2, "define foo", "Attempt 1 failed"),), attempt=2) == (
+        "Retry Guidance (Attempt #2)\nAttempt 1 failed"
+    )
 
 
 def test_failures_do_not_grow_a_prompt_without_end() -> None:
@@ -135,7 +137,14 @@ def test_failures_do_not_grow_a_prompt_without_end() -> None:
     for attempt in range(2, 102):
         noise = diagnosis(summary="s" * 2_000, suggested_fix="f" * 2_000)
         entries = keep(entries, guide(noise, next_attempt=attempt))
-        sizes.append(len(render(entries)))
+        sizes.append(len(render(entries, attempt=attempt)))
 
     assert [entry.attempt for entry in entries] == [97, 98, 99, 100, 101]
     assert max(sizes) <= TEXT_MAX + KEPT * (ADVICE_MAX + 40)
+
+
+def test_the_heading_names_the_attempt_that_reads_it() -> None:
+    """A lost attempt in between moves the number on, not the advice."""
+    told = render((Guidance(2, "define foo", "Attempt 1 failed"),), attempt=3)
+
+    assert told.startswith("Retry Guidance (Attempt #3)")

@@ -12,7 +12,7 @@ from medbay.engine.daemon import Daemon
 from medbay.engine.engine import Engine
 from medbay.env import SystemClock
 from medbay.errors import StoreBusy, StoreUnavailable
-from medbay.service import tasks
+from medbay.service import idle, tasks
 from medbay.store import attempts, history, questions, retries, workers
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World, failed
@@ -561,3 +561,30 @@ def test_what_a_dead_run_was_doing_is_adopted_by_the_ordinary_queue(world: World
     world.run(engine, ticks=3)
 
     assert (world.task(task.id).status, world.task(task.id).queue) == ("completed", "default")
+
+
+def test_before_another_attempt_what_an_earlier_one_left_is_ended(world: World) -> None:
+    """A child in a session of its own does not go on beside the next attempt."""
+    world.add("a", failed(), Succeeded())
+    engine = world.engine()
+    world.run(engine, ticks=2, step_ms=100)
+    asked = world.leftovers.asked
+
+    world.run(engine, ticks=2)
+
+    assert world.leftovers.asked > asked
+
+
+def test_what_comes_after_a_paused_task_does_not_keep_a_run_busy(world: World) -> None:
+    """Not busy: paused tasks and what follows them; but a paused one that ran waits for a person."""
+    first = world.add("first", failed())
+    engine = world.engine()
+    world.run(engine, ticks=2, step_ms=100)
+    second = world.add("second", failed())
+    world.run(engine, ticks=2, step_ms=100)
+    world.act(tasks.pause, first.id)
+    world.act(tasks.edit, second.id, fields={}, reset_failures=False, after=[first.id])
+
+    assert engine.is_idle()
+    with world.store.read() as tx:
+        assert idle.exit_code(tx, engine.worker_ids) == 75

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from medbay.core.outcome import Cancelled, Failed, Lost, Requeued, Succeeded, TimedOut
+from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded, TimedOut
 from medbay.errors import SpawnFailed
 from medbay.runners.processes import is_alive
 from medbay.runners.protocol import Runner, Running
@@ -419,13 +419,13 @@ def test_what_a_command_left_in_its_group_is_ended(tmp_path: Path) -> None:
     assert not _runs(pids_in(pids)[0])
 
 
-def test_a_status_taken_by_somebody_else_is_lost_not_success(tmp_path: Path) -> None:
+def test_a_status_taken_by_somebody_else_is_a_failure_not_success(tmp_path: Path) -> None:
     """Popen would call it exit 0."""
     running = start(launch(tmp_path, "exit 1"))
     _wait_readable(running)
     os.waitpid(running.identity.pid, 0)
 
-    assert isinstance(finish(running), Lost)
+    assert isinstance(finish(running), Failed)
 
 
 def test_the_descriptor_falls_silent_while_only_the_tree_is_left(tmp_path: Path) -> None:

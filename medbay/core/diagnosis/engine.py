@@ -38,6 +38,8 @@ def diagnose(
     timed_out: bool = False,
     stalled: bool = False,
     memory_limit_hit: bool = False,
+    cpu_limit_hit: bool = False,
+    log_limit_hit: bool = False,
     spawn_error: str = "",
     runner: str | None = None,
     result: Mapping[str, object] | None = None,
@@ -52,6 +54,8 @@ def diagnose(
         timed_out=timed_out,
         stalled=stalled,
         memory_limit_hit=memory_limit_hit,
+        cpu_limit_hit=cpu_limit_hit,
+        log_limit_hit=log_limit_hit,
         spawn_error=spawn_error,
     )
     cleaned = clean(text, results.as_output(result))

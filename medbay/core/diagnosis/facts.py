@@ -27,6 +27,8 @@ class Facts:
     timed_out: bool = False
     stalled: bool = False
     memory_limit_hit: bool = False
+    cpu_limit_hit: bool = False
+    log_limit_hit: bool = False
     spawn_error: str = ""
 
     @property
@@ -72,6 +74,10 @@ def certain(facts: Facts) -> Verdict | None:
         return Verdict("fact.stalled", "timeout", "stalled", 0.99, "It made no progress for too long")
     if facts.memory_limit_hit:
         return Verdict("fact.memory_limit", "resource_exhaustion", "memory", 0.99, "It exceeded its memory limit")
+    if facts.cpu_limit_hit:
+        return Verdict("fact.cpu_limit", "timeout", "limit", 0.99, "It exceeded its limit of processor time")
+    if facts.log_limit_hit:
+        return Verdict("fact.log_limit", "resource_exhaustion", "disk", 0.99, "It printed more than its log may hold")
     if facts.spawn_error:
         return _not_started(facts.spawn_error)
     if facts.exit_code == 124:
@@ -100,6 +106,8 @@ def likely(facts: Facts) -> Verdict | None:
 
 
 def _not_started(why: str) -> Verdict:
+    if why.startswith("working directory"):
+        return Verdict("fact.no_directory", "dependency_missing", "file", 0.97, f"Could not start: {why}")
     if _MISSING.search(why):
         return Verdict("fact.spawn_missing", "dependency_missing", "command", 0.97, f"Could not start: {why}")
     if _FORBIDDEN.search(why):
