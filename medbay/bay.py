@@ -21,6 +21,7 @@ from medbay.errors import MedbayError
 from medbay.service import explain as explaining
 from medbay.service import liveness, requests, tasks, views
 from medbay.service.explain import Explanation
+from medbay.service.tasks import NewTask
 from medbay.store import activity, attempts, history, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
@@ -80,16 +81,20 @@ class Bay:
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
-        added = []
-        with self.store.write() as tx:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
-                    added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
-                except MedbayError as error:
-                    error.line_number = number
-                    raise
-        return added
+        number, cwd = 0, os.getcwd()
+
+        def checked(now: int) -> Iterator[NewTask]:
+            nonlocal number
+            for line in lines:
+                number += 1
+                yield requests.new_task(line, now=now, default_cwd=cwd)
+
+        try:
+            with self.store.write() as tx:
+                return tasks.add_many(tx, checked(tx.now), ids=self._ids, actor=self.actor)
+        except MedbayError as error:
+            error.line_number = number
+            raise
 
     # Looking
 

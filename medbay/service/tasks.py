@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from medbay.core import rules
+from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
@@ -15,10 +16,12 @@ from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import dependencies
 from medbay.store import questions, tasks
-from medbay.store.apply import apply, insert_task, write_events
+from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
 
 RELEASED_AT_ONCE: Final = 500
+WRITTEN_AT_ONCE: Final = 500
+_IDS_AT_ONCE: Final = 256
 _ID_TRIES: Final = 100
 
 OnConflict = Literal["return", "refuse", "replace"]
@@ -51,12 +54,44 @@ class NewTask:
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
-    if new.key is not None and (known := tasks.by_key(tx, new.key)) is not None:
-        if new.on_conflict == "return":
-            return known
-        if new.on_conflict == "refuse":
-            raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
-        _replace(tx, known, actor=actor)
+    return add_many(tx, (new,), ids=ids, actor=actor)[0]
+
+
+def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list[Task]:
+    """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
+    free_ids = _free_ids(tx, ids)
+    added: list[Task] = []
+    unwritten: list[tuple[Decision, tuple[str, ...]]] = []
+    keys: set[str | None] = set()
+    for new in wanted:
+        if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
+            insert_tasks(tx, unwritten)
+            unwritten, keys = [], set()
+        known = _known(tx, new, actor=actor)
+        if known is None:
+            decision, after = _made(tx, new, next(free_ids), actor=actor)
+            unwritten.append((decision, after))
+            keys |= {new.key} - {None}
+            known = decision.changes[0].after
+        added.append(known)
+    if unwritten:
+        insert_tasks(tx, unwritten)
+    return added
+
+
+def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
+    """The task that has this key already, where the conflict rule says to give it back."""
+    known = tasks.by_key(tx, new.key) if new.key is not None else None
+    if known is None or new.on_conflict == "return":
+        return known
+    if new.on_conflict == "refuse":
+        raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
+    _replace(tx, known, actor=actor)
+    return None
+
+
+def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Decision, tuple[str, ...]]:
+    """The new task as a decision, and the tasks it comes after."""
     after = tuple(dict.fromkeys(resolve(tx, each, or_key=True).id for each in new.after))
     blockers = [tasks.get(tx, each) for each in after]
     unmet = sum(1 for each in blockers if each is not None and each.status != "completed")
@@ -64,7 +99,7 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     if cancelled is not None:
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
     task = Task(
-        id=_new_id(tx, ids),
+        id=task_id,
         title=new.title,
         runner=new.runner,
         command=new.command,
@@ -81,11 +116,13 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
         policy=new.policy,
         resources=new.resources,
         key=new.key,
+        created_at=tx.now,
         created_by=actor,
+        since=tx.now,
         unmet=unmet,
         due_at=new.at,
     )
-    return insert_task(tx, rules.on_added(task, tx.now), after=after)
+    return rules.on_added(task, tx.now), after
 
 
 def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
@@ -210,13 +247,20 @@ def answer(
     return option.label, list(asked.task_ids)
 
 
-def _new_id(tx: Tx, ids: Ids) -> str:
+def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
+    """New ids nobody has; looked up several at a time once many are wanted."""
     existing = tasks.how_many(tx)
-    for _ in range(_ID_TRIES):
-        candidate = ids.task(existing)
-        if tasks.get(tx, candidate) is None:
-            return candidate
-        existing = existing * 10 + 1_000  # crowded: longer ids
+    given: set[str] = set()
+    tries, at_once = 0, 1
+    while tries < _ID_TRIES:
+        drawn = dict.fromkeys(ids.task(existing + len(given)) for _ in range(at_once))
+        free = drawn.keys() - given - tasks.taken(tx, list(drawn))
+        given |= free
+        yield from (each for each in drawn if each in free)
+        if free:
+            tries, at_once = 0, min(at_once * 2, _IDS_AT_ONCE)
+        else:
+            tries, existing = tries + 1, existing * 10 + 1_000  # crowded: longer ids
     raise NotAllowed("no free task id was found", hint="try again")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,10 @@ class SqliteTx:
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
         return self._cursor.execute(sql, params).rowcount
+
+    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each set of values; how many rows it changed in all."""
+        return max(0, self._cursor.executemany(sql, params).rowcount)
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""

@@ -57,6 +57,12 @@ def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
     return [each for each in found if each is not None]
 
 
+def taken(tx: Tx, ids: Sequence[str]) -> frozenset[str]:
+    """Which of these ids exist."""
+    sql = f"SELECT id FROM task WHERE id IN ({', '.join('?' * len(ids))})"
+    return frozenset(row[0] for row in tx.rows(sql, ids))
+
+
 def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
     """Which ids begin like this; the exact one first."""
     after_all = prefix + "\U0010ffff"
