@@ -104,9 +104,14 @@ class Bay:
             return tasks.resolve(tx, task_id)
 
     def select(self, wanted: TaskFilter | None = None) -> list[Task]:
-        """Tasks, what changed last first."""
+        """Tasks, what changed last first unless the filter says otherwise."""
         with self.store.read() as tx:
             return task_rows.select(tx, wanted or TaskFilter())
+
+    def count(self, wanted: TaskFilter | None = None) -> int:
+        """How many tasks there are like this, whatever the limit of the filter."""
+        with self.store.read() as tx:
+            return task_rows.count(tx, wanted or TaskFilter())
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""

@@ -6,6 +6,7 @@ import pytest
 
 from medbay.store import attempts, tasks, workers
 from medbay.store.database import Store
+from medbay.store.tasks import TaskFilter
 
 LOOP = {
     "claim fresh and recovering work": (tasks.CLAIM_HEAD_SQL, ("default", 0, 4), "task_claim"),
@@ -16,6 +17,19 @@ LOOP = {
     "find a worker's attempts": (attempts.LIVE_OF_WORKER_SQL, ("w",), "attempt_live_by_worker"),
     "find living workers": (workers.ALIVE_SQL, (), "worker_alive"),
 }
+
+
+def test_a_list_reads_what_is_open_and_what_ended_lately(store: Store) -> None:
+    """However much ended before, it is not looked at."""
+    lists = {
+        "task_open": TaskFilter(only_open=True, order="need"),
+        "task_recent": TaskFilter(statuses=("completed", "cancelled"), ended_since=1, order="need"),
+    }
+    for index, wanted in lists.items():
+        chosen, params = tasks._chosen(wanted)
+        with store.read() as tx:
+            plan = str(tx.rows(f"EXPLAIN QUERY PLAN SELECT t.id{chosen} ORDER BY {tasks.PLACE_SQL} LIMIT 50", params))
+        assert index in plan
 
 
 @pytest.mark.parametrize("what", LOOP)
