@@ -18,10 +18,13 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError
+from medbay.service import bulk, liveness, requests, tasks, views
 from medbay.service import explain as explaining
-from medbay.service import liveness, requests, tasks, views
+from medbay.service import workers as worker_service
+from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
-from medbay.service.tasks import NewTask
+from medbay.service.tasks import Action, NewTask
+from medbay.service.workers import Seen
 from medbay.store import activity, attempts, history, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
@@ -103,6 +106,11 @@ class Bay:
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
 
+    def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
+        """The ids that begin like this."""
+        with self.store.read() as tx:
+            return task_rows.ids_with_prefix(tx, prefix, limit)
+
     def select(self, wanted: TaskFilter | None = None) -> list[Task]:
         """Tasks, what changed last first unless the filter says otherwise."""
         with self.store.read() as tx:
@@ -159,6 +167,11 @@ class Bay:
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in workers.alive(tx)]
 
+    def fleet(self, *, stopped: int = 0) -> list[Seen]:
+        """The engines on this store with what they run; with `stopped` also so many that ended last."""
+        with self.store.read() as tx:
+            return worker_service.fleet(tx, stopped=stopped)
+
     def pending_retries(self, limit: int = 5) -> tuple[int, list[tuple[Task, int]]]:
         """How many retries are pending, and the next few with their time."""
         with self.store.read() as tx:
@@ -191,6 +204,13 @@ class Bay:
     def unblock(self, task_id: str, *, attempts: int = 2) -> Task:
         """Release a blocked task."""
         return self._act(task_id, lambda tx, task: tasks.unblock(tx, task, actor=self.actor, attempts=attempts))
+
+    def act_on(
+        self, action: Action, meant: TaskFilter | Iterable[str], *, attempts: int = 2, dry_run: bool = False
+    ) -> Bulk:
+        """Pause, resume, cancel, retry or unblock all that are meant, in one transaction; or say who it would be."""
+        with self.store.read() if dry_run else self.store.write() as tx:
+            return bulk.act(tx, action, meant, actor=self.actor, attempts=attempts, dry_run=dry_run)
 
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""

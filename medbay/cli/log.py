@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from medbay.cli.completing import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import ColoursOnly
@@ -25,7 +26,7 @@ _LOOK_EVERY_S: Final = 0.2
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
 @click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
 @json_option

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from medbay.cli.completing import task_ids
 from medbay.errors import UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
@@ -17,7 +18,13 @@ _SPEC_BYTES_MAX: Final = 1_000_000
 
 _OPTIONS: Final = (
     click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
-    click.option("--after", multiple=True, metavar="ID", help="Start only when this task is completed (repeatable)."),
+    click.option(
+        "--after",
+        multiple=True,
+        metavar="ID",
+        shell_complete=task_ids,
+        help="Start only when this task is completed (repeatable).",
+    ),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),

@@ -25,6 +25,7 @@ _IDS_AT_ONCE: Final = 256
 _ID_TRIES: Final = 100
 
 OnConflict = Literal["return", "refuse", "replace"]
+Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,49 +152,43 @@ def release_due(tx: Tx, *, actor: str) -> int:
 
 def pause(tx: Tx, task: Task, *, actor: str) -> None:
     """Keep it from starting until it is resumed."""
-    apply(tx, rules.on_pause_command(task, tx.now, actor=actor))
+    apply(tx, decide(tx, "pause", task, actor=actor))
 
 
 def resume(tx: Tx, task: Task, *, actor: str) -> None:
     """Let it go on."""
-    apply(tx, rules.on_resume_command(task, tx.now, actor=actor))
+    apply(tx, decide(tx, "resume", task, actor=actor))
 
 
 def cancel(tx: Tx, task: Task, *, actor: str) -> None:
     """End it for good, or ask its worker to."""
-    asked = questions.open_of_task(tx, task.id)
-    after = tasks.dependents(tx, task.id)
-    apply(tx, rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked))
+    apply(tx, decide(tx, "cancel", task, actor=actor))
 
 
 def retry(tx: Tx, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> None:
     """Once more, now."""
-    apply(
-        tx,
-        rules.on_retry_command(
-            task,
-            tx.now,
-            actor=actor,
-            attempts=attempts,
-            question=questions.open_of_task(tx, task.id),
-            unmet=dependencies.unmet(tx, task.id),
-        ),
-    )
+    apply(tx, decide(tx, "retry", task, actor=actor, attempts=attempts))
 
 
 def unblock(tx: Tx, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> None:
     """Release a blocked task."""
-    apply(
-        tx,
-        rules.on_unblock_command(
-            task,
-            tx.now,
-            actor=actor,
-            attempts=attempts,
-            question=questions.open_of_task(tx, task.id),
-            unmet=dependencies.unmet(tx, task.id),
-        ),
-    )
+    apply(tx, decide(tx, "unblock", task, actor=actor, attempts=attempts))
+
+
+def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> Decision:
+    """What one of these would change; nothing has happened yet. What may not be done now is refused."""
+    match action:
+        case "pause":
+            return rules.on_pause_command(task, tx.now, actor=actor)
+        case "resume":
+            return rules.on_resume_command(task, tx.now, actor=actor)
+        case "cancel":
+            after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
+            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked)
+        case "retry" | "unblock":
+            command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
+            asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
+            return command(task, tx.now, actor=actor, attempts=attempts, question=asked, unmet=unmet)
 
 
 def block(tx: Tx, task: Task, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> None:
