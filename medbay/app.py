@@ -21,7 +21,7 @@ from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.shell import ShellRunner
 from medbay.store import meta
-from medbay.store.database import Store
+from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore
 
 FOLDER: Final = ".medbay"
@@ -59,7 +59,7 @@ def find_place(
     return Place(url=url, folder=folder, config=config)
 
 
-def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> Store:
+def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
     """Open (or make) the store; one that came from another machine is refused unless trusted."""
     path = _sqlite_path(place.url, Path.cwd())
     if not create and not path.exists():

@@ -11,23 +11,29 @@ from typing import Any
 
 from medbay import app
 from medbay.app import Place
+from medbay.core import times
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import MedbayError
-from medbay.service import bulk, liveness, requests, tasks, views
+from medbay.errors import MedbayError, NotAllowed
+from medbay.service import archive as archiving
+from medbay.service import bulk, copying, liveness, requests, tasks, views
 from medbay.service import explain as explaining
+from medbay.service import graph as graphs
 from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
+from medbay.service.graph import Graph
 from medbay.service.tasks import Action, NewTask
+from medbay.service.upkeep import StoreReport
 from medbay.service.workers import Seen
-from medbay.store import activity, attempts, history, questions, retries, workers
+from medbay.store import activity, attempts, history, meta, questions, retries, workers
 from medbay.store import tasks as task_rows
-from medbay.store.database import Store
+from medbay.store.archive_file import ArchiveFile
+from medbay.store.database import KeptStore
 from medbay.store.tasks import TaskFilter
 
 
@@ -62,7 +68,7 @@ class Bay:
         self.actor = actor or f"person:{_user()}"
         self._clock: Clock = clock or SystemClock()
         self._ids = Ids()
-        self.store: Store = app.open_store(place, self._clock, create=create, trust=trust)
+        self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
         return self
@@ -146,6 +152,13 @@ class Bay:
         with self.store.read() as tx:
             return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy)
 
+    def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
+        """What comes after what: around one task, or everything that waits for another."""
+        with self.store.read() as tx:
+            if task_id is not None:
+                return graphs.around(tx, tasks.resolve(tx, task_id), limit=limit)
+            return graphs.whole(tx, everything=everything, limit=limit)
+
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""
         with self.store.read() as tx:
@@ -182,6 +195,46 @@ class Bay:
         """Tasks that nothing would ever move again, and places where the record contradicts itself."""
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
+
+    # The store itself
+
+    def check(self) -> StoreReport:
+        """Whether the files are sound, nothing stands still, nothing contradicts itself; and what there is."""
+        return upkeep.check(self.store)
+
+    def schema(self) -> str:
+        """The number of the last migration this store has."""
+        with self.store.read() as tx:
+            return meta.describe(tx, self.store.kind).get("schema", "?")
+
+    def backup(self, path: Path | str) -> Path:
+        """A consistent copy of the store in a new private file, while others go on working."""
+        target = Path(path).absolute()
+        self.store.backup(str(target))
+        return target
+
+    def archive(self, older_than_ms: int, *, dry_run: bool = False) -> tuple[dict[str, int], Path]:
+        """Move the details of what ended so long ago into a file; how many rows of each table, and which file."""
+        now = self._clock.now_ms()
+        name = times.iso(now).replace(":", "").replace("-", "").partition(".")[0]
+        file = ArchiveFile(self.place.folder / "archive" / f"{name}Z.jsonl")
+        if dry_run:
+            return archiving.leaving(self.store, now - older_than_ms), file.path
+        try:
+            return archiving.move(self.store, now - older_than_ms, file.write), file.path
+        finally:
+            file.close()
+
+    def copy_to(self, url: str) -> dict[str, int]:
+        """Copy everything into another, empty store, in one transaction; how many rows each table has there."""
+        with (
+            open_bay(url, create=True, actor=self.actor) as other,
+            self.store.read() as source,
+            other.store.write() as target,
+        ):
+            if other.store.store_id == self.store.store_id:
+                raise NotAllowed("this is the same store", hint="name another one")
+            return copying.copy(source, target)
 
     # Acting
 

@@ -46,7 +46,8 @@ class Telling:
         self._daemon = daemon
         settings, display = daemon.engine.settings, self._display
         queues = "" if settings.queues == ("default",) else f", queues {', '.join(settings.queues)}"
-        display.line(f"{self._name}: {clean(self._bay.place.url)}, {settings.slots} slots{queues}")
+        who = f"{settings.slots} slots{queues}, worker {daemon.engine.worker.id}"
+        display.line(f"{self._name}: {clean(self._bay.place.url)}, {who}")
         pending, soonest = self._bay.pending_retries(NAMED_AT_START)
         display.line(f"{pending or 'no'} {'retry is' if pending == 1 else 'retries are'} pending")
         now = self._clock.now_ms()

@@ -165,8 +165,11 @@ def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], No
             if at is None:
                 at = attempt.number
                 note(f"attempt {at}")
-            offset = out.copy(Path(attempt.log_path), offset) or offset
+            copied = out.copy(Path(attempt.log_path), offset)
+            offset = copied or offset
             if attempt.ended_at is not None:
+                if copied is None:  # it ran elsewhere: now the store has its ends
+                    _from_store(bay, attempt, out)
                 out.end()
                 if number is not None or (at == task.attempts and _stands(task)):
                     return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,15 +16,8 @@ if TYPE_CHECKING:
     from medbay.cli.glyphs import Token
     from medbay.service.workers import Seen
 
-_COLUMNS = (
-    Column(gap=1),
-    Column(),
-    Column(),
-    Column(),
-    Column(),
-    Column(cut=True, least=10),
-    Column(cut=True, least=8),
-)
+_CUT: Final = Column(cut=True, least=10)
+_COLUMNS: Final = (Column(gap=1), Column(), Column(), Column(), Column(), _CUT, _CUT)
 
 
 @click.command()

@@ -31,6 +31,14 @@ class Tx(Protocol):
         """The first row of a query, or None."""
         ...
 
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The columns of a table, in their order."""
+        ...
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have; later numbers come after them."""
+        ...
+
     def savepoint(self) -> AbstractContextManager[None]:
         """What happens inside is undone alone when it raises."""
         ...
@@ -67,4 +75,21 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give the connection back."""
+        ...
+
+
+class KeptStore(Store, Protocol):
+    """A store with what a person needs to look after it; an engine never does."""
+
+    @property
+    def migrated(self) -> Sequence[str]:
+        """The migrations that were applied when it was opened."""
+        ...
+
+    def check(self) -> list[str]:
+        """What the database itself finds wrong with its files; nothing when all is well."""
+        ...
+
+    def backup(self, path: str) -> None:
+        """A consistent copy in a new private file, while others go on writing."""
         ...

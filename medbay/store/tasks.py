@@ -159,6 +159,22 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     return tuple(many(tx, (row[0] for row in rows)))
 
 
+def ids_after(tx: Tx, task_id: str) -> list[str]:
+    """The ids of the tasks that come directly after this one."""
+    return [row[0] for row in tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))]
+
+
+def edges(tx: Tx, *, open_only: bool, limit: int) -> list[tuple[str, str]]:
+    """Which task comes after which; of open ones only, those edges that are not fulfilled."""
+    sql = "SELECT d.task_id, d.after_id FROM dependency d"
+    if open_only:
+        sql += (
+            " JOIN task t ON t.id = d.task_id JOIN task a ON a.id = d.after_id"
+            " WHERE t.status NOT IN ('completed', 'cancelled') AND a.status <> 'completed'"
+        )
+    return [(row[0], row[1]) for row in tx.rows(f"{sql} ORDER BY d.after_id, d.task_id LIMIT ?", (limit,))]
+
+
 def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
     """What a task comes directly after: id and status."""
     return [

@@ -16,7 +16,7 @@ def offered(cli: Cli, *words: str) -> list[str]:
     }
     told = cli.process(env=env)
     assert told.err == ""
-    return [line.partition(",")[2] for line in told.lines]
+    return [line.partition(",")[2] for line in told.lines if line]
 
 
 def test_commands_and_options_are_completed(cli: Cli) -> None:
