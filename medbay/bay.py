@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,7 +21,7 @@ from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, NotAllowed
 from medbay.service import archive as archiving
-from medbay.service import bulk, copying, liveness, requests, tasks, views
+from medbay.service import bulk, copying, exchange, liveness, requests, tasks, upkeep, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service import workers as worker_service
@@ -105,6 +106,18 @@ class Bay:
             error.line_number = number
             raise
 
+    def import_lines(
+        self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
+    ) -> tuple[list[Task], int]:
+        """Add what an export says anew, all or none; the tasks, and how many lines had ended and were left out.
+
+        Each line comes with its number. With a `key` the same lines a second time add nothing.
+        """
+        with self.store.write() as tx:
+            return exchange.bring_in(
+                tx, lines, ids=self._ids, actor=self.actor, cwd=os.getcwd(), key=key, everything=everything
+            )
+
     # Looking
 
     def get(self, task_id: str) -> Task:
@@ -126,6 +139,12 @@ class Bay:
         """How many tasks there are like this, whatever the limit of the filter."""
         with self.store.read() as tx:
             return task_rows.count(tx, wanted or TaskFilter())
+
+    def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
+        """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
+        chosen = replace(wanted or TaskFilter(), order="oldest")
+        with self.store.read() as tx:
+            return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
