@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Bay", "Diagnosis", "MedbayError", "Task", "TaskFilter", "__version__", "diagnose", "open"]
+__all__ = [
+    "Bay",
+    "Diagnosis",
+    "MedbayError",
+    "Task",
+    "TaskFilter",
+    "TryAgain",
+    "__version__",
+    "diagnose",
+    "open",
+    "task",
+]
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -13,6 +24,7 @@ if TYPE_CHECKING:
     from medbay.core.diagnosis import Diagnosis, diagnose
     from medbay.core.model import Task
     from medbay.errors import MedbayError
+    from medbay.function import TryAgain, task
     from medbay.store.tasks import TaskFilter
 
 _WHERE = {
@@ -22,6 +34,8 @@ _WHERE = {
     "diagnose": ("medbay.core.diagnosis", "diagnose"),
     "Task": ("medbay.core.model", "Task"),
     "TaskFilter": ("medbay.store.tasks", "TaskFilter"),
+    "TryAgain": ("medbay.function", "TryAgain"),
+    "task": ("medbay.function", "task"),
     "MedbayError": ("medbay.errors", "MedbayError"),
 }
 

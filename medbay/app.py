@@ -12,13 +12,16 @@ from typing import Final
 from medbay import config as configuration
 from medbay import env
 from medbay.config import Config
+from medbay.config_kinds import without_password
 from medbay.core.policy import Policy
 from medbay.engine.engine import Engine
 from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
+from medbay.runners.protocol import Runner
 from medbay.runners.shell import ShellRunner
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
@@ -49,6 +52,9 @@ def find_place(
     home = _find_upward(start)
     file = home / configuration.FILE_NAME if home else None
     config = configuration.load(file if file and file.is_file() else None, environ, {**flags, "store.url": store_url})
+    if is_postgres(config.store.url):
+        # The record is on the server; logs are files of this machine, beside the project or where we stand.
+        return Place(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
         folder = _sqlite_path(config.store.url, start).parent
         return Place(url=config.store.url, folder=_logs_beside(folder), config=config)
@@ -60,7 +66,9 @@ def find_place(
 
 
 def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
-    """Open (or make) the store; one that came from another machine is refused unless trusted."""
+    """Open (or make) the store; a file that came from another machine is refused unless trusted."""
+    if is_postgres(place.url):
+        return _open_postgres(place, clock)
     path = _sqlite_path(place.url, Path.cwd())
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
@@ -73,6 +81,11 @@ def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False)
         store.close()
         raise
     return store
+
+
+def is_postgres(url: str) -> bool:
+    """Whether a store lives on a PostgreSQL server."""
+    return url.startswith(("postgresql://", "postgres://"))
 
 
 def build_engine(
@@ -101,12 +114,23 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        runners={"shell": ShellRunner(config.engine.grace_ms / 1000, config.runner.secrets)},
+        runners=_runners(config, workers=settings.slots),
         leftovers=HostLeftovers(),
         see=partial(see, host=host),
         settings=settings,
         host=host,
     )
+
+
+def _runners(config: Config, *, workers: int) -> dict[str, Runner]:
+    grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
+
+    def python() -> Runner:
+        from medbay.runners.python import PythonRunner
+
+        return PythonRunner(grace_s, secrets, workers=workers)
+
+    return {"shell": ShellRunner(grace_s, secrets), "python": LazyRunner(python)}
 
 
 def policy_of(config: Config) -> Policy:
@@ -137,11 +161,26 @@ def _find_upward(start: Path) -> Path | None:
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
 
+def _open_postgres(place: Place, clock: Clock) -> KeptStore:
+    """The driver is an extra, loaded only here. Machines agree on the server's clock, unless another is handed in."""
+    try:
+        from medbay.store.postgres import PostgresStore
+    except ImportError:
+        raise UsageError("the driver for PostgreSQL is missing", hint="pip install 'medbay[postgres]'") from None
+    _make_folder(place.folder)
+    return PostgresStore(
+        place.url,
+        None if isinstance(clock, SystemClock) else clock,
+        new_store_id=Ids().store(),
+        notify=place.config.store.notify,
+    )
+
+
 def _sqlite_path(url: str, base: Path) -> Path:
-    if url.startswith(("postgres://", "postgresql://")):
-        raise UsageError("PostgreSQL stores are not available in this version", hint="use sqlite:///FILE")
     if not url.startswith(SQLITE) or not url.removeprefix(SQLITE):
-        raise UsageError(f'"{url}" is not a store', hint="write sqlite:///FILE")
+        raise UsageError(
+            f'"{without_password(url)}" is not a store', hint="write sqlite:///FILE or postgresql://HOST/DATABASE"
+        )
     return Path(os.path.abspath(base / url.removeprefix(SQLITE)))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from medbay import app
 from medbay.app import Place
@@ -19,9 +19,9 @@ from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import MedbayError, NotAllowed
+from medbay.errors import MedbayError, NotAllowed, StoreBusy
 from medbay.service import archive as archiving
-from medbay.service import bulk, copying, exchange, liveness, requests, tasks, upkeep, views
+from medbay.service import bulk, calls, copying, exchange, liveness, requests, tasks, upkeep, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service import workers as worker_service
@@ -34,8 +34,12 @@ from medbay.service.workers import Seen
 from medbay.store import activity, attempts, history, meta, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.archive_file import ArchiveFile
-from medbay.store.database import KeptStore
+from medbay.store.database import KeptStore, Tx
 from medbay.store.tasks import TaskFilter
+
+T = TypeVar("T")
+
+_BUSY_TRIES: Final = 5
 
 
 def open_bay(
@@ -85,23 +89,30 @@ class Bay:
 
     # Adding
 
-    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str, **options: Any) -> Task:
-        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`."""
+    def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
+        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
+
+        In place of `run`, `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`.
+        """
         return self.add_many([{"title": title, "run": run, **options}])[0]
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
+        wanted = list(lines)
+        return self._write(lambda tx: self._add_all(tx, wanted))
+
+    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
         number, cwd = 0, os.getcwd()
 
-        def checked(now: int) -> Iterator[NewTask]:
+        def checked() -> Iterator[NewTask]:
             nonlocal number
             for line in lines:
                 number += 1
-                yield requests.new_task(line, now=now, default_cwd=cwd)
+                yield requests.new_task(line, now=tx.now, default_cwd=cwd)
 
+        tasks.serialise_keys(tx, (line["key"] for line in lines if isinstance(line.get("key"), str)))
         try:
-            with self.store.write() as tx:
-                return tasks.add_many(tx, checked(tx.now), ids=self._ids, actor=self.actor)
+            return tasks.add_many(tx, checked(), ids=self._ids, actor=self.actor)
         except MedbayError as error:
             error.line_number = number
             raise
@@ -113,10 +124,11 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        with self.store.write() as tx:
-            return exchange.bring_in(
+        return self._write(
+            lambda tx: exchange.bring_in(
                 tx, lines, ids=self._ids, actor=self.actor, cwd=os.getcwd(), key=key, everything=everything
             )
+        )
 
     # Looking
 
@@ -165,6 +177,11 @@ class Bay:
         """The ends of an attempt's log, as the store keeps them."""
         with self.store.read() as tx:
             return attempts.output(tx, task_id, number)
+
+    def result(self, task_id: str) -> Any:
+        """What the last successful attempt returned; raises NotFound when there was none."""
+        with self.store.read() as tx:
+            return calls.value_of(tx, tasks.resolve(tx, task_id))
 
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
@@ -224,7 +241,7 @@ class Bay:
     def schema(self) -> str:
         """The number of the last migration this store has."""
         with self.store.read() as tx:
-            return meta.describe(tx, self.store.kind).get("schema", "?")
+            return meta.describe(tx).get("schema", "?")
 
     def backup(self, path: Path | str) -> Path:
         """A consistent copy of the store in a new private file, while others go on working."""
@@ -281,8 +298,15 @@ class Bay:
         self, action: Action, meant: TaskFilter | Iterable[str], *, attempts: int = 2, dry_run: bool = False
     ) -> Bulk:
         """Pause, resume, cancel, retry or unblock all that are meant, in one transaction; or say who it would be."""
-        with self.store.read() if dry_run else self.store.write() as tx:
-            return bulk.act(tx, action, meant, actor=self.actor, attempts=attempts, dry_run=dry_run)
+        chosen = meant if isinstance(meant, TaskFilter) else list(meant)
+
+        def act(tx: Tx) -> Bulk:
+            return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
+
+        if not dry_run:
+            return self._write(act)
+        with self.store.read() as tx:
+            return act(tx)
 
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""
@@ -307,8 +331,9 @@ class Bay:
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
-        with self.store.write() as tx:
-            return tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        return self._write(
+            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+        )
 
     # Running
 
@@ -328,10 +353,22 @@ class Bay:
         return self.daemon(workers=workers, queues=queues).run(until_idle=True)
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
-        with self.store.write() as tx:
+        def act(tx: Tx) -> Task:
             task = tasks.resolve(tx, task_id)
             command(tx, task)
             return tasks.resolve(tx, task.id)
+
+        return self._write(act)
+
+    def _write(self, act: Callable[[Tx], T]) -> T:
+        """One transaction; made again when it and another waited for each other and this one was undone."""
+        for _ in range(_BUSY_TRIES):
+            try:
+                with self.store.write() as tx:
+                    return act(tx)
+            except StoreBusy as error:
+                busy = error
+        raise busy
 
 
 def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:

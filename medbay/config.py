@@ -33,6 +33,7 @@ class StoreConfig:
     """Where everything is kept."""
 
     url: str
+    notify: bool  # PostgreSQL: whether a commit wakes the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         for category in LADDER
     }
     return Config(
-        store=StoreConfig(url=value["store.url"]),
+        store=StoreConfig(url=value["store.url"], notify=value["store.notify"]),
         engine=EngineConfig(
             workers=value["engine.workers"],
             lease_ms=value["engine.lease"],

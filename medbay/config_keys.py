@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from medbay.config_kinds import Kind, choice, duration, durations, share, shown, store_url, texts, whole
+from medbay.config_kinds import Kind, choice, duration, durations, share, shown, store_url, switch, texts, whole
 from medbay.core.durations import write_duration
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
 
@@ -73,6 +73,14 @@ KEYS: Final[tuple[Key, ...]] = (
         default="sqlite:///.medbay/medbay.db",
         doc="The store. A relative SQLite path is looked for upward from the working directory. "
         "`MEDBAY_STORE` sets it as well.",
+    ),
+    Key(
+        section="store",
+        name="notify",
+        kind=switch(),
+        default=True,
+        doc="On PostgreSQL every commit wakes the other engines with NOTIFY. Switched off, they look four times a "
+        "second instead; SQLite needs neither.",
     ),
     Key(
         section="engine",

@@ -117,6 +117,20 @@ def choice(*words: str, later: tuple[str, ...] = ()) -> Kind:
     return Kind(says=" or ".join(shown(word) for word in words), read=read, from_text=str)
 
 
+def switch() -> Kind:
+    """On or off."""
+
+    def read(raw: object) -> bool:
+        if not isinstance(raw, bool):
+            raise Wrong
+        return raw
+
+    def from_text(text: str) -> object:
+        return {"true": True, "false": False}.get(text, text)
+
+    return Kind(says="true or false", read=read, from_text=from_text)
+
+
 def store_url() -> Kind:
     """The address of a store. A password in it is never shown."""
     scheme = re.compile(r"(sqlite|postgresql|postgres)://\S*")

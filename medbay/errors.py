@@ -78,5 +78,9 @@ class StoreUnavailable(StoreError):
     """The store did not answer this time; the same call may succeed later."""
 
 
+class StoreBusy(StoreUnavailable):
+    """Two transactions waited for each other and this one was undone; the same call, made again, succeeds."""
+
+
 class SpawnFailed(MedbayError):
     """A process could not be started; the engine turns it into an outcome."""

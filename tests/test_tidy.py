@@ -44,12 +44,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_keys": {"core", "config_kinds"},
     "config": {"core", *CONFIG},
     "engine": BELOW_ENGINE | CONFIG,
+    "function": {"core"},
     "app": BELOW_APP,
     "bay": BELOW_APP | {"app"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
     "cli": BELOW_CLI,
-    "": BELOW_APP | {"app", "bay"},  # medbay/__init__.py
+    "": BELOW_APP | {"app", "bay", "function"},  # medbay/__init__.py
     "__main__": {"cli"},
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -55,18 +54,11 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
 def _add_file(session: Session, file: str) -> None:
     name = "stdin" if file == "-" else file
     lines = list(read_lines(file, name))
-    reached: list[int] = []
-
-    def counted() -> Iterator[dict[str, Any]]:
-        for number, line in lines:
-            reached.append(number)
-            yield line
-
     try:
-        added = session.bay(create=True).add_many(counted())
+        added = session.bay(create=True).add_many(line for _, line in lines)
     except MedbayError as error:
-        if reached:
-            error.message = f"{name}:{reached[-1]}: {error.message}"
+        if error.line_number:
+            error.message = f"{name}:{lines[error.line_number - 1][0]}: {error.message}"
             error.hint = error.hint or "nothing was added"
         raise
     _tell(session, added)

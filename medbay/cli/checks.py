@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from medbay.cli import times
 from medbay.cli.session import ATTEMPT_KEY
 from medbay.config_keys import KEYS
+from medbay.config_kinds import without_password
 from medbay.errors import MedbayError
 
 if TYPE_CHECKING:
@@ -66,7 +67,12 @@ def _store(bay: Bay, now_ms: int) -> Iterator[Check]:
     from medbay.store import meta
 
     with bay.store.write() as tx:  # the write lock proves that it is writable
-        found = meta.describe(tx, bay.store.kind)
+        found = meta.describe(tx)
+    if bay.store.kind != "sqlite":
+        said = f"{without_password(bay.place.url)}, schema {found.get('schema', '?')}, writable"
+        yield Check("fine", "store", said)
+        yield Check("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
+        return
     path = Path(bay.place.url.removeprefix("sqlite:///"))
     size = size_of(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
     yield Check("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")

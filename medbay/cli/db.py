@@ -9,6 +9,7 @@ import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.config_kinds import without_password
 
 if TYPE_CHECKING:
     from medbay.service.upkeep import StoreReport
@@ -115,11 +116,11 @@ def copy(session: Session, url: str) -> None:
     """Copy everything into another, empty store, in one transaction, and count it on both sides."""
     counted = session.bay().copy_to(url)
     if session.json:
-        print_json({"to": url, "rows": counted})
+        print_json({"to": without_password(url), "rows": counted})
         return
     for table, number in counted.items():
         fields(table, number)
-    note(f"copied {sum(counted.values())} rows, counted on both sides; --store {url} uses it")
+    note(f"copied {sum(counted.values())} rows, counted on both sides; --store {without_password(url)} uses it")
 
 
 def _say_checked(what: str, wrong: Sequence[str]) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from medbay.core.model import Task
 
 TITLE_SHOWN: Final = 120
-QUEUE_PREFIX: Final = "run-"
 
 
 @click.command(
@@ -92,10 +91,11 @@ def _open(session: Session, display: Display) -> Bay:
 
 def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
     from medbay.cli.text import cut
+    from medbay.core.model import PRIVATE_QUEUES
     from medbay.env import Ids
 
     title = options.pop("title") or cut(run if isinstance(run, str) else shlex.join(run), TITLE_SHOWN)
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
-    return bay.add(title, run=run, queue=QUEUE_PREFIX + Ids().store(), **given)
+    return bay.add(title, run=run, queue=PRIVATE_QUEUES + Ids().store(), **given)

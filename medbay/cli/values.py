@@ -18,6 +18,9 @@ _SPEC_BYTES_MAX: Final = 1_000_000
 
 _OPTIONS: Final = (
     click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
+    click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
+    click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
+    click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option(
         "--after",
         multiple=True,

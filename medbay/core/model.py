@@ -9,6 +9,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.lifecycles import BlockKind, Status
 
 DEFAULT_QUEUE: Final = "default"
+PRIVATE_QUEUES: Final = "run-"  # the queue of one `medbay run` begins so; no other engine serves it
 DEFAULT_PRIORITY: Final = 2
 PRIORITIES: Final = range(5)  # 0 is most urgent
 TITLE_MAX: Final = 500

@@ -12,8 +12,9 @@ from typing import Final
 
 from medbay.engine.engine import Engine
 from medbay.env import Clock
-from medbay.errors import StoreError
+from medbay.errors import StoreBusy, StoreError
 from medbay.service import idle
+from medbay.store.database import Store
 
 LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
@@ -36,18 +37,18 @@ class Daemon:
 
     def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
-        beat = threading.Thread(target=self._beat, name="medbay-beat", daemon=True)
+        # Opened here: a store that is away now is the caller's error, not a thread without beats.
+        beats = self.engine.store.sibling()
+        beat = threading.Thread(target=self._beat, args=(beats,), name="medbay-beat", daemon=True)
         beat.start()
         try:
             self.engine.start()
             while not self._stops:
-                if self._round() and ((until_idle and self.engine.is_idle()) or (until is not None and until())):
+                if self._round() and self._is_over(until_idle=until_idle, until=until):
                     break
                 self._wait()
             self._drain()
-            self.engine.stop()
-            with self.engine.store.read() as tx:
-                return idle.exit_code(tx, self.engine.worker_ids)
+            return self._close()
         finally:
             self._beating.set()
             beat.join()
@@ -65,6 +66,9 @@ class Daemon:
         try:
             self.engine.tick()
             self._on_round()
+        except StoreBusy as error:
+            log.info("a step was undone and comes again: %s", error)
+            return False
         except StoreError as error:
             now_s = self._clock.monotonic_s()
             if self._away_since_s is None:
@@ -76,6 +80,15 @@ class Daemon:
             self._away_since_s = None
             self.engine.hold_reaping()
         return True
+
+    def _is_over(self, *, until_idle: bool, until: Callable[[], bool] | None) -> bool:
+        """Whether the run has reached its end; a store that went away this moment has not said so."""
+        try:
+            return (until_idle and self.engine.is_idle()) or (until is not None and until())
+        except StoreError as error:
+            log.warning("the store is away: %s", error)
+            self._away_since_s = self._clock.monotonic_s()
+            return False
 
     def _wait(self) -> None:
         """Sleep until a process ends, a time comes, another process commits, or a stop is asked for."""
@@ -128,9 +141,21 @@ class Daemon:
             elif not stored:
                 self._sleep(AWAY_S)
 
-    def _beat(self) -> None:
+    def _close(self) -> int:
+        """Close this worker in the store, which may be away for a while; the exit code of the run."""
+        give_up_s = self._clock.monotonic_s() + self.engine.settings.grace_ms / 1000
+        while True:
+            try:
+                self.engine.stop()
+                with self.engine.store.read() as tx:
+                    return idle.exit_code(tx, self.engine.worker_ids)
+            except StoreError:
+                if self._stops > 1 or self._clock.monotonic_s() >= give_up_s:
+                    raise
+                self._sleep(AWAY_S)
+
+    def _beat(self, store: Store) -> None:
         """Renew and guard the lease from a thread of its own, where a busy loop cannot starve it."""
-        store = self.engine.store.sibling()
         try:
             while not self._beating.wait(self._beat_interval_s()):
                 lease = self.engine.lease

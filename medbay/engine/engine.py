@@ -17,8 +17,8 @@ from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed, StoreError
-from medbay.runners.protocol import Launch, Leftovers, Runner, Running
+from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -73,12 +73,14 @@ class Engine:
         self._recovery_first = False
         self._recover_at_s = 0.0
         self._reap_from_s = 0.0
+        self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
+        self._claims_in_doubt = False
         self.worker, self.lease = self._register()
 
     def start(self) -> None:
         """End what an earlier engine left behind, and take its attempts over."""
+        self._sweep_due = True
         self.recover()
-        self._end_leftovers()
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
@@ -112,6 +114,7 @@ class Engine:
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
             self.hold_reaping()
+        self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
 
@@ -125,16 +128,28 @@ class Engine:
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+            self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in dead:
-            with self.store.write() as tx:
-                found = workers.reap(tx, worker, why=why, hard=hard)
-                if found is not None:
-                    self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx))
-                    reaped.append(found)
-        if reaped:
-            self._end_leftovers()
+            try:
+                found = self._reap(worker, why=why, hard=hard)
+            except StaleClaim:
+                log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
+                continue
+            if found is not None:
+                self._sweep_due = True
+                reaped.append(found)
+        self._sweep()
         return reaped
+
+    def _reap(self, worker: Worker, *, why: str, hard: bool) -> Reaped | None:
+        """All of it or nothing: an attempt that is left live under a worker that is gone would never end."""
+        with self.store.write() as tx:
+            found = workers.reap(tx, worker, why=why, hard=hard)
+            if found is not None and self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
+                raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
+            return found
 
     def release(self) -> int:
         """Wake what is due."""
@@ -159,11 +174,12 @@ class Engine:
     def claim(self) -> list[Claim]:
         """Fill the free slots. Nothing new while how something ended is not stored."""
         free = self.settings.slots - len(self.live)
-        if free <= 0 or self._settler.unstored or self.lease.state() != "held":
+        if free <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
             if not idle.has_claimable(tx, self.settings.queues):
                 return []
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
             attempts.record_processes(tx, self._started)
             claims = attempts.claim(
@@ -173,10 +189,21 @@ class Engine:
                 working_set.load(tx),
                 log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
             )
+        self._claims_in_doubt = False
         self._started.clear()
         if claims:
             self._recovery_first = not claims[-1].task.recovery
         return claims
+
+    def _hand_back_unheard(self) -> bool:
+        """A commit whose answer was lost may have claimed something for us; whether anything had to be handed back."""
+        if not self._claims_in_doubt:
+            return False
+        with self.store.read() as tx:
+            unheard = attempts.not_running(tx, self.worker.id, self.live.keys())
+        self._settler.take(unheard)
+        self._claims_in_doubt = False
+        return bool(unheard)
 
     def launch(self, claims: Iterable[Claim]) -> None:
         """Start what was claimed, after the claim is committed."""
@@ -212,6 +239,9 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
+        for runner in self._runners.values():
+            if isinstance(runner, Closing):
+                runner.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
@@ -246,7 +276,6 @@ class Engine:
 
     def _register(self) -> tuple[Worker, Lease]:
         worker_id = self._ids.worker()
-        now = self._clock.now_ms()
         with self.store.write() as tx:
             worker = Worker(
                 id=worker_id,
@@ -257,7 +286,7 @@ class Engine:
                 pid_start=self._host.pid_start,
                 slots=self.settings.slots,
                 queues=self.settings.queues,
-                started_at=now,
+                started_at=tx.now,
                 beat_at=tx.now,
                 lease_until=tx.now + self.settings.lease_ms,
                 policy_hash=self.settings.policy.hash(),
@@ -277,9 +306,15 @@ class Engine:
             recovery_first=self._recovery_first,
         )
 
-    def _end_leftovers(self) -> None:
-        """No process of an attempt that is over may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=self._live_anywhere)
+    def _sweep(self) -> None:
+        """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
+        if self._sweep_due:
+            self._end_leftovers()
+            self._sweep_due = False
+
+    def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
+        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
         if ended:
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
@@ -297,9 +332,10 @@ class Engine:
         number = claim.attempt.number
         self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
 
-    def _live_anywhere(self) -> frozenset[tuple[str, int]]:
+    def _live_anywhere(self, dead: frozenset[str]) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
-            return attempt_rows.live_keys(tx)
+            lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
 
     def _launch(self, claim: Claim) -> Launch:
         task, attempt = claim.task, claim.attempt

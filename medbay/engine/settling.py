@@ -51,6 +51,7 @@ class Settler:
 
     def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:
         """Settle within a transaction that is open already; what has to be tried again."""
+        attempts.lock(tx, finished)
         again = []
         for each in finished:
             try:

@@ -29,7 +29,12 @@ def inheritable(environ: Mapping[str, str], secrets: Sequence[str]) -> Encoded:
 
 def child_environment(inherited: Encoded, launch: Launch) -> Encoded:
     """The whole environment of one attempt; raises ValueError for what no environment can hold."""
-    own = {
+    return {**inherited, **{os.fsencode(name): os.fsencode(value) for name, value in own_variables(launch).items()}}
+
+
+def own_variables(launch: Launch) -> dict[str, str]:
+    """What an attempt has beyond what all inherit. What follows the key is its room when a worker changes it."""
+    return {
         **{name: value for name, value in launch.env.items() if not name.startswith(_STORE)},
         "MEDBAY_TASK": launch.task_id,
         "MEDBAY_ATTEMPT": str(launch.number),
@@ -38,7 +43,6 @@ def child_environment(inherited: Encoded, launch: Launch) -> Encoded:
         "MEDBAY_GUIDANCE": _bounded(launch.guidance),
         "MEDBAY_RESULT": os.path.abspath(launch.result_path),
     }
-    return {**inherited, **{os.fsencode(name): os.fsencode(value) for name, value in own.items()}}
 
 
 def _bounded(guidance: str) -> str:

@@ -53,6 +53,8 @@ class HostLeftovers:
             spared = {f"{store_id}:{task}:{number}" for task, number in live()} | {os.environ.get(KEY_NAME, "")}
             innocent = {pid for pid, key in marked.items() if key in spared}
             guilty = {pid for pid, key in marked.items() if _is_attempt(key, store_id, task_id)} - innocent
+            # A warm worker changes its mark before its attempt is settled: what still has it now is guilty for good.
+            guilty = {pid for pid in guilty if mark_of(pid) == marked[pid]}
             if not guilty:
                 return {}
             processes = table()
@@ -142,6 +144,11 @@ def marks(prefix: str) -> dict[int, str]:
             if key and key.startswith(prefix):
                 found[pid] = key
     return found
+
+
+def mark_of(pid: int) -> str:
+    """The attempt key of one process; empty when it has none."""
+    return _key_in(_read(f"/proc/{pid}/environ"))
 
 
 def pids() -> list[int]:

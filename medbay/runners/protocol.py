@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
 
@@ -82,6 +82,15 @@ class Runner(Protocol):
 
     def start(self, launch: Launch, monotonic_s: float) -> Running:
         """Start it; raises SpawnFailed when there is nothing to run."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A runner that keeps something between attempts."""
+
+    def close(self) -> None:
+        """Let go of it; the engine stops and no attempt is live."""
         ...
 
 

@@ -54,6 +54,10 @@ class ShellRunner:
         if launch.memory_bytes is not None or launch.cpu_s is not None:
             limit_process(child.identity.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
+        return self.watch(launch, child, monotonic_s, usage=usage)
+
+    def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
+        """An attempt whose process is there already."""
         cap = LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
         return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage)
 
@@ -97,6 +101,15 @@ class ShellRunning:
     def fileno(self) -> int:
         """A pidfd: readable once the main process ended, silent while only its tree is left, then -1."""
         return self._pidfd
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether we are ending it: a limit struck, or somebody asked."""
+        return self._ending is not None
+
+    def release(self) -> None:
+        """Stop watching: the attempt is over and its process goes on to the next one."""
+        self._cap.close()
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """Enforce the limits and say how it ended; when we ended it, never before its tree is gone."""

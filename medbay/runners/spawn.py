@@ -35,22 +35,39 @@ class Child:
 
 def spawn(launch: Launch, inherited: Encoded, *, stdin: int) -> Child:
     """Start it in a session of its own; raises SpawnFailed, with the reason also in the log."""
-    log = _new_log(os.fspath(launch.log_path))
+    log = new_log(launch)
     try:
-        try:
-            _clear_result(os.fspath(launch.result_path), os.fspath(launch.log_path))
-            popen = _popen(launch, inherited, stdin=stdin, log=log)
-        except (OSError, ValueError) as error:
-            reason = _explain(error, launch)
-            with suppress(OSError):
-                os.write(log, note_line(reason))
-            raise SpawnFailed(reason) from error
+        return spawn_into(log, launch, inherited, stdin=stdin)
     finally:
         os.close(log)
+
+
+def spawn_into(log: int, launch: Launch, inherited: Encoded, *, stdin: int, pass_fds: Sequence[int] = ()) -> Child:
+    """The same into a log that is open already, with more descriptors than the usual three."""
+    try:
+        popen = _popen(launch, inherited, stdin=stdin, log=log, pass_fds=pass_fds)
+    except (OSError, ValueError) as error:
+        reason = _explain(error, launch)
+        with suppress(OSError):
+            os.write(log, note_line(reason))
+        raise SpawnFailed(reason) from error
     return _child(popen)
 
 
-def _popen(launch: Launch, inherited: Encoded, *, stdin: int, log: int) -> subprocess.Popen[bytes]:
+def new_log(launch: Launch) -> int:
+    """The new log of an attempt, open for appending, and room for its result beside it."""
+    log = _new_log(os.fspath(launch.log_path))
+    try:
+        _clear_result(os.fspath(launch.result_path), os.fspath(launch.log_path))
+    except (OSError, ValueError) as error:
+        os.close(log)
+        raise SpawnFailed(f"cannot make room for the result {launch.result_path}: {_words(error)}") from error
+    return log
+
+
+def _popen(
+    launch: Launch, inherited: Encoded, *, stdin: int, log: int, pass_fds: Sequence[int]
+) -> subprocess.Popen[bytes]:
     argv = arguments(launch.command)
     if not argv or not argv[0]:
         raise ValueError("the command is empty")
@@ -62,6 +79,7 @@ def _popen(launch: Launch, inherited: Encoded, *, stdin: int, log: int) -> subpr
         stdout=log,
         stderr=log,
         close_fds=True,
+        pass_fds=pass_fds,
         start_new_session=True,
     )
 
@@ -124,7 +142,7 @@ def _explain(error: OSError | ValueError, launch: Launch) -> str:
     argv = arguments(launch.command)
     command = _shown(argv[0]) if argv else ""
     number = error.errno if isinstance(error, OSError) else None
-    if number in (errno.ENOENT, errno.ENOTDIR, errno.EACCES) and (wrong := _explain_directory(launch.cwd)):
+    if number in (errno.ENOENT, errno.ENOTDIR, errno.EACCES) and (wrong := explain_directory(launch.cwd)):
         return wrong
     match number:
         case errno.ENOENT if _is_there(argv[0], launch.cwd):
@@ -141,7 +159,8 @@ def _explain(error: OSError | ValueError, launch: Launch) -> str:
             return f"cannot start {command or 'nothing'}: {_words(error)}"
 
 
-def _explain_directory(cwd: Path) -> str:
+def explain_directory(cwd: Path) -> str:
+    """Why nothing can run in this directory; empty when it can."""
     try:
         if not os.path.isdir(cwd):
             os.stat(cwd)

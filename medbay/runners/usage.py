@@ -69,6 +69,16 @@ def limit_process(pid: int, *, memory_bytes: int | None, cpu_s: float | None) ->
         _limit(pid, resource.RLIMIT_CPU, soft_s, soft_s + _CPU_MARGIN_S)
 
 
+def limit_softly(pid: int, *, memory_bytes: int | None) -> None:
+    """The kernel's memory limit on a process that outlives the attempt: it can be changed and taken off again."""
+    with suppress(OSError, ValueError, OverflowError):
+        _, allowed = resource.prlimit(pid, resource.RLIMIT_DATA)
+        wanted = resource.RLIM_INFINITY if memory_bytes is None else 2 * memory_bytes + _DATA_MARGIN_BYTES
+        if allowed != resource.RLIM_INFINITY:
+            wanted = allowed if memory_bytes is None else min(wanted, allowed)
+        resource.prlimit(pid, resource.RLIMIT_DATA, (wanted, allowed))
+
+
 def _limit(pid: int, which: int, soft: int, hard: int) -> None:
     # Already over, another user's, or not known here: the samples still hold.
     with suppress(OSError, ValueError, OverflowError):

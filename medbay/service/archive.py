@@ -34,6 +34,7 @@ def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], No
         after: Sequence[Any] = ()
         while True:
             with store.write() as tx:
+                tx.serialise("archive")  # two at once would both write the same rows, and one delete nothing
                 rows = archive.leaving(tx, part, before, after=after, limit=ROWS_AT_ONCE)
                 if not rows:
                     break

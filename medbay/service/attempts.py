@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from medbay.core import guidance, rules
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Attempt, Task, Worker
-from medbay.core.outcome import Cancelled, Outcome, Succeeded
+from medbay.core.outcome import Cancelled, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.rules import Ended
 from medbay.store import attempts, tasks, workers
@@ -90,6 +90,23 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is not None:
         apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
+
+
+def lock(tx: Tx, finished: Sequence[Finished]) -> None:
+    """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
+    ids = {each.task_id for each in finished}
+    final = {each.task_id for each in finished if isinstance(each.outcome, Succeeded | Cancelled)}
+    tasks.lock(tx, ids, dependents_of=final)
+
+
+def not_running(tx: Tx, worker_id: str, running: Collection[tuple[str, int]]) -> list[Finished]:
+    """Attempts the store counts as this worker's although it never heard that it got them: handed back."""
+    handed_back = Requeued(asked=False, why="the worker did not hear that it had claimed this")
+    return [
+        Finished(task_id=each.task_id, number=each.number, outcome=handed_back, ended_at=tx.now)
+        for each in attempts.live_of_worker(tx, worker_id)
+        if (each.task_id, each.number) not in running
+    ]
 
 
 def record_processes(tx: Tx, started: Iterable[tuple[str, int, int, int]]) -> None:

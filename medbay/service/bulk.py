@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from medbay.core.model import Task
 from medbay.errors import NotAllowed, UsageError
 from medbay.service import tasks
 from medbay.service.tasks import Action
+from medbay.store import questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -31,8 +32,12 @@ def act(tx: Tx, action: Action, meant: TaskFilter | Iterable[str], *, actor: str
         if not meant.narrows:
             raise UsageError("nothing says which tasks are meant", hint="name a status, tag, queue, category or text")
         ids = task_rows.select_ids(tx, meant)
+        _lock(tx, ids)
+        still = set(task_rows.select_ids(tx, meant)) if tx.locks.take else ids  # some changed while this waited
+        ids = [each for each in ids if each in still]
     else:
         ids = list(meant)
+        _lock(tx, ids)
     done, skipped = [], []
     for task_id in sorted(ids):
         task = task_rows.get(tx, task_id)  # read anew: the one before may have changed it
@@ -42,6 +47,12 @@ def act(tx: Tx, action: Action, meant: TaskFilter | Iterable[str], *, actor: str
         else:
             done.append(task_id)
     return Bulk(action=action, dry_run=dry_run, done=tuple(done), skipped=tuple(skipped))
+
+
+def _lock(tx: Tx, ids: Sequence[str]) -> None:
+    """All of them with their questions and what comes after them, in the one order."""
+    questions.lock_of_tasks(tx, ids)
+    task_rows.lock(tx, ids, dependents_of=ids)
 
 
 def _do(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int, dry_run: bool) -> str:

@@ -20,6 +20,7 @@ def unmet(tx: Tx, task_id: str) -> int:
 
 def add(tx: Tx, task_id: str, after_id: str, *, actor: str) -> None:
     """Let a task come after another; refused when that closes a circle, naming it, or can never happen."""
+    tx.serialise("dependencies")  # two edges that close a circle together are not added side by side
     other = tasks.get(tx, after_id)
     if other is not None and other.status == "cancelled":
         raise NotAllowed(f"{after_id} is cancelled, so nothing can come after it", hint="leave --after out")

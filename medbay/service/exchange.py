@@ -12,7 +12,7 @@ from medbay.core import times
 from medbay.core.model import Task
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import requests, tasks
+from medbay.service import calls, requests, tasks
 from medbay.service.tasks import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
@@ -31,7 +31,7 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         "id": task.id,
         "status": task.status,
         "title": task.title,
-        "run": list(task.command) if isinstance(task.command, tuple) else task.command,
+        **_work(task),
         "description": task.description,
         "spec": task.spec,
         "cwd": task.cwd,
@@ -51,6 +51,14 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
     return {name: value for name, value in line.items() if value not in (None, "", [], {})}
 
 
+def _work(task: Task) -> dict[str, Any]:
+    """What it runs: a command, or a call of a Python function."""
+    if task.runner == calls.RUNNER:
+        called = calls.described(task)
+        return {**called, "isolated": called["isolated"] or None}
+    return {"run": list(task.command) if isinstance(task.command, tuple) else task.command}
+
+
 def bring_in(
     tx: Tx, lines: Sequence[Line], *, ids: Ids, actor: str, cwd: str, key: str = "", everything: bool = False
 ) -> tuple[list[Task], int]:
@@ -63,6 +71,7 @@ def bring_in(
     left_out = {} if everything else ended
     new_ids: dict[str, str] = {}
     added: dict[int, Task] = {}
+    tasks.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
     for wave in _waves(kept):
         numbers: list[int] = []
 
@@ -88,8 +97,8 @@ def _readable(
 ) -> dict[str, Any]:
     """The line as `medbay add` understands it: without the extras, `after` by the ids there are now."""
     said = {name: value for name, value in line.items() if name not in EXTRA}
-    if key and not said.get("key"):
-        said["key"] = f"{key}:{line.get('id') or number}"
+    if named_key := _key(line, number, key):
+        said["key"] = named_key
     for other in _after(line):
         if left_out.get(other) == "cancelled":
             raise UsageError(f'it comes after "{other}", which was cancelled', hint="take that out, or import --all")
@@ -98,6 +107,11 @@ def _readable(
         others = [named] if isinstance(named, str) else named
         said["after"] = [new_ids.get(str(other), other) for other in others if str(other) not in left_out]
     return said
+
+
+def _key(line: Mapping[str, Any], number: int, key: str) -> Any:
+    """The key a line is added under, if any."""
+    return line.get("key") or (f"{key}:{line.get('id') or number}" if key else None)
 
 
 def _waves(lines: Sequence[Line]) -> Iterator[list[Line]]:

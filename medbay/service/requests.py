@@ -10,6 +10,7 @@ from typing import Any, Final
 from medbay.core.durations import parse_duration, parse_size
 from medbay.core.model import PRIORITIES, TEXT_MAX, TITLE_MAX
 from medbay.errors import UsageError
+from medbay.service import calls
 from medbay.service.tasks import NewTask
 
 TAG_MAX: Final = 100
@@ -22,25 +23,27 @@ def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> Ne
     """Check what somebody wants added; the names are those of the options of `medbay add`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
+    work = _work(wanted)
     fields = {name: _FIELDS[name][1](value) for name, value in wanted.items()}
     if "title" not in fields:
         raise UsageError("a task needs a title")
-    if "run" not in fields:
-        raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ...")
+    if not work:
+        raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ..., or --python M:F")
     if "at" in fields:
         fields["at"] = parse_time(wanted["at"], now=now)
     renamed = {_FIELDS[name][0]: value for name, value in fields.items()}
-    return NewTask(**{"cwd": default_cwd, **renamed})
+    return NewTask(**{"cwd": default_cwd, **renamed, **work})
 
 
 def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Check what somebody wants changed in a task; the names are those of `medbay edit`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
+    work = _work(wanted)
     fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after"})
     if fixed:
         raise UsageError(f"{fixed[0]} cannot be edited")
-    return {_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in wanted.items()}
+    return {**{_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in wanted.items()}, **work}
 
 
 def parse_time(text: Any, *, now: int) -> int:
@@ -58,10 +61,26 @@ def parse_time(text: Any, *, now: int) -> int:
     return int(moment.timestamp() * 1000)
 
 
+def _work(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Take out what is to be done, as command and runner: a command line or a Python function, not both."""
+    given = {name: wanted.pop(name) for name in _WORK if name in wanted}
+    if "run" in given and len(given) > 1:
+        raise UsageError("run and python were both given", hint="leave one of them out")
+    if "run" in given:
+        return {"command": _command(given["run"]), "runner": "shell"}
+    if "python" in given:
+        command = calls.command_of(given["python"], given.get("args"), isolated=given.get("isolated", False))
+        return {"command": command, "runner": calls.RUNNER}
+    if given:
+        raise UsageError(f"{next(iter(given))} goes with python", hint="--python M:F")
+    return {}
+
+
 def _refuse_unknown(wanted: Mapping[str, Any]) -> None:
+    known = (*_WORK, *_FIELDS)
     for name in wanted:
-        if name not in _FIELDS:
-            near = difflib.get_close_matches(name, _FIELDS, n=1)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
             raise UsageError(f'unknown field "{name}"', hint=f'did you mean "{near[0]}"?' if near else "")
 
 
@@ -183,11 +202,11 @@ def _resources(value: Any) -> tuple[str, ...]:
     return tuple(f"provider:{name}" for name in _words("provider")(value))
 
 
+_WORK: Final = ("run", "python", "args", "isolated")  # together they say what is to be done
 _Parser = Callable[[Any], Any]
 # The public name of each field, the field it becomes, and what checks it.
 _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "title": ("title", _text("the title", TITLE_MAX, empty=False)),
-    "run": ("command", _command),
     "description": ("description", _text("the description", TEXT_MAX)),
     "spec": ("spec", _text("the specification", TEXT_MAX)),
     "cwd": ("cwd", _text("the working directory", 4096)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from medbay.core import rules
@@ -13,7 +14,7 @@ from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
-from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import dependencies
 from medbay.store import questions, tasks
 from medbay.store.apply import apply, insert_tasks, write_events
@@ -22,6 +23,7 @@ from medbay.store.database import Tx
 RELEASED_AT_ONCE: Final = 500
 WRITTEN_AT_ONCE: Final = 500
 _IDS_AT_ONCE: Final = 256
+_KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
 
 OnConflict = Literal["return", "refuse", "replace"]
@@ -62,27 +64,61 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list
     """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
     free_ids = _free_ids(tx, ids)
     added: list[Task] = []
-    unwritten: list[tuple[Decision, tuple[str, ...]]] = []
+    unwritten: dict[int, tuple[Task, tuple[str, ...]]] = {}  # by its place in `added`
     keys: set[str | None] = set()
     for new in wanted:
         if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
-            insert_tasks(tx, unwritten)
-            unwritten, keys = [], set()
+            _write_down(tx, unwritten, added, free_ids)
+            unwritten, keys = {}, set()
         known = _known(tx, new, actor=actor)
         if known is None:
-            decision, after = _made(tx, new, next(free_ids), actor=actor)
-            unwritten.append((decision, after))
+            known, after = _made(tx, new, next(free_ids), actor=actor)
+            unwritten[len(added)] = known, after
             keys |= {new.key} - {None}
-            known = decision.changes[0].after
         added.append(known)
-    if unwritten:
-        insert_tasks(tx, unwritten)
+    _write_down(tx, unwritten, added, free_ids)
     return added
+
+
+def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
+    """From here on nobody else adds under these keys; many of them are taken at once, so that nobody waits crosswise.
+
+    Keys share a few locks: a server has room for so many only, whatever a file of tasks holds.
+    """
+    for number in sorted({zlib.crc32(key.encode("utf-8", "replace")) % _KEY_LOCKS for key in keys}):
+        tx.serialise(f"key:{number:04d}")
+
+
+def _write_down(
+    tx: Tx, unwritten: Mapping[int, tuple[Task, tuple[str, ...]]], added: list[Task], free_ids: Iterator[str]
+) -> None:
+    """Save new tasks together; one by one, under new ids, where somebody took one of the ids at the same moment."""
+    if not unwritten:
+        return
+    try:
+        with tx.savepoint():
+            saved = insert_tasks(tx, [(rules.on_added(task, tx.now), after) for task, after in unwritten.values()])
+    except StaleClaim:
+        saved = [_insert(tx, task, after, free_ids) for task, after in unwritten.values()]
+    for place, task in zip(unwritten, saved, strict=True):
+        added[place] = task
+
+
+def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
+    for _ in range(_ID_TRIES):
+        try:
+            return insert_tasks(tx, [(rules.on_added(task, tx.now), after)])[0]
+        except StaleClaim:
+            task = replace(task, id=next(free_ids))
+    raise NotAllowed("no free task id was found", hint="try again")
 
 
 def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
     """The task that has this key already, where the conflict rule says to give it back."""
-    known = tasks.by_key(tx, new.key) if new.key is not None else None
+    if new.key is None:
+        return None
+    serialise_keys(tx, (new.key,))
+    known = tasks.by_key(tx, new.key)
     if known is None or new.on_conflict == "return":
         return known
     if new.on_conflict == "refuse":
@@ -91,9 +127,10 @@ def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
     return None
 
 
-def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Decision, tuple[str, ...]]:
-    """The new task as a decision, and the tasks it comes after."""
-    after = tuple(dict.fromkeys(resolve(tx, each, or_key=True).id for each in new.after))
+def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tuple[str, ...]]:
+    """The new task, and the tasks it comes after."""
+    after = tuple(dict.fromkeys(_id_of(tx, each, or_key=True) for each in new.after))
+    tasks.lock(tx, after)  # none of them ends between this look and the commit
     blockers = [tasks.get(tx, each) for each in after]
     unmet = sum(1 for each in blockers if each is not None and each.status != "completed")
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
@@ -123,19 +160,29 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Decision, 
         unmet=unmet,
         due_at=new.at,
     )
-    return rules.on_added(task, tx.now), after
+    return task, after
 
 
 def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
-    """The task a person means: its id, any unambiguous prefix, or (where allowed) its key."""
+    """The task a person means: its id, any unambiguous prefix, or (where allowed) its key.
+
+    In a transaction that writes it comes with its question and what comes after it, locked in the one order.
+    """
+    task_id = _id_of(tx, given, or_key=or_key)
+    questions.lock_of_tasks(tx, [task_id])
+    tasks.lock(tx, [task_id], dependents_of=[task_id])
+    task = tasks.get(tx, task_id)
+    assert task is not None
+    return task
+
+
+def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
     given = given.strip()
-    if or_key and (known := tasks.by_key(tx, given)) is not None:
+    if or_key and (known := tasks.id_by_key(tx, given)) is not None:
         return known
     found = tasks.ids_with_prefix(tx, given) if given else []
     if found and (found[0] == given or len(found) == 1):
-        task = tasks.get(tx, found[0])
-        assert task is not None
-        return task
+        return found[0]
     if found:
         names = " or ".join(found[:2]) + (" or others" if len(found) > 2 else "")
         raise UsageError(f'"{given}" could be {names}', hint="type one more letter")
@@ -220,10 +267,11 @@ def answer(
     tx: Tx, given: str, choice: str, *, actor: str, note: str = "", attempts: int = GRANTED_BY_A_RELEASE
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
-    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, resolve(tx, given).id)
+    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
     option = choose(asked, choice)
+    tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:
         task = tasks.get(tx, task_id)
         assert task is not None
@@ -244,10 +292,10 @@ def answer(
 
 def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
     """New ids nobody has; looked up several at a time once many are wanted."""
-    existing = tasks.how_many(tx)
     given: set[str] = set()
-    tries, at_once = 0, 1
+    existing, tries, at_once = 0, 0, 1
     while tries < _ID_TRIES:
+        existing = max(existing, tasks.how_many(tx, at_once))
         drawn = dict.fromkeys(ids.task(existing + len(given)) for _ in range(at_once))
         free = drawn.keys() - given - tasks.taken(tx, list(drawn))
         given |= free

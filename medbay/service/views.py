@@ -7,6 +7,7 @@ from typing import Any, Final
 from medbay.core import times
 from medbay.core.ending import facts
 from medbay.core.model import Attempt, Event, HistoryRow, Question, Retry, Task
+from medbay.service import calls
 from medbay.service.workers import Seen
 from medbay.store import attempts, history, questions, retries, tasks
 from medbay.store.database import Tx
@@ -59,7 +60,8 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "description": task.description,
         "spec": task.spec,
         "runner": task.runner,
-        "run": list(task.command) if isinstance(task.command, tuple) else task.command,
+        "run": _run(task),
+        **calls.described(task),
         "cwd": task.cwd,
         "env": dict(task.env),
         "timeout_s": _seconds(task.timeout_ms),
@@ -76,6 +78,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "crashes": task.crashes,
         "attempts": [attempt(each) for each in attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)],
         "attempts_total": task.attempts,
+        "result": calls.result_of(tx, task),
         "guidance": [{"attempt": each.attempt, "advice": each.advice, "text": each.text} for each in task.guidance],
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
@@ -203,6 +206,12 @@ def question(each: Question) -> dict[str, Any]:
         "answered_by": each.answered_by or None,
         "answer": each.answer or None,
     }
+
+
+def _run(task: Task) -> list[str] | str | None:
+    if task.runner == calls.RUNNER:
+        return None
+    return list(task.command) if isinstance(task.command, tuple) else task.command
 
 
 def _seconds(ms: int | None) -> float | None:

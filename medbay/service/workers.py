@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from medbay.core.model import Attempt, Event, Worker
+from medbay.core import rules
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Attempt, Event, Worker
 from medbay.core.outcome import Lost
+from medbay.core.rules import Edit
 from medbay.service.attempts import Finished
-from medbay.store import attempts, workers
-from medbay.store.apply import write_events
+from medbay.store import attempts, tasks, workers
+from medbay.store.apply import apply, write_events
 from medbay.store.database import Tx
 
 # What the host says of a worker's process: alive, dead hard, gone with a reboot, or on another machine.
@@ -92,6 +94,16 @@ def reap(tx: Tx, dead: Worker, *, why: str, hard: bool) -> Reaped | None:
     if ended is None:
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
+    _adopt(tx, dead)
     lost = Lost(why=why, hard_crash=hard)
     live = attempts.live_of_worker(tx, dead.id)
     return Reaped(ended, tuple(Finished(task_id=each.task_id, number=each.number, outcome=lost) for each in live))
+
+
+def _adopt(tx: Tx, dead: Worker) -> None:
+    """What a `medbay run` that died was doing goes to the ordinary queue, where somebody serves it."""
+    for queue in dead.queues:
+        if queue.startswith(PRIVATE_QUEUES):
+            for task in tasks.unfinished_in_private_queue(tx, queue):
+                edit = Edit(fields={"queue": DEFAULT_QUEUE})
+                apply(tx, rules.on_edit_command(task, tx.now, actor="engine", edit=edit))

@@ -31,11 +31,12 @@ class Checker:
         self.processes: dict[tuple[str, int], Process] = {}
         self.attempts_run = 0
         self.fresh_events: tuple[Event, ...] = ()
-        self.leaves_work = False  # whether the last commit left something for an engine to do
+        self.waiting: set[str] = set()  # tasks that are ready, or to be cancelled: work for an engine
         self._store = store
         self._clock = clock
         self._slots = slots
         self._seq = 0
+        self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
     def process_started(self, process: Process, machines: Machines) -> None:
         """Promise 2 for processes: one tree per task, on all hosts together."""
@@ -49,9 +50,9 @@ class Checker:
     def committed(self, actor: str, graph: Mapping[str, tuple[str, ...]]) -> None:
         """Look at everything the last commit touched."""
         with self._store.read() as tx:
+            self._latest = max(self._latest, tx.now)
             events = history.events_since(tx, self._seq, limit=EVENTS_MAX)
             self.fresh_events = tuple(events)
-            self.leaves_work = False
             if not events:
                 return
             self._seq = events[-1].seq
@@ -60,9 +61,7 @@ class Checker:
                 if event.task_id is not None:
                     by_task.setdefault(event.task_id, []).append(event)
             claimed = [
-                task_id
-                for task_id, told in by_task.items()
-                if self._look(tx, task_id, tuple(told), actor, graph)
+                task_id for task_id, told in by_task.items() if self._look(tx, task_id, tuple(told), actor, graph)
             ]
             self._refresh_followers(tx, events, graph)
             if claimed:
@@ -81,7 +80,9 @@ class Checker:
             for task_id, why in liveness.contradictions(tx):
                 raise Broken("7 history gives the status", f"{task_id}: {why}")
             self._sweep_owners(tx)
-            twice = [task_id for task_id, n in Counter(task_id for task_id, _ in attempts.live_keys(tx)).items() if n > 1]
+            twice = [
+                task_id for task_id, n in Counter(task_id for task_id, _ in attempts.live_keys(tx)).items() if n > 1
+            ]
             if twice:
                 raise Broken("2 one live attempt", f"{twice[0]} has several")
 
@@ -107,13 +108,20 @@ class Checker:
             prerequisites=tuple(self.known[each].task for each in before_ids if each in self.known),
             processes=self.processes,
             now=tx.now,
+            latest=self._latest,
             elapsed_ms=self._clock.elapsed_ms,
         )
         check(seen)
         known.task = after
-        self.leaves_work |= after.ready or after.cancel_requested
+        self._remember_work(after)
         self._note(seen, by_person=actor == PERSON)
         return seen.claimed
+
+    def _remember_work(self, task: Task) -> None:
+        if task.ready or task.cancel_requested:
+            self.waiting.add(task.id)
+        else:
+            self.waiting.discard(task.id)
 
     def _pending(self, tx: Tx, before: Task | None, after: Task) -> tuple[Retry, ...] | None:
         if after.status != "failed" and (before is None or before.status != "failed"):
@@ -150,7 +158,7 @@ class Checker:
                 task = tasks.get(tx, task_id)
                 if task is not None:
                     self.known[task_id].task = task
-                    self.leaves_work |= task.ready
+                    self._remember_work(task)
 
     def _check_shares(self, tx: Tx, claimed: list[str]) -> None:
         """At most one suspect at a time, and recovery within its share while fresh work is ready."""

@@ -89,7 +89,7 @@ def _nothing_held_is_dispatched(seen: Seen) -> str | None:
         (task.unmet > 0, f"it waited for {task.unmet} others"),
         (task.waits_for is not None, f"it waited for its {task.waits_for}"),
         (task.hold is not None and not task.forced and not task.canary, f"it was held by {task.hold}"),
-        (not task.forced and task.due_at is not None and task.due_at > seen.now, "it was not due"),
+        (not task.forced and task.due_at is not None and task.due_at > seen.latest, "it was not due"),
     ):
         if held:
             return f"dispatched although {why}"
@@ -107,8 +107,8 @@ def _nothing_starts_before_what_it_comes_after(seen: Seen) -> str | None:
 
 
 def _nothing_before_the_named_time(seen: Seen) -> str | None:
-    if seen.claimed and seen.now < seen.known.not_before:
-        return f"dispatched {seen.known.not_before - seen.now} ms before the time its failure named"
+    if seen.claimed and seen.latest < seen.known.not_before:
+        return f"dispatched {seen.known.not_before - seen.latest} ms before the time its failure named"
     return None
 
 

@@ -27,6 +27,7 @@ class Faults:
     crash_share: float
     refusal_share: float
     away_until_ms: int = 0
+    spared: bool = False  # nothing happens for now
     crashes: int = 0
     refusals: int = 0
 
@@ -37,7 +38,7 @@ class Faults:
 
     def draw(self) -> Fault | None:
         """What happens to the next commit."""
-        if not self.crash_share and not self.refusal_share:
+        if self.spared or not (self.crash_share or self.refusal_share):
             return None
         chance = self.rng.random()
         if chance < self.crash_share:

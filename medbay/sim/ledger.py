@@ -43,6 +43,7 @@ class Seen:
     prerequisites: tuple[Task, ...]
     processes: dict[tuple[str, int], Process]
     now: int
+    latest: int  # the latest time there ever was; less than now never, more after the clock was set back
     elapsed_ms: int
 
     @property

@@ -99,9 +99,7 @@ class Machines:
     def next_end_ms(self) -> int | None:
         """When the next process ends by itself or by what was done to it."""
         now = self._clock.elapsed_ms
-        ends = [
-            min(each.ends_ms, each.gone_ms or each.ends_ms) for host in self.hosts for each in host.living(now)
-        ]
+        ends = [min(each.ends_ms, each.gone_ms or each.ends_ms) for host in self.hosts for each in host.living(now)]
         return min(ends, default=None)
 
     def reboot(self, machine: Machine) -> None:

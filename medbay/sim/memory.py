@@ -33,7 +33,7 @@ class RememberedDiagnosis:
 @contextmanager
 def remembered_diagnoses() -> Iterator[None]:
     """Within this block the rules ask the memory instead of reading the same text again."""
-    before = ending.diagnose
+    before = vars(ending)["diagnose"]
     setattr(ending, "diagnose", RememberedDiagnosis())  # noqa: B010 (a function is replaced, on purpose)
     try:
         yield

@@ -21,6 +21,7 @@ from medbay.store.database import Tx
 
 ACTOR: Final = "person:sim"
 ANSWERS_BEFORE_GIVING_UP: Final = 2
+LOOKED_AT: Final = 30  # tasks, before a person gives up looking for one to do something to
 
 
 class Person:
@@ -95,14 +96,13 @@ class Person:
         return f"answered {len(waiting)}, resumed {len(paused)}"
 
     def _pick(self, tx: Tx, *, status: str | None = None, paused: bool = False) -> Task:
-        found = [
-            task
-            for task in task_rows.unfinished(tx)
-            if status in (None, task.status) and (task.paused or not paused)
-        ]
-        if not found:
-            raise NotAllowed("nothing to choose from")
-        return self._rng.choice(found)
+        ids = list(self.added)
+        for task_id in self._rng.sample(ids, k=min(len(ids), LOOKED_AT)):
+            task = task_rows.get(tx, task_id)
+            fits = task is not None and not task.finished and status in (None, task.status)
+            if task is not None and fits and (task.paused or not paused):
+                return task
+        raise NotAllowed("nothing to choose from")
 
     def _pause(self) -> None:
         with self._store.write() as tx:
@@ -128,7 +128,9 @@ class Person:
         with self._store.write() as tx:
             kinds: tuple[BlockKind, ...] = ("human", "external")
             timeout_ms = self._rng.choice((MINUTE, 2 * HOUR))
-            tasks.block(tx, self._pick(tx), actor=ACTOR, kind=self._rng.choice(kinds), reason="wait", timeout_ms=timeout_ms)
+            tasks.block(
+                tx, self._pick(tx), actor=ACTOR, kind=self._rng.choice(kinds), reason="wait", timeout_ms=timeout_ms
+            )
 
     def _edit(self) -> None:
         fields = {"priority": self._rng.randint(0, 4)} if self._rng.random() < 0.7 else {}

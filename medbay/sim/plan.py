@@ -71,6 +71,7 @@ def _stretched(plan: Plan, days: float | None, tasks: int | None) -> Plan:
         safety_ms=safety_ms,
         slots=max(plan.slots, min(64, many // 20)),
         crash_share=plan.crash_share / max(1, many // 40),
+        refusal_share=plan.refusal_share / max(1, many // 40),
         trouble_gap_ms=max(plan.trouble_gap_ms, safety_ms // 200),
         person_gap_ms=max(MINUTE, safety_ms // (many * 2)),
         busy=many >= BUSY_FROM,

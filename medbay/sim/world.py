@@ -28,7 +28,8 @@ from medbay.sim.trouble import Trouble
 from medbay.store.sqlite import SqliteStore
 
 LINES_KEPT: Final = 40
-STEPS_MAX: Final = 20_000_000
+SPINS_FROM: Final = 4_000
+SPINS_PER_TASK: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class World:
         self._trouble_ms = self._after(plan.trouble_gap_ms)
         self._settled = False  # whether nothing was committed since the open tasks were counted
         self._open = True
+        self._minute = self._minute_began_at = 0
         self._sweep_at = plan.sweep_every
 
     def run(self) -> Report:
@@ -140,6 +142,7 @@ class World:
 
     def _turn(self, until_ms: int) -> None:
         """Let one actor take one step, or time pass until somebody wants to."""
+        self.ground.troubled = not all(each.healthy for each in self.daemons)
         now = self.clock.elapsed_ms
         wanted = [(daemon.next_ms(), daemon) for daemon in self.daemons]
         awake = [daemon for at, daemon in wanted if at <= now]
@@ -150,12 +153,18 @@ class World:
         else:
             self._pass(max(1, min(until_ms, *(at for at, _ in wanted)) - now))
         self.steps += 1
-        self.ground.troubled = not all(each.healthy for each in self.daemons)
         if self.steps >= self._sweep_at:
             self._sweep_at = self.steps + self.plan.sweep_every
             self.checker.sweep(self.person.added)
-        if self.steps > STEPS_MAX:
-            raise Broken("bounded work", f"{self.steps} steps are too many")
+        self._refuse_to_spin()
+
+    def _refuse_to_spin(self) -> None:
+        """However much goes on, a minute has a limited number of steps."""
+        minute = self.clock.elapsed_ms // MINUTE
+        if minute != self._minute:
+            self._minute, self._minute_began_at = minute, self.steps
+        if self.steps - self._minute_began_at > SPINS_FROM + SPINS_PER_TASK * self.plan.tasks:
+            raise Broken("bounded work", f"{self.steps - self._minute_began_at} steps within a minute")
 
     def _pass(self, by_ms: int) -> None:
         """Let time pass; heartbeats that fall into it happen, however busy or asleep the loops are."""
@@ -166,21 +175,25 @@ class World:
                 break
             self.clock.advance(max(0, beat_ms - self.clock.elapsed_ms))
             self._beat()
+        leap = target - self.clock.elapsed_ms > SECOND and not self.ground.troubled
         self.clock.advance(target - self.clock.elapsed_ms)
-        self._beat()
+        self._beat(leap=leap)
 
-    def _beat(self) -> None:
+    def _beat(self, *, leap: bool = False) -> None:
         due = [each for each in self.daemons if each.next_beat_ms() <= self.clock.elapsed_ms]
         self._rng.shuffle(due)
         for daemon in due:
-            daemon.beat()
+            if leap:
+                daemon.catch_up()
+            else:
+                daemon.beat()
 
     def _committed(self, actor: str) -> None:
         self.checker.committed(actor, self.person.added)
-        if self.checker.leaves_work:
+        if self.checker.fresh_events:
+            self.ground.work_left = bool(self.checker.waiting)
             self.ground.commits += 1
             self.ground.last_commit_ms = self.clock.elapsed_ms
-        if self.checker.fresh_events:
             self._settled = False
             for event in self.checker.fresh_events:
                 about = " ".join(str(each) for each in (event.task_id, event.attempt) if each is not None)

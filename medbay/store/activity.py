@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from medbay.store.database import Tx
+
+# Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
+LIVE_ATTEMPT_SQL: Final = (
+    "SELECT 1 FROM attempt a WHERE a.ended_at IS NULL"
+    " AND EXISTS (SELECT 1 FROM task t WHERE t.id = a.task_id AND t.queue = ?) ORDER BY a.worker_id, a.task_id LIMIT 1"
+)
+FRESH_SQL: Final = (
+    "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes = 0"
+    " ORDER BY queue, recovery, priority, ready_at, id LIMIT 1"
+)
+SUSPECT_SQL: Final = (
+    "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes > 0"
+    " ORDER BY queue, crashes, priority, ready_at, id LIMIT 1"
+)
+PENDING_RETRY_SQL: Final = (
+    "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
+    " ORDER BY r.due_at, r.task_id LIMIT 1"
+)
+REQUEUED_SQL: Final = (
+    "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND attempts > 0"
+    " AND paused = 0 ORDER BY queue, id LIMIT 1"
+)
 
 
 def has_live_attempt(tx: Tx, queue: str) -> bool:
     """Whether anything of a queue is running."""
-    sql = "SELECT 1 FROM attempt a JOIN task t ON t.id = a.task_id WHERE a.ended_at IS NULL AND t.queue = ? LIMIT 1"
-    return tx.one(sql, (queue,)) is not None
+    return tx.one(LIVE_ATTEMPT_SQL, (queue,)) is not None
 
 
 def has_claimable(tx: Tx, queue: str) -> bool:
     """Whether a worker of this queue would find something to claim."""
-    fresh = "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes = 0 LIMIT 1"
-    suspect = "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes > 0 LIMIT 1"
-    return tx.one(fresh, (queue,)) is not None or tx.one(suspect, (queue,)) is not None
+    return tx.one(FRESH_SQL, (queue,)) is not None or tx.one(SUSPECT_SQL, (queue,)) is not None
 
 
 def has_pending_retry(tx: Tx, queue: str) -> bool:
     """Whether a task of this queue waits to be retried, however far away that is."""
-    sql = (
-        "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id"
-        " WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0 LIMIT 1"
-    )
-    return tx.one(sql, (queue,)) is not None
+    return tx.one(PENDING_RETRY_SQL, (queue,)) is not None
 
 
 def has_requeued(tx: Tx, queue: str) -> bool:
     """Whether a task of this queue asked to be tried again later."""
-    sql = (
-        "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND attempts > 0"
-        " AND paused = 0 LIMIT 1"
-    )
-    return tx.one(sql, (queue,)) is not None
+    return tx.one(REQUEUED_SQL, (queue,)) is not None
 
 
 def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.errors import StaleClaim
@@ -37,7 +37,7 @@ def apply(tx: Tx, decision: Decision) -> None:
     for asked in decision.questions:
         _insert_question(tx, asked)
     if decision.question_joined is not None:
-        _join_question(tx, decision.question_joined.question_id, decision.question_joined.task_id)
+        _join_open_question(tx, decision.question_joined)
     for question in decision.questions_closed:
         _close_question(tx, question)
     for effect in decision.effects:
@@ -49,23 +49,26 @@ def apply(tx: Tx, decision: Decision) -> None:
     write_events(tx, decision.events)
 
 
-def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> None:
-    """Save new tasks, each with the tasks it comes after."""
+def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> list[Task]:
+    """Save new tasks, each with the tasks it comes after. Raises StaleClaim when somebody took an id meanwhile."""
     tasks = [decision.changes[0].after for decision, _ in added]
-    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(TASK_FIELDS))})"
-    tx.execute_many(sql, map(task_row, tasks))
+    marks = ", ".join("?" * len(TASK_FIELDS))
+    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
+    if tx.execute_many(sql, map(task_row, tasks)) != len(tasks):
+        raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(task.id, other) for task, (_, after) in zip(tasks, added, strict=True) for other in after]
     if edges:
         tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
     _write_tags(tx, tasks)
     write_events(tx, tuple(event for decision, _ in added for event in decision.events))
+    return tasks
 
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
-    """Append events, in the transaction of what they report."""
+    """Append events, in the transaction of what they report; their numbers follow the order of commits."""
     for event in events:
         assert event.name in EVENT_NAMES, event.name
-        tx.execute(
+        tx.execute_last(
             "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)",
             (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)),
         )
@@ -160,9 +163,10 @@ def _insert_retry(tx: Tx, retry: Retry) -> None:
 
 def _insert_question(tx: Tx, asked: Question) -> None:
     options = [[option.label, option.effect, option.consequence] for option in asked.options]
-    tx.execute(
+    asking = tx.execute(
         "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
-        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')",
+        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')"
+        " ON CONFLICT (scope) WHERE status = 'open' AND scope IS NOT NULL DO NOTHING",
         (
             asked.id,
             asked.need,
@@ -174,8 +178,18 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.asked_at,
         ),
     )
+    if asking != 1:
+        raise StaleClaim(f"somebody else asked about {asked.scope} meanwhile", hint="try again, and join that question")
     for task_id in asked.task_ids:
         _join_question(tx, asked.id, task_id)
+
+
+def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:
+    """Whoever answers it waits for us, or has answered it already; then it cannot be joined any more."""
+    sql = f"SELECT 1 FROM question WHERE id = ? AND status = 'open'{tx.locks.keep}"
+    if tx.one(sql, (joined.question_id,)) is None:
+        raise StaleClaim(f"the question {joined.question_id} was answered meanwhile", hint="try again")
+    _join_question(tx, joined.question_id, joined.task_id)
 
 
 def _join_question(tx: Tx, question_id: str, task_id: str) -> None:

@@ -14,6 +14,8 @@ LIVE_OF_WORKER_SQL: Final = (
     f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
 )
 
+_SUCCESSES: Final = "('succeeded', 'rescued')"
+
 
 def insert(tx: Tx, new: Attempt) -> None:
     """Record that an attempt was claimed. The database refuses a second live one."""
@@ -62,3 +64,20 @@ def output(tx: Tx, task_id: str, number: int) -> Output | None:
         return None
     result: dict[str, Any] | None = json.loads(row[3]) if row[3] else None
     return Output(head=row[0], tail=row[1], total_bytes=row[2], result=result, log_path=row[4])
+
+
+def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:
+    """What the newest successful attempt left as its result."""
+    row = tx.one(
+        "SELECT o.result FROM attempt a JOIN attempt_output o ON o.task_id = a.task_id AND o.number = a.number"
+        f" WHERE a.task_id = ? AND a.outcome IN {_SUCCESSES} ORDER BY a.number DESC LIMIT 1",
+        (task_id,),
+    )
+    found: dict[str, Any] | None = json.loads(row[0]) if row and row[0] else None
+    return found
+
+
+def has_succeeded(tx: Tx, task_id: str) -> bool:
+    """Whether any attempt of a task ended well."""
+    sql = f"SELECT 1 FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} LIMIT 1"
+    return tx.one(sql, (task_id,)) is not None

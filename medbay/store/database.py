@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from medbay.store.dialect import Dialect, Locks
+
 Row = tuple[Any, ...]
+
+
+class Violation(Exception):
+    """The database refused a row that must never exist; a mistake of ours, or a race that was lost."""
 
 
 class Tx(Protocol):
@@ -14,6 +20,8 @@ class Tx(Protocol):
 
     now: int
     store_id: str
+    dialect: Dialect
+    locks: Locks  # none in a transaction that only reads
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
@@ -37,6 +45,14 @@ class Tx(Protocol):
 
     def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Save rows of another store with the numbers they have; later numbers come after them."""
+        ...
+
+    def execute_last(self, sql: str, params: Sequence[Any]) -> None:
+        """Run a statement so that its rows are numbered in the order of commits; PostgreSQL does it at the very end."""
+        ...
+
+    def serialise(self, name: str) -> None:
+        """From here to the end of the transaction, nobody else is past the same name."""
         ...
 
     def savepoint(self) -> AbstractContextManager[None]:

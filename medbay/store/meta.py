@@ -19,14 +19,7 @@ def put(tx: Tx, key: str, text: str) -> None:
     )
 
 
-def describe(tx: Tx, kind: str) -> dict[str, str]:
+def describe(tx: Tx) -> dict[str, str]:
     """The database itself, for `doctor`: what it is, how it commits, which schema it has."""
-    if kind != "sqlite":
-        return {"version": kind}
-    asked = {
-        "version": "SELECT sqlite_version()",
-        "journal": "PRAGMA journal_mode",
-        "schema": "PRAGMA user_version",
-    }
-    found = {name: tx.one(sql) for name, sql in asked.items()}
+    found = {name: tx.one(sql) for name, sql in tx.dialect.describe}
     return {name: str(row[0]) for name, row in found.items() if row}

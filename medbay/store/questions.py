@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from medbay.core.model import Question
 from medbay.store.database import Tx
 from medbay.store.rows import QUESTION_COLUMNS, question
@@ -14,8 +16,8 @@ def open_questions(tx: Tx, limit: int = 1_000) -> list[Question]:
 
 
 def get(tx: Tx, question_id: str) -> Question | None:
-    """One question by its id."""
-    row = tx.one(f"SELECT {QUESTION_COLUMNS} FROM question WHERE id = ?", (question_id,))
+    """One question by its id; in a transaction that writes nobody else joins or answers it from now on."""
+    row = tx.one(f"SELECT {QUESTION_COLUMNS} FROM question WHERE id = ?{tx.locks.take}", (question_id,))
     return question(row, _tasks(tx, question_id)) if row else None
 
 
@@ -23,6 +25,12 @@ def open_of_task(tx: Tx, task_id: str) -> Question | None:
     """The question a task waits for."""
     row = tx.one("SELECT question_id FROM question_task WHERE task_id = ? AND waiting = 1", (task_id,))
     return get(tx, row[0]) if row else None
+
+
+def lock_of_tasks(tx: Tx, task_ids: Iterable[str]) -> None:
+    """Take the questions these tasks wait for, in one order and before the tasks themselves."""
+    if tx.locks.take:
+        tx.rows(tx.dialect.lock_questions_sql, (sorted(task_ids),))
 
 
 def of_task(tx: Tx, task_id: str) -> list[Question]:

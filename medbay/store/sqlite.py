@@ -12,7 +12,8 @@ from typing import Any, Final
 from medbay.env import Clock
 from medbay.errors import MedbayError, NotAllowed, StoreError, StoreUnavailable
 from medbay.store import migrations
-from medbay.store.database import Row
+from medbay.store.database import Row, Violation
+from medbay.store.dialect import NO_LOCKS, SQLITE
 
 BUSY_TIMEOUT_MS: Final = 10_000
 STATEMENTS_CACHED: Final = 256
@@ -21,9 +22,11 @@ _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs"
 
 
 class SqliteTx:
-    """One open transaction on one connection."""
+    """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
 
     __slots__ = ("_cursor", "_depth", "now", "store_id")
+    dialect = SQLITE
+    locks = NO_LOCKS
 
     def __init__(self, connection: sqlite3.Connection, now: int, store_id: str) -> None:
         self._cursor = connection.cursor()
@@ -33,7 +36,7 @@ class SqliteTx:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
-        return self._cursor.execute(sql, params).rowcount
+        return self._run(sql, params).rowcount
 
     def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
         """Run a statement once for each set of values; how many rows it changed in all."""
@@ -41,11 +44,11 @@ class SqliteTx:
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
-        return self._cursor.execute(sql, params).fetchall()
+        return self._run(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
-        found: Row | None = self._cursor.execute(sql, params).fetchone()
+        found: Row | None = self._run(sql, params).fetchone()
         return found
 
     def columns(self, table: str) -> tuple[str, ...]:
@@ -56,6 +59,13 @@ class SqliteTx:
         """Save rows of another store with the numbers they have; later numbers come after them by themselves."""
         marks = ", ".join("?" * len(columns))
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def execute_last(self, sql: str, params: Sequence[Any]) -> None:
+        """Run it now: nobody else can commit before this transaction does."""
+        self._run(sql, params)
+
+    def serialise(self, name: str) -> None:
+        """There is only one writer."""
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -72,6 +82,14 @@ class SqliteTx:
             self._cursor.execute(f"RELEASE {name}")
             self._depth -= 1
 
+    def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        try:
+            return self._cursor.execute(sql, params)
+        except sqlite3.IntegrityError as error:
+            raise Violation(str(error)) from error
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"the store did not answer: {error}") from error
+
 
 class SqliteStore:
     """A store in one file (or in memory, for the simulator)."""
@@ -84,10 +102,11 @@ class SqliteStore:
         self._clock = clock
         self._connection = _connect(self._path)
         self._data_version = -1
+        self._inode = _inode(self._path)
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
-            self.migrated = migrations.migrate(self._connection, "sqlite", now=clock.now_ms())
+            self.migrated = migrations.migrate(self._connection, SQLITE)
             self.store_id = self._identify(new_store_id, machine_id)
         except BaseException:
             self._connection.close()
@@ -96,6 +115,8 @@ class SqliteStore:
     @contextmanager
     def write(self) -> Iterator[SqliteTx]:
         """A transaction that may change things; committed, and synced, when the block ends well."""
+        if _inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
+            raise StoreUnavailable(f"the store {self._path} was removed or replaced", hint="start again")
         with _translated(), self._transaction("BEGIN IMMEDIATE") as tx:
             yield tx
 
@@ -224,10 +245,24 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _make_private(path: str) -> None:
-    """The file is made readable by its owner only, before SQLite would make it with the umask."""
+def _inode(path: str) -> int | None:
+    """Which file this is; None for a store in memory, or when the file is gone."""
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        return os.stat(path).st_ino if path != ":memory:" else None
+    except OSError:
+        return None
+
+
+def _make_private(path: str) -> None:
+    """The file is made readable by its owner only, before SQLite would make it with the umask.
+
+    One that is there is never opened here: closing it would drop every lock that other connections of this
+    process hold on it (POSIX locks belong to the process), and a stranger's close would then delete a WAL in use.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=_why_not(path)) from error
 

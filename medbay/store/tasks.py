@@ -80,9 +80,15 @@ class TaskFilter:
 
 
 def get(tx: Tx, task_id: str) -> Task | None:
-    """One task by its whole id."""
-    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (task_id,))
+    """One task by its whole id; in a transaction that writes it is this one's from now on."""
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?{tx.locks.take}", (task_id,))
     return task(row) if row else None
+
+
+def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> None:
+    """Take tasks and what comes directly after some of them, in one order, before any is read to be changed."""
+    if tx.locks.take:
+        tx.rows(tx.dialect.lock_tasks_sql, (sorted(ids), sorted(dependents_of)))
 
 
 def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
@@ -106,8 +112,14 @@ def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
 
 def by_key(tx: Tx, key: str) -> Task | None:
     """The task that was added under this key."""
-    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE key = ?", (key,))
+    row = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE key = ?{tx.locks.take}", (key,))
     return task(row) if row else None
+
+
+def id_by_key(tx: Tx, key: str) -> str | None:
+    """The id of the task that was added under this key."""
+    row = tx.one("SELECT id FROM task WHERE key = ?", (key,))
+    return str(row[0]) if row else None
 
 
 def rename_key(tx: Tx, task_id: str, key: str) -> None:
@@ -121,25 +133,26 @@ def add_dependency(tx: Tx, task_id: str, after_id: str) -> bool:
     return tx.execute(sql, (task_id, after_id)) == 1
 
 
-def how_many(tx: Tx) -> int:
-    """About how many tasks there are, without counting them."""
-    row = tx.one("SELECT max(rowid) FROM task")
+def how_many(tx: Tx, adding: int = 1) -> int:
+    """About how many tasks there are, without counting them, when so many are being added."""
+    sql = tx.dialect.how_many_sql
+    row = tx.one(sql, (adding,) * sql.count("?"))
     return int(row[0] or 0) if row else 0
 
 
 def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int) -> list[Task]:
     """The most urgent ready tasks of a queue: fresh ones, or ones that failed before."""
-    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL, (queue, int(recovery), limit))]
+    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL + tx.locks.take_free, (queue, int(recovery), limit))]
 
 
 def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
     """Ready tasks whose engine died while they ran, fewest crashes first."""
-    return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL, (queue, limit))]
+    return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL + tx.locks.take_free, (queue, limit))]
 
 
 def due(tx: Tx, limit: int) -> list[Task]:
     """Tasks whose time has come and which nobody released yet."""
-    return [task(row) for row in tx.rows(DUE_SQL, (tx.now, limit))]
+    return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
 def next_due_at(tx: Tx) -> int | None:
@@ -155,8 +168,11 @@ def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
 
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """The tasks that come directly after this one."""
-    rows = tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))
-    return tuple(many(tx, (row[0] for row in rows)))
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE id IN (SELECT task_id FROM dependency WHERE after_id = ?)"
+        f" ORDER BY id{tx.locks.take}"
+    )
+    return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
 def ids_after(tx: Tx, task_id: str) -> list[str]:
@@ -189,7 +205,7 @@ def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
 
 def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
     """Tasks for a list, in the order it asks for. Only what is given back is read in full."""
-    chosen, params = _chosen(wanted)
+    chosen, params = _chosen(tx, wanted)
     order = _ORDERS[wanted.order]
     columns = ", ".join(f"t.{name.strip()}" for name in TASK_COLUMNS.split(","))
     sql = f"SELECT {columns} FROM task t WHERE t.id IN (SELECT t.id{chosen} ORDER BY {order} LIMIT ?) ORDER BY {order}"
@@ -198,14 +214,14 @@ def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
 
 def select_ids(tx: Tx, wanted: TaskFilter) -> list[str]:
     """The ids alone of what `select` would give."""
-    chosen, params = _chosen(wanted)
+    chosen, params = _chosen(tx, wanted)
     sql = f"SELECT t.id{chosen} ORDER BY {_ORDERS[wanted.order]} LIMIT ?"
     return [row[0] for row in tx.rows(sql, (*params, wanted.limit))]
 
 
 def count(tx: Tx, wanted: TaskFilter) -> int:
     """How many tasks there are like this, whatever the limit."""
-    chosen, params = _chosen(wanted)
+    chosen, params = _chosen(tx, wanted)
     row = tx.one(f"SELECT count(*){chosen}", params)
     return int(row[0]) if row else 0
 
@@ -224,6 +240,16 @@ def unfinished(tx: Tx, limit: int = 1_000_000) -> list[Task]:
     return [task(row) for row in rows]
 
 
+def unfinished_in_private_queue(tx: Tx, queue: str) -> list[Task]:
+    """What a `medbay run` has not brought to its end."""
+    rows = tx.rows(
+        f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND queue LIKE 'run-%'"
+        " AND status NOT IN ('completed', 'cancelled') ORDER BY id",
+        (queue,),
+    )
+    return [task(row) for row in rows]
+
+
 def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     """Tasks whose last transition does not lead to their status: id, status, what history says."""
     rows = tx.rows(
@@ -234,13 +260,13 @@ def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-def _chosen(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
-    where, params = _where(wanted)
+def _chosen(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
+    where, params = _where(tx, wanted)
     tagged = "".join(f" JOIN task_tag g{n} ON g{n}.task_id = t.id AND g{n}.tag = ?" for n in range(len(wanted.tags)))
     return f" FROM task t{tagged}{where}", (*wanted.tags, *params)
 
 
-def _where(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
+def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     parts: list[str] = []
     params: list[object] = []
     if wanted.only_open:
@@ -261,6 +287,6 @@ def _where(wanted: TaskFilter) -> tuple[str, Sequence[object]]:
         parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
         params += [wanted.category, wanted.category + "/%"]
     if wanted.text:
-        parts.append("instr(lower(t.title), ?) > 0")
+        parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())
     return (" WHERE " + " AND ".join(parts) if parts else ""), params

@@ -19,8 +19,8 @@ def insert(tx: Tx, new: Worker) -> None:
 
 
 def get(tx: Tx, worker_id: str) -> Worker | None:
-    """One worker."""
-    row = tx.one(f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?", (worker_id,))
+    """One worker; in a transaction that writes nobody gives it up meanwhile."""
+    row = tx.one(f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?{tx.locks.keep}", (worker_id,))
     return worker(row) if row else None
 
 

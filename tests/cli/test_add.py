@@ -49,6 +49,17 @@ def test_every_option_arrives(cli: Cli) -> None:
     assert shown["next_attempt_at"] is not None
 
 
+def test_a_function_is_added_with_its_arguments(cli: Cli) -> None:
+    """By name, in a process of its own."""
+    words = ("--python", "jobs:pull", "--args", '{"day": "monday"}', "--isolated")
+    task_id = cli.good("add", "pull", *words).out.strip()
+
+    shown = cli.good("show", task_id, "--json").json
+    assert (shown["runner"], shown["python"], shown["run"]) == ("python", "jobs:pull", None)
+    assert (shown["args"], shown["isolated"], shown["result"]) == ({"day": "monday"}, True, None)
+    assert "jobs:pull" in cli.good("show", task_id).out
+
+
 def test_the_same_key_gives_the_same_task(cli: Cli) -> None:
     """Unless told to refuse."""
     first = cli.add("a", "--key", "k")
@@ -92,6 +103,10 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
         (["add", "a", "--run", "x", "--spec", "none.md"], 2, "cannot read the specification"),
         (["add", "a", "--run", "x", "--policy", "hope"], 2, 'no policy "hope"'),
         (["add", "a", "--run", "x", "--on-conflict", "cry"], 2, "on-conflict"),
+        (["add", "a", "--python", "pull"], 2, "names no function"),
+        (["add", "a", "--python", "m:f", "--args", "[1"], 2, "args is not JSON"),
+        (["add", "a", "--python", "m:f", "--run", "x"], 2, "both given"),
+        (["add", "a", "--run", "x", "--isolated"], 2, "both given"),
         (["add", "a", "--file", "x.jsonl"], 2, "--file stands alone"),
         (["add", "--file", "none.jsonl"], 2, "cannot read none.jsonl"),
     ],

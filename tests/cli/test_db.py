@@ -11,6 +11,7 @@ import pytest
 
 from medbay.store import tables
 from tests.cli.calling import Cli
+from tests.postgres_server import Server
 from tests.worlds import failed
 
 DAY_MS = 86_400_000
@@ -149,11 +150,20 @@ def test_a_limit_can_be_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None
     assert "moved " in cli.good("db", "archive", "--older-than", "1d").err
 
 
-def test_a_copy_has_everything(cli: Cli) -> None:
+def other_store(request: pytest.FixtureRequest, cli: Cli, kind: str) -> str:
+    """The address of an empty store of this kind."""
+    if kind == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        return server.url(request.getfixturevalue("database"))
+    (cli.folder / "other").mkdir()
+    return f"sqlite:///{cli.folder}/other/.medbay/medbay.db"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_copy_has_everything(cli: Cli, request: pytest.FixtureRequest, kind: str) -> None:
     """Counted on both sides; the other store works on from there."""
     ids = lived_in(cli)
-    url = f"sqlite:///{cli.folder}/other/.medbay/medbay.db"
-    (cli.folder / "other").mkdir()
+    url = other_store(request, cli, kind)
 
     told = cli.good("db", "copy", "--to", url)
 
@@ -169,6 +179,25 @@ def test_a_copy_has_everything(cli: Cli) -> None:
     cli.good("pause", ids["waits"], "--store", url)
     assert int(cli.good("events", "--store", url, "--json").lines[-1].split('"seq": ')[1].split(",")[0]) == last + 1
     assert cli("db", "copy", "--to", url).code == 4
+
+
+@pytest.mark.postgres
+def test_a_store_on_a_server_is_looked_after_too(cli: Cli, postgres: Server, database: str) -> None:
+    """Copied back it is the same; its backup is the server's business, and a password is never shown."""
+    lived_in(cli)
+    url = postgres.url(database)
+    assert "secret" not in cli.good("db", "copy", "--to", f"{url}&password=secret").err
+    back = f"sqlite:///{cli.folder}/back.db"
+
+    cli.good("db", "copy", "--to", back, "--store", url)
+
+    here, there = (cli.good("export", "--all", "--store", each).out for each in (url, back))
+    assert here == there
+    assert cli.good("db", "migrate", "--store", url).out.endswith(", nothing to do\n")
+    refused = cli("db", "backup", "x", "--store", url)
+    assert refused.code == 4 and "pg_dump" in refused.err
+    assert cli.good("db", "archive", "--older-than", "0s", "--json", "--store", url).json["rows"]["event"] > 0
+    assert cli.good("db", "check", "--json", "--store", url).json["sound"]
 
 
 def test_a_store_in_use_is_not_copied(cli: Cli) -> None:

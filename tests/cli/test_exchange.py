@@ -48,7 +48,7 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     again = exported(cli, "--store", OTHER)
 
     full = lines[1]
-    assert set(requests._FIELDS) - {"on_conflict"} == set(full) - {"id", "status"}
+    assert {"run", *requests._FIELDS} - {"on_conflict"} == set(full) - {"id", "status"}
     assert full["after"] == [lines[0]["id"]]
     assert again[1]["after"] == [again[0]["id"]]
     changing = {"id", "after"}
@@ -61,6 +61,19 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
         "memory": 512_000_000,
         "env": {"A": "1"},
     }
+
+
+def test_a_call_of_a_function_survives(cli: Cli) -> None:
+    """Under the names it was added with, not as the command it became."""
+    call = {"python": "json:dumps", "args": {"obj": [1]}, "isolated": True}
+    cli.good("add", "--file", "-", stdin=json.dumps({"title": "call", **call}))
+
+    text = cli.good("export").out
+    cli.good("import", "-", "--store", OTHER, stdin=text)
+
+    (line,) = exported(cli, "--store", OTHER)
+    assert {name: line[name] for name in call} == call
+    assert "run" not in line
 
 
 def test_an_export_can_be_added_as_it_is(cli: Cli) -> None:

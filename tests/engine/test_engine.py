@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from medbay.core.outcome import Lost, Succeeded, TimedOut
+from medbay.engine.daemon import Daemon
 from medbay.engine.engine import Engine
-from medbay.errors import StoreUnavailable
+from medbay.env import SystemClock
+from medbay.errors import StoreBusy, StoreUnavailable
 from medbay.service import tasks
 from medbay.store import attempts, history, questions, retries, workers
 from medbay.store.database import Store
@@ -321,9 +324,7 @@ def test_a_stopping_worker_hands_back_and_nothing_is_counted(world: World) -> No
         assert workers.alive(tx) == []
 
 
-def test_an_item_that_raises_is_blocked_alone_with_its_traceback(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_that_raises_is_blocked_alone_with_its_traceback(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the batch commits."""
     from medbay.core import ending, rules
 
@@ -415,6 +416,70 @@ def test_a_clock_jump_is_told_and_nothing_is_reaped_for_one_lease(world: World) 
         assert len(workers.alive(tx)) == 2
 
 
+def test_a_takeover_is_whole_or_comes_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that could not be recorded keeps its worker alive in the store, so that it is found again."""
+    task = world.add("a", None, Succeeded())
+    dying = world.engine()
+    world.run(dying)
+    world.sightings[dying.worker.pid] = "dead"
+    engine = world.engine()
+    with monkeypatch.context() as patched:
+        patched.setattr(engine._settler, "settle_in", lambda tx, finished, *rest: list(finished))
+        assert engine.recover() == []
+    assert world.task(task.id).live == 1
+
+    world.run(engine, ticks=3)
+
+    assert outcomes_of(world, task.id) == ["lost", "succeeded"]
+
+
+def test_a_sweep_cut_short_is_made_up_for_before_anything_starts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store went away after the takeover and before the old processes were ended."""
+    world.add("a", None)
+    dying = world.engine()
+    world.run(dying)
+    world.sightings[dying.worker.pid] = "dead"
+    engine = world.engine()
+    with monkeypatch.context() as patched:
+        patched.setattr(world.leftovers, "end", _raise_unavailable)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                world.run(engine)
+    assert len(world.runner.started) == 1
+
+    world.run(engine)
+
+    assert world.leftovers.asked
+    assert len(world.runner.started) == 2
+
+
+def test_a_store_that_leaves_while_it_is_asked_for_work_left_does_not_end_the_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the round and the question whether all is done, a server may restart."""
+    task = world.add("a")
+    engine = world.engine()
+    answers = iter([StoreUnavailable("gone"), StoreBusy("two waited for each other")])
+    is_idle, stop = engine.is_idle, engine.stop
+    monkeypatch.setattr(engine, "is_idle", lambda: _raise_or(next(answers, None), is_idle))
+    gone = iter([StoreUnavailable("gone again")])
+    monkeypatch.setattr(engine, "stop", lambda: _raise_or(next(gone, None), stop))
+
+    assert Daemon(engine, SystemClock()).run(until_idle=True) == 0
+
+    assert world.task(task.id).status == "completed"
+
+
+def _raise_unavailable(**options: Any) -> int:
+    raise StoreUnavailable("gone")
+
+
+def _raise_or(error: Exception | None, go_on: Callable[[], Any]) -> Any:
+    if error is not None:
+        raise error
+    return go_on()
+
+
 def test_a_parked_task_is_passed_over_once_and_not_looked_at_again(world: World) -> None:
     """Held by a breaker: it gets the key and leaves the head of the queue."""
     with world.store.write() as tx:
@@ -482,3 +547,17 @@ def test_a_future_task_starts_when_its_time_comes(world: World) -> None:
 
     world.run(engine, ticks=2, step_ms=1_000)
     assert world.task(task.id).status == "completed"
+
+
+def test_what_a_dead_run_was_doing_is_adopted_by_the_ordinary_queue(world: World) -> None:
+    """Its own queue is served by nobody else."""
+    task = world.add("a", None, Succeeded(), queue="run-abc")
+    alone = world.engine(slots=1, queues=("run-abc",))
+    world.run(alone)
+    world.sightings[alone.worker.pid] = "dead"
+
+    engine = world.engine()
+    engine.start()
+    world.run(engine, ticks=3)
+
+    assert (world.task(task.id).status, world.task(task.id).queue) == ("completed", "default")

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 import medbay
 from medbay.bay import Bay
 from medbay.runners.processes import marks
+from tests.postgres_server import Server
 
 CONFIG = """
 [engine]
@@ -33,10 +36,23 @@ echo "end $MEDBAY_TASK $MEDBAY_ATTEMPT" >> record
 """
 
 
-def bay_in(home: Path) -> Bay:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def bay(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bay]:
+    """A store with quick delays, and a directory of its own for everything else."""
+    if request.param == "sqlite":
+        yield bay_in(tmp_path)
+        return
+    server: Server = request.getfixturevalue("postgres")
+    database = server.new_database()  # made anew, so that its name is its own: leftovers are found by it
+    with bay_in(tmp_path, f'[store]\nurl = "{server.url(database)}"\n') as opened:
+        yield opened
+    server.drop(database)
+
+
+def bay_in(home: Path, more: str = "") -> Bay:
     """A store with quick delays in a directory of its own."""
     (home / ".medbay").mkdir(exist_ok=True)
-    (home / "medbay.toml").write_text(CONFIG, encoding="utf-8")
+    (home / "medbay.toml").write_text(more + CONFIG, encoding="utf-8")
     return medbay.open(cwd=home)
 
 
@@ -59,9 +75,8 @@ def record_of(home: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-def test_ten_kills_in_a_row_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+def test_ten_kills_in_a_row_lose_nothing_and_double_nothing(bay: Bay, tmp_path: Path) -> None:
     """The daemon dies ten times under load; every task ends done, or as a question after three deaths."""
-    bay = bay_in(tmp_path)
     made = bay.add_many([{"title": f"t{n}", "run": JOB, "cwd": str(tmp_path)} for n in range(60)])
     chance = random.Random(7)
     for _ in range(10):
@@ -88,9 +103,8 @@ def test_ten_kills_in_a_row_lose_nothing_and_double_nothing(tmp_path: Path) -> N
     assert bay.standstills() == []
 
 
-def test_a_task_that_kills_its_daemon_is_a_question_and_the_others_finish(tmp_path: Path) -> None:
+def test_a_task_that_kills_its_daemon_is_a_question_and_the_others_finish(bay: Bay, tmp_path: Path) -> None:
     """The crash budget through real processes."""
-    bay = bay_in(tmp_path)
     killer = bay.add("killer", run="kill -9 $PPID; sleep 30", cwd=str(tmp_path))
     others = [bay.add(f"t{n}", run=JOB, cwd=str(tmp_path)) for n in range(8)]
 
@@ -105,9 +119,8 @@ def test_a_task_that_kills_its_daemon_is_a_question_and_the_others_finish(tmp_pa
     assert marks(f"{bay.store.store_id}:") == {}
 
 
-def test_what_a_killed_daemon_left_running_is_ended_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_daemon_left_running_is_ended_by_the_next(bay: Bay, tmp_path: Path) -> None:
     """Also a child that made a session of its own."""
-    bay = bay_in(tmp_path)
     bay.add("sleeper", run="setsid sleep 300 & sleep 300", cwd=str(tmp_path))
     daemon = start_daemon(tmp_path)
     wait_for(lambda: len(marks(f"{bay.store.store_id}:")) >= 3)
@@ -144,9 +157,8 @@ while True:
 """
 
 
-def test_of_eight_processes_one_wins_each_task(tmp_path: Path) -> None:
+def test_of_eight_processes_one_wins_each_task(bay: Bay, tmp_path: Path) -> None:
     """Eight claim from one store at the same time; every task has exactly one winner."""
-    bay = bay_in(tmp_path)
     made = bay.add_many([{"title": f"t{n}", "run": "true"} for n in range(400)])
     claimers = [
         subprocess.Popen(

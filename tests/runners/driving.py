@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medbay.core.outcome import Outcome
-from medbay.runners.protocol import Launch
+from medbay.runners.protocol import Launch, Running
 from medbay.runners.shell import ShellRunner, ShellRunning
 
 PYTHON = sys.executable
@@ -38,7 +38,7 @@ def start(what: Launch, runner: ShellRunner | None = None) -> ShellRunning:
     return (runner or ShellRunner(0.3)).start(what, time.monotonic())
 
 
-def finish(running: ShellRunning) -> Outcome:
+def finish(running: Running) -> Outcome:
     """Poll it to its end."""
     until = time.monotonic() + LIMIT_S
     while (outcome := running.poll(time.monotonic())) is None:
@@ -57,7 +57,7 @@ def run(tmp_path: Path, command: Sequence[str] | str, **changes: Any) -> Outcome
     return finish(start(launch(tmp_path, command, **changes)))
 
 
-def wait_until(condition: Callable[[], object], running: ShellRunning | None = None) -> None:
+def wait_until(condition: Callable[[], object], running: Running | None = None) -> None:
     """Wait for a condition, polling the attempt meanwhile."""
     until = time.monotonic() + LIMIT_S
     while not condition():

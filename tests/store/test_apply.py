@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from medbay.service import tasks
 from medbay.store import attempts, history, retries
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
-from medbay.store.database import Store
+from medbay.store.database import Store, Violation
 from tests.worlds import ManualClock, World
 
 
@@ -60,18 +59,16 @@ def test_the_database_refuses_a_second_live_attempt(world: World) -> None:
     engine.claim()
     second = Attempt(task_id=task.id, number=2, worker_id=engine.worker.id, host="here")
 
-    with pytest.raises(sqlite3.IntegrityError), world.store.write() as tx:
+    with pytest.raises(Violation), world.store.write() as tx:
         attempts.insert(tx, second)
 
 
 def test_the_database_refuses_a_second_pending_retry(world: World) -> None:
     """At most one pending retry per task."""
     task = world.add("a")
-    retry = Retry(
-        task_id=task.id, attempt=1, category="unknown", action="x", scheduled_at=0, due_at=0, delay_ms=0
-    )
+    retry = Retry(task_id=task.id, attempt=1, category="unknown", action="x", scheduled_at=0, due_at=0, delay_ms=0)
 
-    with pytest.raises(sqlite3.IntegrityError), world.store.write() as tx:
+    with pytest.raises(Violation), world.store.write() as tx:
         apply(tx, Decision(retry=retry))
         apply(tx, Decision(retry=replace(retry, attempt=2)))
 

@@ -11,8 +11,8 @@ import pytest
 from medbay.env import SystemClock
 from medbay.errors import StoreError, StoreTooNew, StoreUnavailable
 from medbay.store import migrations
+from medbay.store.dialect import SQLITE
 from medbay.store.sqlite import SqliteStore
-from tests.worlds import ManualClock
 
 
 def open_at(path: Path) -> SqliteStore:
@@ -30,15 +30,6 @@ def test_a_store_syncs_every_commit_and_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a.db").stat().st_mode) == 0o600
 
 
-def test_a_store_keeps_its_name_when_it_is_opened_again(tmp_path: Path) -> None:
-    """Every child process carries that name, so it may not change."""
-    open_at(tmp_path / "a.db").close()
-
-    again = SqliteStore(tmp_path / "a.db", SystemClock(), new_store_id="other", machine_id="m")
-
-    assert again.store_id == "s"
-
-
 def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path) -> None:
     """What a later version wrote is not for us to read."""
     open_at(tmp_path / "a.db").close()
@@ -53,11 +44,11 @@ def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path) -> None:
 def test_an_older_store_is_migrated(tmp_path: Path) -> None:
     """A file that stopped at an earlier migration gets the rest, and keeps what it had."""
     raw = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
-    assert migrations.version(raw) == 0
+    assert migrations.version(raw, SQLITE) == 0
 
     open_at(tmp_path / "a.db").close()
 
-    assert migrations.version(raw) == migrations.available("sqlite")[-1][0]
+    assert migrations.version(raw, SQLITE) == migrations.available("sqlite")[-1][0]
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
@@ -71,7 +62,7 @@ def test_a_fresh_schema_equals_a_migrated_one(tmp_path: Path) -> None:
     """Step by step or at once, the tables and indexes are the same."""
     steps = sqlite3.connect(tmp_path / "steps.db", isolation_level=None)
     for number, _, _ in migrations.available("sqlite"):
-        migrations.migrate(steps, "sqlite", now=0, upto=number)
+        migrations.migrate(steps, SQLITE, upto=number)
     open_at(tmp_path / "fresh.db").close()
     fresh = sqlite3.connect(tmp_path / "fresh.db")
 
@@ -88,50 +79,10 @@ def test_a_failed_migration_leaves_the_store_as_it_was(tmp_path: Path, monkeypat
     monkeypatch.setattr(migrations, "available", lambda dialect: bad)
 
     with pytest.raises(sqlite3.OperationalError):
-        migrations.migrate(sqlite3.connect(tmp_path / "a.db", isolation_level=None), "sqlite", now=0)
+        migrations.migrate(sqlite3.connect(tmp_path / "a.db", isolation_level=None), SQLITE)
 
     raw = sqlite3.connect(tmp_path / "a.db")
     assert raw.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-
-
-def test_what_raises_inside_a_transaction_is_undone(tmp_path: Path) -> None:
-    """One transaction per step: all of it or nothing."""
-    store = open_at(tmp_path / "a.db")
-
-    with pytest.raises(RuntimeError), store.write() as tx:
-        tx.execute("INSERT INTO meta (key, value) VALUES ('x', 'y')")
-        raise RuntimeError
-
-    with store.read() as tx:
-        assert tx.one("SELECT value FROM meta WHERE key = 'x'") is None
-
-
-def test_a_savepoint_is_undone_alone(tmp_path: Path) -> None:
-    """One item that raises does not take the others with it."""
-    store = open_at(tmp_path / "a.db")
-
-    with store.write() as tx:
-        tx.execute("INSERT INTO meta (key, value) VALUES ('kept', '1')")
-        with pytest.raises(RuntimeError), tx.savepoint():
-            tx.execute("INSERT INTO meta (key, value) VALUES ('lost', '1')")
-            raise RuntimeError
-
-    with store.read() as tx:
-        assert tx.rows("SELECT key FROM meta WHERE key IN ('kept', 'lost')") == [("kept",)]
-
-
-def test_another_connections_commit_is_noticed(tmp_path: Path) -> None:
-    """The cross-process wake-up: true once after somebody else committed."""
-    store = open_at(tmp_path / "a.db")
-    other = store.sibling()
-    store.changed()
-    assert not store.changed()
-
-    with other.write() as tx:
-        tx.execute("INSERT INTO meta (key, value) VALUES ('x', 'y')")
-
-    assert store.changed()
-    assert not store.changed()
 
 
 def test_a_locked_store_is_away_not_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,13 +109,10 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
         open_at(tmp_path / "no" / "where" / "a.db")
 
 
-def test_the_clock_of_a_transaction_stands_still(tmp_path: Path) -> None:
-    """`now` is read once, after the lock is held."""
-    clock = ManualClock()
-    store = SqliteStore(tmp_path / "a.db", clock, new_store_id="s", machine_id="m")
+def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> None:
+    """SQLite itself would go on into a file nobody can see."""
+    store = open_at(tmp_path / "a.db")
+    (tmp_path / "a.db").unlink()
 
-    with store.write() as tx:
-        before = tx.now
-        clock.advance(5_000)
-
-        assert tx.now == before
+    with pytest.raises(StoreUnavailable, match="removed"), store.write():
+        pass

@@ -20,7 +20,6 @@ from medbay.core.diagnosis.rule import RECORD, SHAPE
 from medbay.core.diagnosis.text import CleanText, clean
 from medbay.core.diagnosis.wording import advise, summarize
 
-ACTED_ON: Final = 0.5  # below it a category is only a guess, and the diagnosis says unknown
 RUNNERS_UP_MAX: Final = 4
 EXCERPT_MAX: Final = 300
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
@@ -57,12 +56,12 @@ def diagnose(
     )
     cleaned = clean(text, results.as_output(result))
     findings = choose(find_all(cleaned), cleaned.body)
-    verdict, finding = _decide(facts, results.said(result), findings)
+    verdict, finding = decide(facts, results.said(result), findings)
     after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
     return _record(verdict, finding, findings, cleaned, now=now, runner=runner, after=after)
 
 
-def _decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:
+def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
@@ -88,8 +87,6 @@ def _record(
     after: int | None,
 ) -> Diagnosis:
     category, subcategory = verdict.category, verdict.subcategory
-    if verdict.confidence < ACTED_ON:
-        category, subcategory = "unknown", None
     line = _deciding_line(text, finding)
     location = None if verdict is PASSED else locate(text)
     follows = consequence_of(category, subcategory)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-from medbay.core.diagnosis.roles import IGNORED, role_of
-from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, Rule, compiled
-from medbay.core.diagnosis.rules import BY_WORD, RULES
+from medbay.core.diagnosis.roles import IGNORED, Role, role_of
+from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, Rule
+from medbay.core.diagnosis.table import TABLE, Entry, Table
 from medbay.core.diagnosis.text import CleanText
 
 TRIES_MAX: Final = 8
 LINES_FIRST: Final = 20  # lines searched per word: the first ones, where compilers begin,
 LINES_LAST: Final = 60  # and the last ones, where runs end
-_PARTS: Final = tuple(sorted(word for word in BY_WORD if word.startswith(PART)))
-WHOLE_WORDS: Final = frozenset(BY_WORD) - {*_PARTS, POSITIONED, OTHER_SCRIPTS}
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
 
@@ -33,14 +30,14 @@ class Finding:
     score: float
 
 
-def find_all(text: CleanText) -> list[Finding]:
+def find_all(text: CleanText, table: Table = TABLE) -> list[Finding]:
     """The best match of each rule, the strongest first."""
     ended = _last_chain(text.body)
-    found: dict[int, Finding] = {}
-    for number, finding in _matches(text, ended):
-        best = found.get(number)
+    found: dict[str, Finding] = {}
+    for finding in _matches(text, table, ended):
+        best = found.get(finding.rule.id)
         if best is None or _better(finding, best):
-            found[number] = finding
+            found[finding.rule.id] = finding
     return sorted(found.values(), key=lambda finding: (-finding.score, finding.rule.id))
 
 
@@ -48,18 +45,26 @@ def _better(finding: Finding, best: Finding) -> bool:
     return (finding.score, bool(finding.what), -finding.start) > (best.score, bool(best.what), -best.start)
 
 
-def _matches(text: CleanText, ended: int) -> Iterator[tuple[int, Finding]]:
-    for word in _words(text):
-        led_to = entries(word)
+def _matches(text: CleanText, table: Table, ended: int) -> Iterator[Finding]:
+    roles: dict[int, Role] = {}
+    for word in _words(text, table):
+        entries = table.entries(word)
         for line in _lines(text, word):
-            start, end = text.bounds(line)
-            for number, rule, pattern in led_to:
-                stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-                match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
-                if match is not None and match.start() <= end:
-                    score = _score(rule, match.start(), text, ended)
-                    if score > IGNORED:
-                        yield number, Finding(rule, *match.span(), _named(match, text.body), score)
+            role = roles.get(line) or roles.setdefault(line, role_of(text, line))
+            if role.weight > IGNORED:
+                yield from _on_line(text, line, role, entries, ended)
+
+
+def _on_line(text: CleanText, line: int, role: Role, entries: tuple[Entry, ...], ended: int) -> Iterator[Finding]:
+    start, end = text.bounds(line)
+    for rule, pattern in entries:
+        if role.code and not rule.in_code:
+            continue
+        stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
+        match = _search(pattern, text.body if rule.case else text.lowered, start, stop)
+        if match is not None and match.start() <= end:
+            score = role.weight + _score(rule, match.start(), len(text.body), ended)
+            yield Finding(rule, *match.span(), _named(match, text.body), score)
 
 
 def _search(pattern: re.Pattern[str], text: str, start: int, stop: int) -> re.Match[str] | None:
@@ -80,15 +85,9 @@ def _named(match: re.Match[str], body: str) -> str:
     return next((body[start:end] for start, end in spans if start < end), "")
 
 
-@cache
-def entries(word: str) -> tuple[tuple[int, Rule, re.Pattern[str]], ...]:
-    """The rules a word leads to, compiled when a text first holds it."""
-    return tuple((number, RULES[number], compiled(source)) for number, source in BY_WORD.get(word, ()))
-
-
-def _words(text: CleanText) -> Iterator[str]:
-    yield from sorted(WHOLE_WORDS & text.words)
-    yield from (part for part in _PARTS if part[1:] in text.lowered)
+def _words(text: CleanText, table: Table) -> Iterator[str]:
+    yield from sorted(table.whole & text.words)
+    yield from (part for part in table.parts if part[1:] in text.lowered)
     yield POSITIONED
     if not text.plain:
         yield OTHER_SCRIPTS
@@ -112,13 +111,11 @@ def _lines(text: CleanText, word: str) -> Iterator[int]:
             yield number
 
 
-def _score(rule: Rule, start: int, text: CleanText, ended: int) -> float:
-    role = role_of(text, start, in_code=rule.in_code)
-    if role <= IGNORED:
-        return IGNORED
-    place = 0.6 if rule.first else start / max(1, len(text.body))
+def _score(rule: Rule, start: int, length: int, ended: int) -> float:
+    """What a rule says, and that runs end with their cause."""
+    place = 0.6 if rule.first else start / max(1, length)
     before = 1.2 if start < ended and rule.level >= EXACT - 0.5 else 0.0
-    return rule.level + 0.5 * rule.confidence + 0.4 * place + role - before
+    return rule.level + 0.5 * rule.confidence + 0.4 * place - before
 
 
 def _last_chain(body: str) -> int:

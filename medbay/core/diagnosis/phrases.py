@@ -16,9 +16,9 @@ _COMMON: Final = frozenset(
     "it line no not of on or out test tests that the this to too unable was were with you your exception code "
     "run build command request connection connect module process task function call use package packages object "
     "session response http https version script server t s o 0 d e host name value type key set get read write load "
-    "data user project image worker step job action start open close message output input text time path directory network "
-    "socket option options argument all any if then new one two by end last first expected warning warnings info "
-    "python node".split()
+    "data user project image worker step job action start open close message output input text time path directory "
+    "network socket option options argument all any if then new one two by end last first expected warning warnings "
+    "info python node".split()
 )
 
 

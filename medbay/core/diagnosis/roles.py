@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from medbay.core.diagnosis.rules.compilers import POSITION
@@ -19,40 +20,58 @@ _CODE: Final = re.compile(
     r"|^\s*(?:\+\+|\$|>>>|\[command\]|Run|##\[group\]|[+$]) \S"
 )
 _FRAME: Final = re.compile(r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d")
-_PASS: Final = re.compile(
-    r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)|\bPASSED\b|\.{3} ?ok$"
-    r"|\bSUCCESS$|\bused \d{1,3} ?%"
+_PASS: Final = re.compile(r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)")
+_USED: Final = re.compile(r"\bused \d{1,3} ?%")  # a share of a limit that is used up is no failure
+_WARN: Final = re.compile(r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b")
+_TRIES: Final = re.compile(r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b")
+_LEVEL: Final = re.compile(
+    r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
 )
-_WARN: Final = re.compile(
-    r"^.{0,60}?\b(?:warn(?:ing)?|W\d{3,5}|deprecat\w+)\b|\bretrying\b|\bwill retry\b|\bretry \d+|\(attempt \d+"
-    r"|using cached|falling back|ignored\)?$"
-    r"|\battempt \d+ ?(?:of|/)|\bskipp(?:ed|ing)\b|\bignoring\b|non-fatal",
-    re.IGNORECASE,
-)
-_INFO: Final = re.compile(
-    r"^.{0,40}?\b(?:INFO|DEBUG|TRACE|NOTICE|hint:|note:|help:|tip:)(?:\b|(?<=:))|^\s*(?:#|//) ", re.IGNORECASE
-)
-_ERROR: Final = re.compile(
-    r"\berror\b|\bfatal\b|\bfailed\b|\bfailure\b|exception\b|\w(?:Error|Exception)\b|\berr!|\bpanic|\bcritical\b|^E\s|\bFAIL\b|\bcannot\b|\bunable\b",
-    re.IGNORECASE,
-)
+_WARN_WORDS: Final = ("retrying", "will retry", "using cached", "falling back", "ignoring", "non-fatal", "ignored")
+_ERROR_WORDS: Final = ("error", "fail", "fatal", "exception", "err!", "panic", "critical", "cannot", "unable")
+# Words a line must hold before the patterns about warnings and levels are worth a try.
+_WARN_SIGNS: Final = ("warn", "deprecat", " w", "attempt", "retry", "skipp")
+_LEVEL_SIGNS: Final = ("info", "debug", "trace", "notice", "hint:", "note:", "help:", "tip:", "# ", "// ")
 _CODE_LIKE: Final = re.compile(r"^\s+File \"[^\"\n]{1,400}\", line \d+")
 _DIAGNOSTIC: Final = re.compile(rf"^{POSITION}\s{{0,2}}:\s{{0,4}}(?:fatal )?(?:error|warning|note)\b")
 
 
-def role_of(text: CleanText, position: int, *, in_code: bool = False) -> float:
-    """How far a match on the line at this position counts, as an addition to its score."""
-    number = text.line_number(position)
-    line = text.line(number)
-    if _PASS.search(line):
-        return IGNORED
-    if not in_code and (_FRAME.match(line) or _CODE.match(line) or _DIAGNOSTIC.match(line) or _quoted(text, number)):
-        return IGNORED
-    if _WARN.search(line):
-        return WARNED
-    if _INFO.match(line):
-        return MENTIONED
-    return SAID if _ERROR.search(line) else PLAIN
+@dataclass(frozen=True, slots=True)
+class Role:
+    """How far a match on a line counts, and whether only rules for code may look at it."""
+
+    weight: float
+    code: bool = False
+
+
+def role_of(text: CleanText, number: int) -> Role:
+    """What the line with this number is."""
+    start, end = text.bounds(number)
+    line, low = text.body[start:end], text.lowered[start:end]
+    if _passed(line, low):
+        return Role(IGNORED)
+    code = bool(_FRAME.match(line) or _CODE.match(line) or _DIAGNOSTIC.match(line)) or _quoted(text, number)
+    if _warns(low):
+        return Role(WARNED, code)
+    if _holds(low, _LEVEL_SIGNS) and _LEVEL.match(low):
+        return Role(MENTIONED, code)
+    return Role(SAID if _holds(low, _ERROR_WORDS) or line[:2] == "E " else PLAIN, code)
+
+
+def _passed(line: str, low: str) -> bool:
+    if _PASS.match(line) or " PASSED" in line or line.endswith(("... ok", "...ok", "SUCCESS")):
+        return True
+    return "used " in low and bool(_USED.search(low))
+
+
+def _warns(low: str) -> bool:
+    if _holds(low, _WARN_WORDS):
+        return True
+    return _holds(low, _WARN_SIGNS) and bool(_WARN.match(low) or _TRIES.search(low))
+
+
+def _holds(low: str, words: tuple[str, ...]) -> bool:
+    return any(word in low for word in words)
 
 
 def _quoted(text: CleanText, number: int) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from medbay.core.diagnosis.consequences import advice_for
@@ -99,12 +97,6 @@ def rule(
         lines=lines,
         strict=strict,
     )
-
-
-@cache
-def compiled(source: str) -> re.Pattern[str]:
-    """The pattern of a source, compiled once, when a text first asks for it: importing the tables stays cheap."""
-    return re.compile(source, re.MULTILINE)
 
 
 def _joined(phrases: list[str]) -> str:

@@ -59,6 +59,12 @@ class CleanText:
         """Where each line begins."""
         return [0, *(match.end() for match in _BREAK.finditer(self.body))]
 
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each line begins and ends."""
+        starts = self.starts
+        return list(zip(starts, [start - 1 for start in starts[1:]] + [len(self.body)], strict=True))
+
     @property
     def line_count(self) -> int:
         """How many lines there are; an empty text has one."""
@@ -66,9 +72,7 @@ class CleanText:
 
     def bounds(self, line: int) -> tuple[int, int]:
         """Start and end of a line by its number; past the last, the end of the text."""
-        starts = self.starts
-        end = starts[line + 1] - 1 if line + 1 < len(starts) else len(self.body)
-        return starts[min(line, len(starts) - 1)], end
+        return self.spans[line] if line < len(self.spans) else (len(self.body), len(self.body))
 
     def line_number(self, position: int) -> int:
         """The number of the line that holds a position, from 0."""

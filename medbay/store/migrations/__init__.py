@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Any, Protocol
 
 from medbay.errors import StoreTooNew
+from medbay.store.dialect import Dialect
 
 
 class Executor(Protocol):
@@ -26,17 +27,18 @@ def available(dialect: str) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
-def migrate(connection: Executor, dialect: str, *, now: int, upto: int | None = None) -> list[str]:
-    """Bring a database to the present schema (or to `upto`), each step in a transaction; what was done."""
-    steps = available(dialect)
+def migrate(connection: Executor, dialect: Dialect, *, upto: int | None = None) -> list[str]:
+    """Bring a database to the present schema (or to `upto`), all in one transaction; what was done."""
+    steps = available(dialect.name)
     newest = steps[-1][0]
-    if version(connection) == newest and upto is None:
+    if version(connection, dialect) == newest and upto is None:
         return []
     done = []
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        for statement in dialect.begin_migration:
+            connection.execute(statement)
         # Asked again inside the lock: another process may have migrated meanwhile.
-        present = version(connection)
+        present = version(connection, dialect)
         if present > newest:
             raise StoreTooNew(
                 f"this store has schema {present}, this Medbay knows up to {newest}",
@@ -46,7 +48,7 @@ def migrate(connection: Executor, dialect: str, *, now: int, upto: int | None = 
             if present < number and (upto is None or number <= upto):
                 for statement in statements(text):
                     connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number}")
+                connection.execute(dialect.set_schema_sql.format(number=number))
                 done.append(f"{number:04d}_{name}")
         connection.execute("COMMIT")
     except BaseException:
@@ -55,9 +57,12 @@ def migrate(connection: Executor, dialect: str, *, now: int, upto: int | None = 
     return done
 
 
-def version(connection: Executor) -> int:
+def version(connection: Executor, dialect: Dialect) -> int:
     """The number of the last migration this database has."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if connection.execute(dialect.is_empty_sql).fetchone()[0]:
+        return 0
+    found = connection.execute(dialect.schema_sql).fetchone()
+    return int(found[0]) if found else 0
 
 
 def statements(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from medbay.core.diagnosis import Diagnosis
+from tests.core.diagnosis.carry_over import leave_one_tool_out
 from tests.core.diagnosis.samples import HERE, read_jsonl, same_file, why
 
 CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
@@ -72,6 +73,26 @@ def test_confidence_means_what_it_says() -> None:
         stated = sum(confidence for confidence, _ in band) / len(band)
         right = sum(hit for _, hit in band) / len(band)
         assert abs(stated - right) <= 0.1, (stated, right, len(band))
+
+
+def test_the_rules_carry_over_when_a_tool_is_left_out() -> None:
+    """Without the rows that name the tool: nearly everything is known by its family."""
+    _, items, _, _ = development_set()
+
+    assert leave_one_tool_out(items, [], "named") >= 0.9
+
+
+@pytest.mark.slow
+def test_the_rules_have_a_floor_without_what_only_one_tool_shows() -> None:
+    """Even without every phrase that no other tool's output shows (see docs/explanation/diagnosis.md)."""
+    _, items, _, _ = development_set()
+    others = [
+        {**item, "tool": item.get("tool", item["id"])}
+        for name in ("real_outputs", "written_outputs")
+        for item in read_jsonl(HERE / f"{name}.jsonl")
+    ]
+
+    assert leave_one_tool_out(items, others, "exclusive") >= 0.75
 
 
 @pytest.mark.parametrize(("name", "bar"), [("real_outputs", 0.97), ("written_outputs", 0.97)])

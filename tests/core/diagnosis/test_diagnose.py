@@ -135,7 +135,7 @@ def test_each_kind_has_its_consequences(
 
 
 def test_a_used_share_of_a_limit_is_no_failure() -> None:
-    """"Used 97 % of your limit, resets ..." warns, it does not refuse."""
+    """ "Used 97 % of your limit, resets ..." warns, it does not refuse."""
     found = why("You've used 97% of your weekly limit, resets 6pm\nTypeError: x is undefined")
 
     assert found.category == "code_error"
@@ -203,7 +203,9 @@ def test_exit_zero_with_an_error_record_is_a_failure() -> None:
 
 def test_a_suite_that_did_not_start_has_not_failed_its_tests() -> None:
     """What kept it from starting decides; with failing tests beside it, they decide."""
-    broken = "  ● Test suite failed to run\n    Cannot find module 'zodd' from 'a.test.js'\nTest Suites: 1 failed, 1 total\n"
+    broken = (
+        "  ● Test suite failed to run\n    Cannot find module 'zodd' from 'a.test.js'\nTest Suites: 1 failed, 1 total\n"
+    )
 
     assert why(broken + "Tests:       0 total\n").kind == "dependency_missing/module"
     assert why(broken + "Tests:       1 failed, 1 total\n").category == "test_failure"
@@ -234,9 +236,10 @@ def test_the_exception_that_ended_the_run_decides() -> None:
 def test_a_chain_of_exceptions_counts_as_one() -> None:
     """The cause at its beginning still belongs to it."""
     text = (
-        "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nConnectionRefusedError: [Errno 111]\n\n"
+        'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n'
+        "ConnectionRefusedError: [Errno 111]\n\n"
         "During handling of the above exception, another exception occurred:\n\n"
-        "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nMyWrapped: gave up\n"
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nMyWrapped: gave up\n'
     )
     found = why(text)
 

@@ -16,7 +16,10 @@ from tests.core.diagnosis.samples import why
         ("pid 4242 died at 2026-08-15T10:00:00Z after 3.2s", "pid 17 died at 2026-11-01T23:59:59Z after 11.7s"),
         ("Error: open /tmp/abc123/x.txt: bad thing", "Error: open /var/folders/zz/9/x.txt: bad thing"),
         ("Error: object at 0x7efe33f35010 is odd", "Error: object at 0x1234abcd is odd"),
-        ("Error: job 3f2b8c1e-0000-4000-8000-1234567890ab lost", "Error: job 11111111-2222-4333-8444-555555555555 lost"),
+        (
+            "Error: job 3f2b8c1e-0000-4000-8000-1234567890ab lost",
+            "Error: job 11111111-2222-4333-8444-555555555555 lost",
+        ),
         ("connect to 127.0.0.1:28081: connection refused", "connect to 127.0.0.1:9: connection refused"),
         (
             "FAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 3 passed in 2.1s",
@@ -53,7 +56,10 @@ def test_a_fingerprint_is_short_and_readable() -> None:
 
 def test_unknown_failures_group_by_template() -> None:
     """The first words and their number tell them apart; variables do not."""
-    assert why("worker 3 gave back shard 77 of alpha").fingerprint == why("worker 9 gave back shard 1 of alpha").fingerprint
+    assert (
+        why("worker 3 gave back shard 77 of alpha").fingerprint
+        == why("worker 9 gave back shard 1 of alpha").fingerprint
+    )
     assert why("worker 3 gave back shard 77").fingerprint != why("the moon is full tonight").fingerprint
     assert template("id=42 took 3 s") == "4 <*> took <*> s"
 

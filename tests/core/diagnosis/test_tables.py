@@ -40,7 +40,7 @@ def test_a_rule_is_well_formed(one: Rule) -> None:
     assert one.category in CATEGORIES
     assert 0.5 <= one.confidence <= 1.0
     assert one.advice.endswith(".")
-    assert consequence_of(one.category, one.subcategory)
+    assert consequence_of(one.category, one.subcategory).advice
 
 
 def test_no_two_rules_share_an_id() -> None:
@@ -78,3 +78,9 @@ def test_every_category_has_a_consequence() -> None:
     """And a subcategory nobody listed follows its category."""
     assert set(CATEGORIES) <= set(CONSEQUENCES)
     assert consequence_of("timeout", "anything") is CONSEQUENCES["timeout"]
+
+
+def test_a_phrase_inside_other_words_is_no_match() -> None:
+    """Whole words only, however often it stands inside."""
+    assert "net.refused" not in found("xconnection refused " * 12)
+    assert "net.refused" in found("xconnection refused; connection refused")

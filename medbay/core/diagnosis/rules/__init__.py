@@ -1,4 +1,4 @@
-"""All rule tables in one, and the index from words to the rules that need them. Data only."""
+"""All rule tables in one. Data only."""
 
 from __future__ import annotations
 
@@ -40,15 +40,3 @@ RULES: Final[tuple[Rule, ...]] = (
     *languages.RULES,
     *tools.RULES,
 )
-
-
-def index(rules: tuple[Rule, ...]) -> dict[str, tuple[tuple[int, str], ...]]:
-    """From each word to the rules that it may lead to, with the pattern of the phrases concerned."""
-    table: dict[str, list[tuple[int, str]]] = {}
-    for number, one in enumerate(rules):
-        for word, source in one.by_word():
-            table.setdefault(word, []).append((number, source))
-    return {word: tuple(entries) for word, entries in table.items()}
-
-
-BY_WORD: Final = index(RULES)

@@ -211,6 +211,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "error_max_structured_output_retries",
         "is not valid json",
         "in json at position",
+        "invalid numeric literal",
         r"unexpected token .{1,20} in json",
         "unexpected end of json input",
         "malformedjsonexception",

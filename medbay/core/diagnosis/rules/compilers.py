@@ -17,9 +17,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "compile.position",
         "code_error/compile",
         rf"^\s{{0,4}}{POSITION}\s{{0,2}}[:-]\s{{0,4}}(?:\(?[\w-]{{0,16}}\)? )?(?:fatal |internal |syntax |compile |type |parse )?error(?:$|[:\[(]| [a-z]{{1,5}}\d| -|\s{{2}})",
-        rf"^{POSITION} (?:Error|error):",
+        rf"^{POSITION} (?:Error|error|fatal):",
         rf"^{POSITION}: (?:erreur|Fehler|fataler Fehler|erreur fatale|errore|错误|エラー|ошибка)",
-        on="error erreur fehler errore " + "\x00",
+        on="error fatal erreur fehler errore " + "\x00",
         hit=(
             "src/main.zig:3:5: error: use of undeclared identifier 'x'",
             "x.nim(3, 5) Error: undeclared identifier: 'x'",
@@ -37,8 +37,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "compile.position_bare",
         "code_error/compile",
         rf"^{POSITION}: (?:undefined|undeclared|unexpected|expected|cannot|invalid|missing|syntax|unknown|not|no) ",
-        rf"^(?=[^\n]{{3,200}}:\d+:\d+: ){POSITION}: (?!(?i:warning|note|info|debug|hint|remark)\b)\S",
-        rf"^{POSITION}: (?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat))[A-Za-z'\"`]",
+        rf"^(?=[^\n]{{3,200}}:\d+:\d+: ){POSITION}: (?!(?i:warning|note|info|debug|hint|remark|keyboardinterrupt)\b)\S",
+        rf"^{POSITION}: (?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`]",
         rf"^(?:vet: )?(?:\./)?{POSITION}: .{{1,200}}\((?:[a-z][\w-]{{2,40}}|standard:[\w-]+)\)$",
         on=POSITIONED,
         hit=(
@@ -205,6 +205,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"FOUND [1-9]\d* ERRORS?",
         r"\[ERROR\] Found [1-9]\d* errors?",
         r"Linter .{0,40}(?:fail|found)\w*",
+        r">> Issue: \[",
         on="✖ problem problems offense offenses violation violations issue issues findings lint linting formatted found linter "
         "sc2086 sc2034 sc1091 sc2154 sc2046 sc2148 sc1073 sc1072 sc1009 sc2164 dl3008 dl3006 dl3009 dl4006 dl3018 alerts mistakes \x00",
         hit=(
@@ -279,6 +280,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"could not find function",
         r"not found: (?:value|type|object)",
         r"undefined identifier",
+        "no such variable",
+        "invalid command name",
         "does not conform to",
         hit=(
             'file.ts(45,12): error TS2304: Cannot find name "foo"',

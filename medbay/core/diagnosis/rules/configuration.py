@@ -95,6 +95,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "unexpected value continuation",
         "MissingSectionHeaderError",
         "no inputs were found",
+        "key found in config(?:uration)?",
+        "no \\S{1,60} key found",
         "Unsupported argument",
         "Invalid (?:resource|function|provider|block|expression|template|index)",
         "Missing required argument",

@@ -135,6 +135,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"include file .{1,80}not found",
         r"can't find (?:file|include file|header)",
         r"cannot find include file",
+        r"error: file .{1,80} not found",
         r"could not find .{0,40}(?:headers?|development files)",
         r"Native dependency .{0,40}missing",
         on="find cmake",

@@ -32,7 +32,7 @@ def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = Fal
 
 # The sharpest shapes first: the first one that names a file of the project's own wins.
 PLACES: Final = (
-    _place("compiler", "error", rf"^\s{{0,4}}(?:\[?(?:ERROR|error|e)\]?:? )?{_URL}{_FILE}[:(]\[?{_LINE}(?:[:,.] ?(?P<col>\d{{1,6}})(?:-\d+)?)?"
+    _place("compiler", "error", rf"^\s{{0,4}}(?:\[?(?:ERROR|error|e)\]?:? )?{_URL}{_FILE}[:(]\[?{_LINE}(?:[:,.] ?(?P<col>\d{{1,6}})(?:-\d+(?:\.\d+)?)?)?"
            r"\]?\)?\s?[:-]?\s{0,3}(?:\(?[\w-]{0,16}\)? )?(?:fatal |internal |syntax |compile |type |parse )?[Ee]rror(?:$|[:\[(]| [A-Z]{1,5}\d| -|\s{2})", "a.c:3:5: error: x"),
     _place("compiler.maven", "[error]", rf"^\[(?:ERROR|error)\] {_FILE}:\[?{_LINE}[:,](?P<col>\d{{1,6}})\]?", "[ERROR] /a/A.java:[3,9] cannot find symbol"),
     _place("compiler.de", "fehler", rf"^{_FILE}:{_LINE}{_COL}: (?:fataler )?Fehler", "a.c:1:2: Fehler: x"),

@@ -54,6 +54,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "fatal process out of memory",
         "stack and heap overlap",
         "mmap failed",
+        "failed to reserve .{0,30}memory",
         "resident set size .{0,40}exceeded",
         "limit_data",
         "Perhaps you need to increase the (?:heap|memory)",

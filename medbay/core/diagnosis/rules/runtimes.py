@@ -65,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^Exception: \S",
         r"prelude\.\w+: ",
         "all goroutines are asleep",
+        r"execution error \(",
         on="~error ~panic ~caused ~lua ~died ~exit ~badmatch ~:in ~** ~exception",
         hit=(
             'Exception in thread "main" java.lang.NullPointerException',
@@ -249,8 +250,9 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^\S{1,60}: error\b",
         r"^ERROR[: ]\s*\S",
         r"^\[ERROR\] \S",
+        r"^FAILED: \S",
         r"^(?:Error|Fehler|Erreur|Errore)[: ]",
-        on="~error ~fatal ~err ~emerg ~critical ~✗ ~✖ ~× fehler erreur errore ~e:",
+        on="~error ~fatal ~failed: ~err ~emerg ~critical ~✗ ~✖ ~× fehler erreur errore ~e:",
         strict=True,
         hit=("error: something odd happened", "tool: error: odd"),
         miss="errors were fixed",

@@ -69,6 +69,7 @@ CREATE INDEX task_hold ON task (hold, id) WHERE hold IS NOT NULL;
 CREATE INDEX task_cancel ON task (id) WHERE cancel_requested = 1;
 CREATE INDEX task_requeued ON task (queue, id)
     WHERE status = 'pending' AND due_at IS NOT NULL AND attempts > 0 AND paused = 0;
+CREATE INDEX task_private ON task (queue, id) WHERE queue LIKE 'run-%';
 CREATE INDEX task_open ON task (status, since, id) WHERE status NOT IN ('completed', 'cancelled');
 CREATE INDEX task_recent ON task (status, ended_at, id) WHERE ended_at IS NOT NULL;
 

@@ -1,0 +1,27 @@
+"""A runner that is made when its first attempt starts, so that nobody pays for one that is never used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from medbay.runners.protocol import Closing, Launch, Runner, Running
+
+
+class LazyRunner:
+    """Stands in for a runner until it is needed."""
+
+    def __init__(self, make: Callable[[], Runner]) -> None:
+        self._make = make
+        self._made: Runner | None = None
+
+    def start(self, launch: Launch, monotonic_s: float) -> Running:
+        """Start it; raises SpawnFailed when there is nothing to run."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made.start(launch, monotonic_s)
+
+    def close(self) -> None:
+        """Close the runner, if there is one and it keeps anything."""
+        made = self._made
+        if made is not None and isinstance(made, Closing):
+            made.close()

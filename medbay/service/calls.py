@@ -1,0 +1,90 @@
+"""Calls of Python functions: from the words people use to the command of a task, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from medbay.core.model import Task
+from medbay.errors import NotFound, UsageError
+from medbay.store import attempts
+from medbay.store.database import Tx
+
+RUNNER: Final = "python"
+ISOLATED: Final = "isolated"
+ARGUMENTS_MAX: Final = 1_000_000  # characters of JSON
+_TARGET_MAX: Final = 4_000
+_TARGET: Final = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+def command_of(target: Any, arguments: Any = None, *, isolated: Any = False) -> tuple[str, ...]:
+    """The command of a task that calls `module:function` or `FILE.py:function`."""
+    if not isinstance(target, str) or len(target) > _TARGET_MAX or not _TARGET.fullmatch(target):
+        raise UsageError(f"{target!r} names no function", hint="write module:function, or FILE.py:function")
+    if not isinstance(isolated, bool):
+        raise UsageError(f"isolated is true or false, not {isolated!r}")
+    return (target, _arguments(arguments), *((ISOLATED,) if isolated else ()))
+
+
+def described(task: Task) -> dict[str, Any]:
+    """What a task calls, for `show --json`; nulls for a task that calls nothing."""
+    if task.runner != RUNNER or isinstance(task.command, str):
+        return {"python": None, "args": None, "isolated": None}
+    target, arguments, *words = task.command
+    return {"python": target, "args": json.loads(arguments), "isolated": ISOLATED in words}
+
+
+def result_of(tx: Tx, task: Task) -> Any:
+    """What the last successful attempt said: the value of a function, or a command's own result."""
+    found = attempts.last_result(tx, task.id)
+    return found["value"] if found is not None and "value" in found else found
+
+
+def value_of(tx: Tx, task: Task) -> Any:
+    """The same, for somebody who counts on it; raises NotFound when no attempt succeeded."""
+    if not attempts.has_succeeded(tx, task.id):
+        raise NotFound(f"{task.id} has no result, no attempt of it succeeded", hint=f"medbay explain {task.id}")
+    return result_of(tx, task)
+
+
+def _arguments(given: Any) -> str:
+    if isinstance(given, str):
+        given = _parsed(given)
+    given = [] if given is None else given
+    if isinstance(given, tuple):
+        given = list(given)
+    if not isinstance(given, list | Mapping):
+        raise UsageError(f"args is a list, or an object by name, not {given!r}", hint='for example [1, "two"]')
+    try:
+        _refuse_other_keys(given)
+        text = json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"args cannot be written as JSON: {error}") from None
+    if len(text) > ARGUMENTS_MAX:
+        raise UsageError(f"args is longer than {ARGUMENTS_MAX} characters", hint="put it into a file")
+    return text
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"args is not JSON: {error}", hint="""for example --args '[1, "two"]'""") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _refuse_other_keys(value: Any) -> None:
+    """JSON would turn them into text without a word."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"the key {name!r} is not text")
+            _refuse_other_keys(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _refuse_other_keys(each)

@@ -1,0 +1,10 @@
+"""Seeds that once broke a promise, with what was wrong. They are run for ever."""
+
+from __future__ import annotations
+
+from typing import Final
+
+REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
+    (16, "a suspect came on top of the share of recovery"),
+    (38, "a task could be put behind a cancelled one, and ran"),
+)

@@ -1,0 +1,316 @@
+"""PostgreSQL, for many machines: row locks, the server's clock, wake-ups as a hint, and reconnecting by itself.
+
+Imported only when a store's address asks for it: the driver is an extra, and takes a while to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import psycopg
+
+from medbay.env import Clock, SystemClock, seeded
+from medbay.errors import MedbayError, NotAllowed, StoreBusy, StoreError, StoreUnavailable
+from medbay.store import migrations
+from medbay.store.database import Row, Violation
+from medbay.store.dialect import NO_LOCKS, POSTGRES
+from medbay.store.postgres_connection import CHANNEL, Link, connect, parameters, placeholders
+
+BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+CLOCK_SQL: Final = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+NUMBER_LAST_SQL: Final = "SELECT pg_advisory_xact_lock(hashtext('medbay events'))"
+SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn anew for a copied one
+COLUMNS_SQL: Final = (
+    "SELECT attname::text FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
+    " AND attname <> ? ORDER BY attnum"
+)
+AFTER_COPY_SQL: Final = {
+    "task": "SELECT setval('task_count', (SELECT count(*) FROM task))",
+    "history": "SELECT setval(pg_get_serial_sequence('history', 'id'), (SELECT max(id) FROM history))",
+    "event": "SELECT setval(pg_get_serial_sequence('event', 'seq'), (SELECT max(seq) FROM event))",
+}
+DAMAGE_SQL: Final = (
+    "SELECT 'the server found ' || checksum_failures || ' damaged pages' FROM pg_stat_database"
+    " WHERE datname = current_database() AND checksum_failures > 0 UNION ALL"
+    " SELECT 'the index ' || indexrelid::regclass || ' is not valid' FROM pg_index JOIN pg_class c ON c.oid = indrelid"
+    " WHERE NOT indisvalid AND pg_table_is_visible(c.oid)"
+)
+LOOK_S: Final = 1.0  # how often `changed` says yes although nobody said so
+LOOK_UNTOLD_S: Final = 0.25  # the same when nobody may say so
+REST_S: Final = 0.25  # after a failed connect: how long the next call fails at once
+# Servers that shut down, start up, fail over or are read-only for now, and races that were lost: try again.
+_PASSING: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+)
+
+
+class PostgresTx:
+    """One open transaction. Tasks are locked when they are read in order to be changed."""
+
+    __slots__ = ("_connection", "_cursor", "_depth", "_last", "locks", "now", "store_id", "wrote")
+    dialect = POSTGRES
+
+    def __init__(self, connection: Link, now: int, store_id: str, *, writing: bool) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._depth = 0
+        self._last: list[tuple[str, Sequence[Any]]] = []
+        self.now = now
+        self.store_id = store_id
+        self.locks = POSTGRES.locks if writing else NO_LOCKS
+        self.wrote = False
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """Run a statement; how many rows it changed."""
+        self.wrote = True
+        return self._run(sql, params).rowcount
+
+    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each set of values, without waiting in between; how many rows it changed in all."""
+        self.wrote = True
+        with translated():
+            self._cursor.executemany(placeholders(sql), params)
+        return max(0, self._cursor.rowcount)
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query."""
+        return self._run(sql, params).fetchall()
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        return self._run(sql, params).fetchone()
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The columns of a table, in their order; without what only this server has a use for."""
+        return tuple(row[0] for row in self.rows(COLUMNS_SQL, (table, OWN_COLUMN)))
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have; later numbers come after them."""
+        self.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # nobody draws a number meanwhile
+        marks = ", ".join("?" * len(columns))
+        self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE VALUES ({marks})", rows)
+        if table in AFTER_COPY_SQL:
+            self.rows(AFTER_COPY_SQL[table])
+
+    def execute_last(self, sql: str, params: Sequence[Any]) -> None:
+        """Keep it for the end of the transaction."""
+        self._last.append((sql, params))
+
+    def serialise(self, name: str) -> None:
+        """From here to the end of the transaction, nobody else is past the same name."""
+        with translated():
+            self._cursor.execute(SERIALISE_SQL, (name,))
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What happens inside is undone alone when it raises."""
+        self._depth += 1
+        name, kept = f"s{self._depth}", len(self._last)
+        with translated():
+            self._cursor.execute(f"SAVEPOINT {name}")
+        try:
+            yield
+        except BaseException:
+            del self._last[kept:]
+            with translated():
+                self._cursor.execute(f"ROLLBACK TO {name}; RELEASE {name}")
+            raise
+        finally:
+            self._depth -= 1
+        with translated():
+            self._cursor.execute(f"RELEASE {name}")
+
+    def commit(self, *, notify: bool) -> None:
+        """Number what comes last, wake the others, and commit: one way to the server and back.
+
+        Numbers are drawn under a lock that is held until the commit is seen by all. Without it a reader that resumes
+        after the highest number would miss a lower one that commits later.
+        """
+        cursor = self._cursor
+        with translated():
+            if not self.wrote and not self._last:
+                cursor.execute("COMMIT")
+            else:
+                with self._connection.pipeline():
+                    if self._last:
+                        cursor.execute(NUMBER_LAST_SQL)
+                    for sql, params in self._last:
+                        cursor.execute(placeholders(sql), params)
+                    if notify:
+                        cursor.execute(f"NOTIFY {CHANNEL}")
+                    cursor.execute("COMMIT")
+        # A transaction in which something failed is undone by COMMIT, and only this word says so.
+        if cursor.statusmessage != "COMMIT":
+            raise StoreError("the store undid a transaction in which something had failed")
+
+    def _run(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
+        with translated():
+            return self._cursor.execute(placeholders(sql), params)
+
+
+class PostgresStore:
+    """A store on a server, on one connection that is made when it is needed and made again when it broke."""
+
+    kind: Final = "postgresql"
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock | None = None,
+        *,
+        new_store_id: str,
+        notify: bool = True,
+    ) -> None:
+        """Connect, migrate what is older, refuse what is newer. Without a clock the server's is asked."""
+        self._parameters = parameters(url)
+        self._clock = clock
+        self._notify = notify
+        self.store_id = ""
+        self._reset()
+        with translated():
+            self.migrated: Sequence[str] = tuple(migrations.migrate(self._connected(), POSTGRES))
+        self.store_id = self._identify(new_store_id)
+
+    def _reset(self) -> None:
+        self._time = SystemClock()
+        self._jitter = seeded(f"{id(self)}")
+        self._connection: Link | None = None
+        self._rest_until_s = 0.0
+        self._look_at_s = 0.0
+
+    @contextmanager
+    def write(self) -> Iterator[PostgresTx]:
+        """A transaction that may change things; committed, and synced, when the block ends well."""
+        with self._transaction(BEGIN_WRITE, writing=True) as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresTx]:
+        """A transaction that sees one state of the store and changes nothing."""
+        with self._transaction(BEGIN_READ, writing=False) as tx:
+            yield tx
+
+    def check(self) -> list[str]:
+        """What the server knows to be damaged; rows that point to nothing it never takes."""
+        with self.read() as tx:
+            return [row[0] for row in tx.rows(DAMAGE_SQL)]
+
+    def backup(self, path: str) -> None:
+        """Refused: a server has a better way."""
+        raise NotAllowed("a store on PostgreSQL is backed up by its server's own means", hint="use pg_dump")
+
+    def changed(self) -> bool:
+        """Whether somebody said that they committed, or it is time to look anyway; only the first call asks."""
+        connection = self._connection
+        told = False
+        if connection is not None and not connection.closed:
+            with translated():
+                told = self._notify and connection.was_told()
+        now_s = self._time.monotonic_s()
+        if not told and now_s < self._look_at_s:
+            return False
+        self._look_at_s = now_s + (LOOK_S if self._notify else LOOK_UNTOLD_S) * self._jitter.uniform(0.75, 1.25)
+        return True
+
+    def sibling(self) -> PostgresStore:
+        """The same store on a connection of its own, made at its first transaction."""
+        other = object.__new__(PostgresStore)
+        other._parameters, other._clock, other._notify = self._parameters, self._clock, self._notify
+        other.store_id, other.migrated = self.store_id, ()
+        other._reset()
+        return other
+
+    def close(self) -> None:
+        """Give the connection back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str, *, writing: bool) -> Iterator[PostgresTx]:
+        connection = self._connected()
+        try:
+            tx = PostgresTx(connection, self._begin(connection, begin), self.store_id, writing=writing)
+            yield tx
+            tx.commit(notify=self._notify and writing)
+        except BaseException:
+            self._undo(connection)
+            raise
+
+    def _begin(self, connection: Link, begin: str) -> int:
+        with translated():
+            if self._clock is not None:
+                connection.execute(begin)
+                return self._clock.now_ms()
+            cursor = connection.execute(f"{begin}; {CLOCK_SQL}")
+            cursor.nextset()
+            row = cursor.fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def _undo(self, connection: Link) -> None:
+        """Nothing of it stays; a connection that cannot say so is given up, and the server undoes it."""
+        with suppress(psycopg.Error):
+            if not connection.closed:
+                connection.execute("ROLLBACK")
+        if connection.closed or connection.broken:
+            self.close()
+
+    def _connected(self) -> Link:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        self.close()
+        now_s = self._time.monotonic_s()
+        if now_s < self._rest_until_s:
+            raise StoreUnavailable("the store could not be reached a moment ago")
+        try:
+            self._connection = connect(self._parameters)
+        except psycopg.Error as error:
+            self._rest_until_s = self._time.monotonic_s() + REST_S
+            raise StoreUnavailable(f"the store cannot be reached: {told_by(error)}") from None
+        return self._connection
+
+    def _identify(self, new_store_id: str) -> str:
+        wanted = "SELECT value FROM meta WHERE key = 'store_id'"
+        with self.read() as tx:  # looking must not wait behind somebody's long write
+            found = tx.one(wanted)
+        if found is None:
+            with self.write() as tx:
+                put = "INSERT INTO meta (key, value) VALUES ('store_id', ?) ON CONFLICT (key) DO NOTHING"
+                tx.execute(put, (new_store_id,))
+                found = tx.one(wanted)
+        assert found is not None
+        return str(found[0])
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """PostgreSQL's errors in our words."""
+    try:
+        yield
+    except MedbayError:
+        raise
+    except psycopg.IntegrityError as error:
+        raise Violation(told_by(error)) from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        raise StoreBusy(f"somebody else was changing the same: {told_by(error)}", hint="try again") from error
+    except _PASSING as error:
+        raise StoreUnavailable(f"the store did not answer: {told_by(error)}") from error
+    except psycopg.DataError:
+        raise  # a value of ours that no column takes: a mistake of one task, not of the store
+    except psycopg.Error as error:
+        raise StoreError(f"the store refused: {told_by(error)}") from error
+
+
+def told_by(error: psycopg.Error) -> str:
+    """What the server or the driver said, in one line."""
+    told = error.diag.message_primary or str(error)
+    return " ".join(told.split()) or type(error).__name__

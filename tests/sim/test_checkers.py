@@ -1,0 +1,239 @@
+"""The checkers can fail: with a rule taken out or bent, some seed notices, and says which promise broke."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from medbay.core import commands, counting, decision, ending, holding, policy, rules
+from medbay.core.decision import Decision
+from medbay.core.model import Task
+from medbay.engine import settling
+from medbay.engine.engine import Engine
+from medbay.service import attempts as attempt_service
+from medbay.sim.many import run_seed
+from medbay.store import attempts as attempt_rows
+from medbay.store import tasks as task_rows
+
+SEEDS_TRIED = 30
+Patch = pytest.MonkeyPatch
+
+
+def first_broken(first: int) -> str | None:
+    """What the first seed that fails says."""
+    for seed in range(first, first + SEEDS_TRIED):
+        report = run_seed(seed)
+        if report.broken is not None:
+            return report.broken
+    return None
+
+
+def without_rule(patch: Patch, number: int) -> None:
+    """Take one of the reasons that hold a task back out."""
+    rules_left = list(holding._RULES)
+    rules_left[number - 1] = (rules_left[number - 1][0], lambda task, now, around: None)
+    patch.setattr(holding, "_RULES", tuple(rules_left))
+
+
+def ignore_pauses(patch: Patch) -> None:
+    """Paused tasks count as ready."""
+    without_rule(patch, 5)
+
+
+def ignore_due_times(patch: Patch) -> None:
+    """Whatever is pending counts as due."""
+    without_rule(patch, 8)
+
+
+def ignore_dependencies(patch: Patch) -> None:
+    """What a task comes after does not hold it."""
+    without_rule(patch, 7)
+
+
+def reset_the_streak_on_release(patch: Patch) -> None:
+    """A person's release forgets the failures."""
+    patch.setattr(commands, "grant", lambda task, attempts: counting.forget_failures(task))
+
+
+def reset_the_streak_on_loss(patch: Patch) -> None:
+    """A lost attempt forgets the failures."""
+    real = ending._lost
+
+    def lost(ended: Any, outcome: Any, draft: Any, work: Any) -> Decision:
+        draft.task = counting.forget_failures(draft.task)
+        return real(ended, outcome, draft, work)
+
+    patch.setattr(ending, "_lost", lost)
+
+
+def charge_twice(patch: Patch) -> None:
+    """A charged failure counts for two."""
+    real = counting.count_failure
+
+    def count(task: Task, *, charge: bool, now: int) -> Task:
+        counted = real(task, charge=charge, now=now)
+        return replace(counted, streak=counted.streak + 1) if charge else counted
+
+    patch.setattr(ending, "count_failure", count)
+
+
+def lose_a_retry(patch: Patch) -> None:
+    """A failure is decided, but its retry row is not written."""
+    real = ending.on_attempt_ended
+
+    def ended(*args: Any) -> Decision:
+        return replace(real(*args), retry=None)
+
+    patch.setattr(rules, "on_attempt_ended", ended)
+
+
+def forget_to_ask(patch: Patch) -> None:
+    """A task is blocked for a person who is not asked."""
+    real = ending.on_attempt_ended
+
+    def ended(*args: Any) -> Decision:
+        return replace(real(*args), questions=(), question_joined=None)
+
+    patch.setattr(rules, "on_attempt_ended", ended)
+
+
+def leave_the_retry_pending(patch: Patch) -> None:
+    """A released retry stays pending beside the attempt it led to."""
+    real = rules.on_due
+
+    def due(*args: Any, **named: Any) -> Decision:
+        return replace(real(*args, **named), retries_closed=())
+
+    patch.setattr(rules, "on_due", due)
+
+
+def retry_before_the_named_time(patch: Patch) -> None:
+    """The schedule alone decides, whatever time the failure named."""
+    patch.setattr(policy, "not_before", lambda named, scheduled, now, record: scheduled)
+
+
+def skip_the_history(patch: Patch) -> None:
+    """A claim moves the status without a transition."""
+    real = rules.on_claimed
+
+    def claimed(*args: Any, **named: Any) -> Decision:
+        made = real(*args, **named)
+        return replace(made, changes=(replace(made.changes[0], transitions=()),))
+
+    patch.setattr(rules, "on_claimed", claimed)
+
+
+def reuse_a_number(patch: Patch) -> None:
+    """A claim skips a number."""
+    real = rules.on_claimed
+
+    def claimed(task: Task, now: int, *, worker_id: str) -> Decision:
+        return real(replace(task, attempts=task.attempts + 1), now, worker_id=worker_id)
+
+    patch.setattr(rules, "on_claimed", claimed)
+
+
+def let_recovery_have_everything(patch: Patch) -> None:
+    """No share is kept for fresh work."""
+    patch.setattr(attempt_service, "_share_left", lambda capacity: capacity.slots)
+
+
+def run_suspects_together(patch: Patch) -> None:
+    """Suspects are not counted."""
+    real = Engine._capacity
+    patch.setattr(Engine, "_capacity", lambda self, free: replace(real(self, free), live_suspects=0))
+
+
+def leave_processes_behind(patch: Patch) -> None:
+    """Nobody ends what a dead engine left running."""
+    patch.setattr(Engine, "_end_leftovers", lambda self, *, dead=frozenset(): None)
+
+
+def never_reap(patch: Patch) -> None:
+    """What a dead engine was running stays live."""
+    patch.setattr(Engine, "recover", lambda self: [])
+
+
+def skip_the_fence(patch: Patch) -> None:
+    """Whoever reports an end is believed, even after somebody else recorded it."""
+    real = attempt_service._load_ended
+
+    def load(tx: Any, finished: Any, **named: Any) -> Any:
+        attempt = attempt_rows.get(tx, finished.task_id, finished.number)
+        owner = attempt.worker_id if attempt else ""
+        ended = real(tx, finished, **{**named, "worker_id": owner})
+        if ended is None and attempt is not None:
+            tx.execute(
+                "UPDATE attempt SET ended_at = NULL WHERE task_id = ? AND number = ?",
+                (finished.task_id, finished.number),
+            )
+            ended = real(tx, finished, **{**named, "worker_id": owner})
+        return ended
+
+    patch.setattr(attempt_service, "_load_ended", load)
+
+
+def never_release(patch: Patch) -> None:
+    """What is due is never released."""
+    patch.setattr(task_rows, "due", lambda tx, limit: [])
+
+
+def break_a_rule(patch: Patch) -> None:
+    """A rule of ours raises."""
+    patch.setattr(ending, "_requeued", lambda *args: 1 / 0)
+
+
+def forget_outcomes(patch: Patch) -> None:
+    """What ended is dropped before the store has it."""
+    patch.setattr(settling.Settler, "take", lambda self, finished: None)
+
+
+def stay_ready(patch: Patch) -> None:
+    """The column `ready` is not computed any more once it is set."""
+    real = decision.Draft.change
+
+    def change(self: decision.Draft) -> decision.Change:
+        made = real(self)
+        return replace(made, after=replace(made.after, ready=made.after.ready or self.before.ready))
+
+    patch.setattr(decision.Draft, "change", change)
+
+
+# How a rule is bent, what the report has to say, and with which seed the search begins.
+MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
+    (ignore_pauses, "", 1),
+    (ignore_due_times, "", 1),
+    (ignore_dependencies, "", 1),
+    (reset_the_streak_on_release, "5 streak", 1),
+    (reset_the_streak_on_loss, "5 streak", 1),
+    (charge_twice, "5 streak", 1),
+    (lose_a_retry, "retry", 1),
+    (forget_to_ask, "without an open question", 1),
+    (leave_the_retry_pending, "pending retry", 1),
+    (retry_before_the_named_time, "9 nothing before the named time", 1),
+    (skip_the_history, "7 history", 1),
+    (reuse_a_number, "attempt numbers rise by one", 1),
+    (let_recovery_have_everything, "recovery share", 21),
+    (run_suspects_together, "suspects", 7),
+    (leave_processes_behind, "2 one process tree", 3),
+    (never_reap, "", 1),
+    (skip_the_fence, "", 4),
+    (never_release, "", 1),
+    (break_a_rule, "no rule breaks", 1),
+    (forget_outcomes, "", 1),
+    (stay_ready, "", 1),
+]
+
+
+@pytest.mark.parametrize(("bend", "told", "first"), MUTATIONS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_bent_rule_is_noticed(bend: Callable[[Patch], None], told: str, first: int, monkeypatch: Patch) -> None:
+    """A check that cannot fail is worth nothing."""
+    bend(monkeypatch)
+
+    broken = first_broken(first)
+
+    assert broken is not None, "no seed noticed"
+    assert told in broken

@@ -1,0 +1,27 @@
+"""The promises hold in small worlds full of faults: new seeds, and every seed that once broke one."""
+
+from __future__ import annotations
+
+import pytest
+
+from medbay.sim.many import run_seed, told
+from medbay.sim.regressions import REGRESSIONS
+
+SEEDS = range(1, 25)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_world_with_faults_keeps_every_promise(seed: int) -> None:
+    """Crashes, two engines, outages, people at random; then everything ends."""
+    report = run_seed(seed)
+
+    assert report.broken is None, "\n" + told(report)
+    assert set(report.statuses) <= {"completed", "cancelled"}
+
+
+@pytest.mark.parametrize(("seed", "wrong"), REGRESSIONS)
+def test_what_was_wrong_once_stays_right(seed: int, wrong: str) -> None:
+    """A seed that found a bug is run for ever."""
+    report = run_seed(seed)
+
+    assert report.broken is None, f"{wrong}\n{told(report)}"
