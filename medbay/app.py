@@ -51,7 +51,9 @@ def find_place(
     flags = dict(flags or {})
     home = _find_upward(start)
     file = home / configuration.FILE_NAME if home else None
-    config = configuration.load(file if file and file.is_file() else None, environ, {**flags, "store.url": store_url})
+    config = configuration.load(
+        file if file and (file.exists() or file.is_symlink()) else None, environ, {**flags, "store.url": store_url}
+    )
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return Place(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)

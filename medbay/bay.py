@@ -12,16 +12,15 @@ from typing import Any, Final, TypeVar
 
 from medbay import app
 from medbay.app import Place
-from medbay.core import times
+from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import MedbayError, NotAllowed, StoreBusy
-from medbay.service import archive as archiving
-from medbay.service import bulk, calls, copying, exchange, liveness, requests, tasks, upkeep, views
+from medbay.errors import MedbayError, StoreBusy
+from medbay.service import bulk, calls, exchange, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service import workers as worker_service
@@ -29,13 +28,14 @@ from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
 from medbay.service.tasks import Action, NewTask
-from medbay.service.upkeep import StoreReport
+from medbay.service.teaching import Reclassified
 from medbay.service.workers import Seen
-from medbay.store import activity, attempts, history, meta, questions, retries, workers
+from medbay.store import activity, attempts, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
-from medbay.store.archive_file import ArchiveFile
 from medbay.store.database import KeptStore, Tx
+from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+from medbay.upkeep import Upkeep
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay:
+class Bay(Upkeep):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -98,10 +98,12 @@ class Bay:
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
-        wanted = list(lines)
-        return self._write(lambda tx: self._add_all(tx, wanted))
+        seen: list[Mapping[str, Any]] = []
+        unseen = iter(lines)  # taken one by one: whoever gives them knows by that which one was refused
+        known = lines if isinstance(lines, Sequence) else seen
+        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen), known))
 
-    def _add_all(self, tx: Tx, lines: list[Mapping[str, Any]]) -> list[Task]:
+    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
         number, cwd = 0, os.getcwd()
 
         def checked() -> Iterator[NewTask]:
@@ -110,7 +112,7 @@ class Bay:
                 number += 1
                 yield requests.new_task(line, now=tx.now, default_cwd=cwd)
 
-        tasks.serialise_keys(tx, (line["key"] for line in lines if isinstance(line.get("key"), str)))
+        tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
             return tasks.add_many(tx, checked(), ids=self._ids, actor=self.actor)
         except MedbayError as error:
@@ -232,45 +234,16 @@ class Bay:
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
 
-    # The store itself
-
-    def check(self) -> StoreReport:
-        """Whether the files are sound, nothing stands still, nothing contradicts itself; and what there is."""
-        return upkeep.check(self.store)
-
-    def schema(self) -> str:
-        """The number of the last migration this store has."""
+    def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
+        """What is known of failures, the fingerprint seen last first."""
         with self.store.read() as tx:
-            return meta.describe(tx).get("schema", "?")
+            return patterns.select(tx, wanted or PatternFilter())
 
-    def backup(self, path: Path | str) -> Path:
-        """A consistent copy of the store in a new private file, while others go on working."""
-        target = Path(path).absolute()
-        self.store.backup(str(target))
-        return target
-
-    def archive(self, older_than_ms: int, *, dry_run: bool = False) -> tuple[dict[str, int], Path]:
-        """Move the details of what ended so long ago into a file; how many rows of each table, and which file."""
-        now = self._clock.now_ms()
-        name = times.iso(now).replace(":", "").replace("-", "").partition(".")[0]
-        file = ArchiveFile(self.place.folder / "archive" / f"{name}Z.jsonl")
-        if dry_run:
-            return archiving.leaving(self.store, now - older_than_ms), file.path
-        try:
-            return archiving.move(self.store, now - older_than_ms, file.write), file.path
-        finally:
-            file.close()
-
-    def copy_to(self, url: str) -> dict[str, int]:
-        """Copy everything into another, empty store, in one transaction; how many rows each table has there."""
-        with (
-            open_bay(url, create=True, actor=self.actor) as other,
-            self.store.read() as source,
-            other.store.write() as target,
-        ):
-            if other.store.store_id == self.store.store_id:
-                raise NotAllowed("this is the same store", hint="name another one")
-            return copying.copy(source, target)
+    def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
+        """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
+        with self.store.read() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            return known, patterns.tasks_of(tx, known.fingerprint)
 
     # Acting
 
@@ -335,6 +308,17 @@ class Bay:
             lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
         )
 
+    def reclassify(self, attempt: str, category: str) -> Reclassified:
+        """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
+        return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
+
+    def forget_pattern(self, fingerprint: str) -> Known:
+        """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
+        with self.store.write() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            patterns.forget(tx, known.fingerprint)
+            return known
+
     # Running
 
     def daemon(
@@ -379,6 +363,14 @@ def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]
         since = found[-1].seq if found else since
         if not found and not wait():
             return
+
+
+def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """What was taken before, then the rest, which is remembered as it is taken."""
+    yield from list(seen)
+    for line in unseen:
+        seen.append(line)
+        yield line
 
 
 def _user() -> str:

@@ -177,11 +177,12 @@ def commented_file() -> str:
     """A `medbay.toml` with every setting at its default, commented out."""
     parts = [
         "# Medbay. Every setting is optional; what is commented out is the default.\n",
+        "# To change one, uncomment it together with the [section] above it.\n",
         "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
     ]
     told: set[str] = set()
     for section, doc in SECTIONS.items():
-        parts.append(f"\n[{section}]  # {doc}\n")
+        parts.append(f"\n# {doc}\n# [{section}]\n")
         for key in _keys_of(section):
             raw = key.default if key.default or key.example is None else key.example
             note = f" Default: {key.default_text}." if raw != key.default else ""

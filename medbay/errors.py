@@ -82,5 +82,9 @@ class StoreBusy(StoreUnavailable):
     """Two transactions waited for each other and this one was undone; the same call, made again, succeeds."""
 
 
+class StoreRemoved(StoreError):
+    """The store's file is not the one that was opened: waiting does not bring it back."""
+
+
 class SpawnFailed(MedbayError):
     """A process could not be started; the engine turns it into an outcome."""

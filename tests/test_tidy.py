@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": BELOW_ENGINE | CONFIG,
     "function": {"core"},
     "app": BELOW_APP,
-    "bay": BELOW_APP | {"app"},
+    "upkeep": BELOW_APP | {"app"},
+    "bay": BELOW_APP | {"app", "upkeep"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
     "cli": BELOW_CLI,
@@ -72,9 +73,7 @@ WRITER = "medbay/store/apply.py"
 FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "manager", "misc", "common"})
 LEFTOVER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
 MACHINE = re.compile(r"(?<![\w.$}-])/(" + "|".join(("wo" + "rk", "ro" + "ot")) + r")/")
-REGISTRY = re.compile(
-    r"pypi\.org|pythonhosted\.org|npmjs\.(org|com)|debian\.org|docker\.io|/opt/(pypi|wheels)"
-)
+REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(org|com)|debian\.org|docker\.io|/opt/(pypi|wheels)")
 TEXT_FILES = frozenset(".py .sql .md .toml .txt .yaml .yml .json .js .css .html .sh .cfg .ini".split())
 
 
@@ -118,9 +117,7 @@ def tracked() -> tuple[Path, ...]:
         pytest.skip("not a git checkout")
     paths = (ROOT / name for name in sorted(listed.decode().split("\0")) if name)
     return tuple(
-        path
-        for path in paths
-        if path.is_file() and (path.suffix in TEXT_FILES or path.name in ("Makefile", "run"))
+        path for path in paths if path.is_file() and (path.suffix in TEXT_FILES or path.name in ("Makefile", "run"))
     )
 
 
@@ -163,7 +160,7 @@ def randomness_is_handed_in(module: Module) -> Iterator[str]:
     for line, name in imported(module.tree):
         if name.split(".")[0] in ("random", "secrets", "uuid"):
             yield f"{module.path}:{line}: only medbay/env.py may import {name}"
-    if module.part not in ("service", "store", "engine", "sim", "bay"):
+    if module.part not in ("service", "store", "engine", "sim", "bay", "upkeep"):
         return
     for node in ast.walk(module.tree):
         match node:
@@ -411,9 +408,7 @@ def sized_functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast
     """Every function with its qualified name and its lines of code."""
     lines = module.text.splitlines()
 
-    def visit(
-        node: ast.AST, prefix: str
-    ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, int]]:
+    def visit(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, int]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{prefix}{child.name}"

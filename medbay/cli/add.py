@@ -55,7 +55,7 @@ def _add_file(session: Session, file: str) -> None:
     name = "stdin" if file == "-" else file
     lines = list(read_lines(file, name))
     try:
-        added = session.bay(create=True).add_many(line for _, line in lines)
+        added = session.bay(create=True).add_many([line for _, line in lines])
     except MedbayError as error:
         if error.line_number:
             error.message = f"{name}:{lines[error.line_number - 1][0]}: {error.message}"

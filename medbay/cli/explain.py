@@ -17,6 +17,7 @@ from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
     from medbay.core.forecast import Forecast
+    from medbay.core.knowledge import Known
     from medbay.service.explain import Explanation
 
 When = Callable[[int], str]
@@ -107,6 +108,7 @@ def as_json(found: Explanation) -> dict[str, Any]:
             for each in found.reasons
         ],
         "last_failure": views.attempt(found.last_failure) if found.last_failure else None,
+        "known": views.pattern(found.known) if found.known else None,
         "retry": views.retry(found.retry) if found.retry else None,
         "question": views.question(found.question) if found.question else None,
         "waits_for": list(found.chain),
@@ -137,9 +139,22 @@ def _why(found: Explanation, when: When) -> list[str]:
             f"attempt {found.last_failure.number} failed{place}: {last.summary}"
             f" ({last.kind} {last.confidence:.2f}, rule {last.pattern.rule})"
         )
+    if found.known is not None and found.task.status != "completed":
+        said.append(_known(found.known, when))
     if len(found.chain) > 1:
         said.append("it waits for " + ", which waits for ".join(found.chain))
     return said
+
+
+def _known(known: Known, when: When) -> str:
+    """How often this was seen, who said what it is, and what helped against it."""
+    times_ = "once" if known.count == 1 else f"{known.count} times"
+    where = "1 task" if known.tasks == 1 else f"{known.tasks} tasks"
+    said = f"{known.fingerprint} was seen {times_} on {where} since {when(known.first_seen)}"
+    if known.taught is not None:
+        said += f"; {known.taught.by} says it is {known.kind}"
+    best = next((each for each in known.advice if each.cured), None)
+    return said + (f"; what helped: {best.text} ({best.record})" if best else "")
 
 
 def _next(found: Explanation, when: When) -> str:

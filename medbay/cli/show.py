@@ -144,8 +144,10 @@ def how_it_ended(each: Attempt) -> str:
 def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     lines = []
     if task.guidance and not task.finished:
-        newest = task.guidance[-1]
-        lines.append(cut(f"  guidance for #{newest.attempt}: {clean(newest.advice)}", shown.width))
+        newest = detail["guidance"][-1]
+        record = told_record(newest["record"])
+        told = cut(f"  guidance for #{newest['attempt']}: {clean(newest['advice'])}", shown.width - len(record))
+        lines.append(told + record)
     if detail["after"]:
         lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
     if detail["question"]:
@@ -153,6 +155,11 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def told_record(record: dict[str, int] | None) -> str:
+    """` (cured 6 of 7)`: how an advice has fared so far; nothing where it was never tried."""
+    return f" (cured {record['cured']} of {record['given']})" if record else ""
 
 
 def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -> None:
@@ -172,3 +179,5 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
+    for told in detail["guidance"]:
+        fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

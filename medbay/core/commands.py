@@ -109,6 +109,7 @@ def on_unblock_command(
 
 def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> Decision:
     """A person takes it out of the way: for somebody (`human`) or until something outside happens."""
+    _refuse_finished(task)
     if task.live is not None:
         raise NotAllowed(f"{task.id} is running attempt {task.live}", hint=f"medbay pause {task.id}, or cancel it")
     draft = Draft(task, now, actor=actor)
@@ -116,9 +117,7 @@ def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reaso
         # Never before the time its last failure named: the block only comes on top.
         draft.block(kind, reason, until=max(now + timeout_ms, task.due_at or 0))
         return _made(draft, closed=(RetryClosed(task.id, "cancelled"),))
-    asked = ask(task, kind=kind, why=reason, now=now)
-    draft.set(questions=task.questions + 1)
-    draft.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
+    asked = draft.ask(ask(task, kind=kind, why=reason, now=now))
     draft.block(kind, reason)
     return Decision(
         changes=(draft.change(),),
@@ -159,7 +158,8 @@ def on_answer(
         return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last)
     draft = Draft(task, now, actor=actor)
     if note:
-        told = guidance.person_says(note, next_attempt=task.attempts + 1)
+        against = task.last_fingerprint if task.streak else ""
+        told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against)
         draft.set(guidance=guidance.keep(task.guidance, told))
     if option.effect == "pause":
         draft.set(paused=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Final
 
 from medbay.core.model import Task
 from medbay.core.policy import Record
+
+_MOVED: Final = ("streak", "charged", "uncharged", "uncharged_since")
 
 
 def count_failure(task: Task, *, charge: bool, now: int) -> Task:
@@ -14,6 +18,19 @@ def count_failure(task: Task, *, charge: bool, now: int) -> Task:
     if charge:
         return replace(task, charged=task.charged + 1, uncharged=0, uncharged_since=None)
     return count_uncharged(task, now=now)
+
+
+def counters(task: Task) -> dict[str, Any]:
+    """The counters a failure moves, as they are before it: kept with the failure, so that it can be counted anew."""
+    return {name: getattr(task, name) for name in _MOVED}
+
+
+def recount_failure(task: Task, before: Mapping[str, Any], *, charge: bool, at: int) -> Task:
+    """Count the newest failure anew after its class changed; a streak that a person reset since then stays."""
+    if not before or task.streak != before["streak"] + 1:
+        return task
+    undone = replace(task, **{name: before[name] for name in _MOVED})
+    return count_failure(undone, charge=charge, now=at)
 
 
 def count_uncharged(task: Task, *, now: int) -> Task:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from medbay.core import holding
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
 from medbay.core.model import Event, Question, Retry, RetryStatus, Task
 from medbay.core.outcome import Output
@@ -50,6 +51,16 @@ class AttemptEnd:
     diagnosis: Diagnosis | None = None
     output: Output = field(default_factory=Output)
     policy_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rediagnosed:
+    """A person corrected why an attempt failed; whether it is charged is decided again with it."""
+
+    task_id: str
+    number: int
+    diagnosis: Diagnosis
+    charged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,8 @@ class Decision:
 
     changes: tuple[Change, ...] = ()
     attempt_end: AttemptEnd | None = None
+    rediagnosed: Rediagnosed | None = None
+    learned: tuple[Learned, ...] = ()
     retry: Retry | None = None
     retries_closed: tuple[RetryClosed, ...] = ()
     retry_outcome: str | None = None  # how the attempt a retry led to ended
@@ -142,6 +155,12 @@ class Draft:
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False)
         self.tell("task:blocked", kind=kind, reason=reason)
+
+    def ask(self, asked: Question) -> Question:
+        """Put a question to a person about this task."""
+        self.set(questions=self.task.questions + 1)
+        self.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
+        return asked
 
     def tell(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
         """Record an event about this task."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any, assert_never
+from typing import assert_never
 
-from medbay.core import guidance, policy, question
-from medbay.core.cause import Case, Cause, cause_of, is_charged
-from medbay.core.counting import count_failure, count_uncharged, forget_failures, record_of
-from medbay.core.decision import (
-    AttemptEnd,
-    Decision,
-    Draft,
-    QuestionJoined,
-    RetryClosed,
-    WorkingSet,
-)
+from medbay.core import knowledge, policy, question
+from medbay.core.cause import Case, is_charged
+from medbay.core.counting import count_failure, count_uncharged, counters, forget_failures, record_of
+from medbay.core.decision import AttemptEnd, Decision, Draft, RetryClosed, WorkingSet
 from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
+from medbay.core.diagnosis.telling import facts
+from medbay.core.failing import ERROR_MAX, Failure, follow
+from medbay.core.knowledge import Known, Learned, Seen
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Attempt, Event, Question, Retry, Task
+from medbay.core.model import Attempt, Question, Retry, Task
 from medbay.core.outcome import (
     Cancelled,
     Failed,
@@ -31,10 +27,19 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
-from medbay.core.policy import NextStep, Policy
-from medbay.core.times import iso
+from medbay.core.policy import Policy
 
-ERROR_MAX = 2_000
+__all__ = [
+    "Ended",
+    "block_dependents",
+    "diagnose",
+    "diagnose_ended",
+    "diagnose_outcome",
+    "facts",
+    "on_attempt_ended",
+    "on_engine_error",
+    "outcome_word",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,8 @@ class Ended:
     policy: Policy
     crash_budget: int = 3
     zone: tzinfo = UTC  # what a time of day without a zone means
+    diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
+    known: Known | None = None
 
 
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
@@ -94,7 +101,8 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     number = ended.attempt.number
     draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
     asked = _escalate(ended, draft, why, diagnosis=found)
-    return _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
+    made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
+    return replace(made, learned=(Seen(found, ended.task.id),))
 
 
 def outcome_word(outcome: Outcome) -> str:
@@ -114,6 +122,13 @@ _WORDS = {
 }
 
 
+def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
+    """Why it failed, where the end of the attempt is a failure of the work; as the rules see it, untaught."""
+    if ended.task.cancel_requested or not isinstance(ended.outcome, Failed | TimedOut | Stalled | OverBudget):
+        return None
+    return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+
+
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis."""
     failed = outcome if isinstance(outcome, Failed) else None
@@ -131,31 +146,6 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
     )
 
 
-def facts(diagnosis: Diagnosis) -> dict[str, Any]:
-    """A diagnosis as plain data, for events and `--json`."""
-    place = diagnosis.location
-    return {
-        "category": diagnosis.category,
-        "subcategory": diagnosis.subcategory,
-        "confidence": round(diagnosis.confidence, 3),
-        "rule": diagnosis.pattern.rule,
-        "excerpt": diagnosis.pattern.excerpt,
-        "location": {"file": place.file, "line": place.line, "column": place.column} if place else None,
-        "fingerprint": diagnosis.fingerprint,
-        "summary": diagnosis.summary,
-        "suggested_fix": diagnosis.suggested_fix,
-        "retryable": diagnosis.retryable,
-        "retry_after": iso(diagnosis.retry_after_ms) if diagnosis.retry_after_ms is not None else None,
-        "provider": diagnosis.provider,
-        "charge": diagnosis.charge,
-        "session": diagnosis.session,
-        "runners_up": [
-            {"rule": r.rule, "category": r.category, "subcategory": r.subcategory, "confidence": r.confidence}
-            for r in diagnosis.runners_up
-        ],
-    }
-
-
 def block_dependents(dependents: tuple[Task, ...], now: int, *, because: str) -> Decision:
     """What comes directly after a cancelled task cannot happen any more without a person's word."""
     why = f"it comes after {because}, which was cancelled"
@@ -166,7 +156,7 @@ def block_dependents(dependents: tuple[Task, ...], now: int, *, because: str) ->
             continue
         draft = Draft(task, now, actor="engine")
         draft.tell("task:recovery_action", action="mark_as_blocked", why=why)
-        questions.append(_ask(draft, question.ask(task, kind="dependency", why=why, now=now)))
+        questions.append(draft.ask(question.ask(task, kind="dependency", why=why, now=now)))
         if task.status == "blocked":  # it waits for more than time now
             draft.set(block_kind="dependency", reason=why, due_at=None)
             draft.tell("task:blocked", kind="dependency", reason=why)
@@ -201,7 +191,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     if policy.uncharged_run_is_over(record, draft.now):
         why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
         draft.move("failed", why)
-        asked = _ask(draft, question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
+        asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
         draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
         draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
         draft.block("exhausted", why)
@@ -222,12 +212,13 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     draft.set(crashes=0, cancel_requested=False)
     draft.move("completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number)
     draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+    learned = _judge(draft, ended.attempt.number, cured=True)
     changes = []
     for task in ended.dependents:
         other = Draft(task, draft.now, actor="engine")
         other.set(unmet=max(0, task.unmet - 1))
         changes.append(other.change())
-    return _decision(ended, draft, work, others=Decision(changes=tuple(changes)))
+    return _decision(ended, draft, work, others=Decision(changes=tuple(changes), learned=learned))
 
 
 def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
@@ -243,101 +234,46 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
 
 
 def _failed(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
-    found = diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
-    case = Case(outcome=ended.outcome, diagnosis=found)
-    charged = is_charged(case) and not ended.attempt.canary
+    seen = ended.diagnosis or diagnose_outcome(ended.outcome, draft.now, runner=ended.task.runner, zone=ended.zone)
+    found = knowledge.apply_teaching(seen, ended.known)
+    charged = is_charged(Case(outcome=ended.outcome, diagnosis=found)) and not ended.attempt.canary
+    before = counters(draft.task)
     if not ended.attempt.canary:
         draft.task = count_failure(draft.task, charge=charged, now=draft.now)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
-    number, word = ended.attempt.number, outcome_word(ended.outcome)
-    draft.move("failed", found.summary, attempt=number, category=found.kind)
-    draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
-    record = record_of(draft.task)
-    used_up = policy.retries_used_up(found, record, ended.policy)
-    cause = cause_of(replace(case, used_up=used_up))
-    step = policy.decide(found, record, ended.policy, draft.now, cause=cause)
-    draft.tell("task:recovery_action", attempt=number, action=step.action, why=step.why)
-    if step.due_at is None:
-        return _stopped(ended, draft, work, found, step, charged=charged, shared=cause is Cause.NOT_RETRYABLE)
-    retry = _schedule(ended, draft, found, step)
-    return _decision(ended, draft, work, word=word, diagnosis=found, charged=charged, retry=retry)
-
-
-def _schedule(ended: Ended, draft: Draft, found: Diagnosis, step: NextStep) -> Retry:
-    assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
-    draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
-    retry = Retry(
-        task_id=ended.task.id,
-        attempt=ended.attempt.number,
-        category=found.kind,
-        action=step.action,
-        scheduled_at=draft.now,
-        due_at=step.due_at,
-        delay_ms=step.delay_ms,
-        error=found.summary[:ERROR_MAX],
-        guidance=step.guidance.text,
-        policy_hash=ended.policy.hash(),
-    )
-    told = {
-        "attempt": retry.attempt,
-        "category": retry.category,
-        "action": retry.action,
-        "due_at": iso(retry.due_at),
-        "delay_s": retry.delay_ms / 1000,
-    }
-    draft.events.append(Event(name="task:retry_scheduled", task_id=retry.task_id, attempt=retry.attempt, data=told))
-    return retry
-
-
-def _stopped(
-    ended: Ended,
-    draft: Draft,
-    work: WorkingSet,
-    found: Diagnosis,
-    step: NextStep,
-    *,
-    charged: bool,
-    shared: bool,
-) -> Decision:
-    """Nothing else can help: blocked, with a question that is shared where the cause is."""
-    assert step.block_kind is not None and step.event is not None
-    scope = question.scope_of(found) if shared else None
-    known = work.questions.get(scope) if scope else None
-    questions: tuple[Question, ...] = ()
-    if known is None:
-        asked = question.ask(
-            draft.task, kind=step.block_kind, why=step.why, now=draft.now, diagnosis=found, scope=scope
-        )
-        questions = (_ask(draft, asked),)
-        known = asked.id
-        work = replace(work, questions={**work.questions, scope: known}) if scope else work
-        joined = None
-    else:
-        joined = QuestionJoined(known, ended.task.id)
     number = ended.attempt.number
-    if step.event == "task:escalated":
-        draft.tell(step.event, attempt=number, reason=step.why, question=known)
-    else:
-        draft.tell(step.event, attempt=number, reason=step.why, category=found.kind)
-    draft.block(step.block_kind, step.why)
+    draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
     word = outcome_word(ended.outcome)
-    made = _decision(ended, draft, work, word=word, diagnosis=found, charged=charged, questions=questions)
-    return replace(made, question_joined=joined)
+    draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
+    learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
+    failure = Failure(attempt=number, outcome=ended.outcome, diagnosis=found, policy=ended.policy, known=ended.known)
+    followed = follow(draft, failure, work)
+    return _decision(
+        ended,
+        draft,
+        followed.work,
+        diagnosis=found,
+        charged=charged,
+        retry=followed.retry,
+        others=Decision(learned=learned, question_joined=followed.joined),
+        questions=followed.questions,
+    )
+
+
+def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
+    """What the attempt was told has a result now."""
+    judged, learned = knowledge.judge(draft.task.guidance, number, cured=cured)
+    draft.set(guidance=judged)
+    return learned
 
 
 def _escalate(ended: Ended, draft: Draft, why: str, *, diagnosis: Diagnosis | None = None) -> Question:
     """Not for the work's own failures: what happened to it is a person's matter."""
     number = ended.attempt.number
     draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
-    asked = _ask(draft, question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=diagnosis))
+    asked = draft.ask(question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=diagnosis))
     draft.tell("task:escalated", attempt=number, reason=why, question=asked.id)
     draft.block("human", why)
-    return asked
-
-
-def _ask(draft: Draft, asked: Question) -> Question:
-    draft.set(questions=draft.task.questions + 1)
-    draft.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
     return asked
 
 
@@ -369,10 +305,12 @@ def _decision(
     return Decision(
         changes=(draft.change(), *others.changes),
         attempt_end=end,
+        learned=others.learned,
         retry=retry,
         retries_closed=((RetryClosed(ended.task.id, "cancelled"),) if finished else ()) + others.retries_closed,
         retry_outcome=word,
         questions=questions + others.questions,
+        question_joined=others.question_joined,
         events=(*draft.events, *others.events),
         work=work,
     )

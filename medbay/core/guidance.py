@@ -18,19 +18,25 @@ DIFFERENT_APPROACH: Final = (
 )
 
 
-def guide(diagnosis: Diagnosis, *, next_attempt: int, advice: str = "") -> Guidance:
-    """The guidance for the next attempt after this failure."""
-    advice = _line(advice or diagnosis.suggested_fix, ADVICE_MAX)
+def guide(diagnosis: Diagnosis, *, next_attempt: int, advice: str = "", record: str = "") -> Guidance:
+    """The guidance for the next attempt after this failure; `record` is how the advice has fared so far."""
+    advice = advice_line(advice or diagnosis.suggested_fix)
+    helps = f"Advice: {advice}" + (f" ({record})" if record else "") if advice else ""
     place = f" at {diagnosis.location}" if diagnosis.location else ""
     found = f"Attempt {next_attempt - 1} failed{place}: {diagnosis.summary}"
     known = f"({diagnosis.kind}, confidence {diagnosis.confidence:.2f})"
-    text = "\n".join(part for part in (f"{_line(found, FOUND_MAX)} {known}", advice and f"Advice: {advice}") if part)
-    return Guidance(next_attempt, advice, _short(text, TEXT_MAX))
+    text = "\n".join(part for part in (f"{_line(found, FOUND_MAX)} {known}", helps) if part)
+    return Guidance(next_attempt, advice, _short(text, TEXT_MAX), diagnosis.fingerprint)
 
 
-def person_says(note: str, *, next_attempt: int) -> Guidance:
-    """A person's own words for the next attempt."""
-    return Guidance(next_attempt, _short(note, ADVICE_MAX), _short(f"A person says: {note}", TEXT_MAX))
+def person_says(note: str, *, next_attempt: int, fingerprint: str = "") -> Guidance:
+    """A person's own words for the next attempt, against the failure they were asked about."""
+    return Guidance(next_attempt, advice_line(note), _short(f"A person says: {note}", TEXT_MAX), fingerprint)
+
+
+def advice_line(advice: str) -> str:
+    """An advice as it is told and remembered: one line, bounded."""
+    return _line(advice, ADVICE_MAX)
 
 
 def keep(entries: tuple[Guidance, ...], new: Guidance) -> tuple[Guidance, ...]:
@@ -50,7 +56,8 @@ def render(entries: tuple[Guidance, ...]) -> str:
 
 def _line(text: str, limit: int) -> str:
     """One line: what a log says cannot look like a line of ours."""
-    return _short(" ".join(text[: limit * 4].split()), limit)
+    printable = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
+    return _short(" ".join(printable.split()), limit)
 
 
 def _short(text: str, limit: int) -> str:

@@ -26,6 +26,8 @@ class Guidance:
     attempt: int
     advice: str
     text: str
+    fingerprint: str = ""  # of the failure it was given against
+    cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from medbay.core import backoff, guidance
 from medbay.core.cause import Cause
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
+from medbay.core.knowledge import Advice
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Rungs
@@ -89,8 +90,11 @@ class NextStep:
     event: Literal["task:escalated", "task:retry_exhausted", "task:permanently_blocked"] | None = None
 
 
-def decide(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, *, cause: Cause) -> NextStep:
-    """What follows from this failure. `cause` says which of the eleven reasons decides."""
+def decide(
+    diagnosis: Diagnosis, record: Record, policy: Policy, now: int, *, cause: Cause, advice: Advice | None = None
+) -> NextStep:
+    """What follows from this failure. `cause` says which of the eleven reasons decides, `advice` what helped before."""
+    advice = advice or Advice(diagnosis.suggested_fix)
     match cause:
         case Cause.NOT_RETRYABLE:
             why = f"{diagnosis.summary}; trying again cannot help"
@@ -98,9 +102,9 @@ def decide(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, *, ca
         case Cause.USED_UP:
             return _stop("mark_as_blocked", _used_up(diagnosis, record, policy), "exhausted", "task:retry_exhausted")
         case Cause.PROVIDER_LIMIT | Cause.CRASH_LOOP | Cause.INCIDENT | Cause.UNCHARGED:
-            return _wait_uncharged(diagnosis, record, policy, now)
+            return _wait_uncharged(diagnosis, record, policy, now, advice)
         case _:
-            return _climb(diagnosis, record, policy, now)
+            return _climb(diagnosis, record, policy, now, advice)
 
 
 def category_acted_on(diagnosis: Diagnosis) -> str:
@@ -134,17 +138,17 @@ def not_before(named: int | None, scheduled: int, now: int, record: Record) -> i
     return max(scheduled, now + backoff.spread_later(named - now, record.attempt, key=record.task_id))
 
 
-def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int) -> NextStep:
+def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advice: Advice) -> NextStep:
     """The rung of the ladder: two retries, a different approach, a person, the end."""
     rung = record.rung
     if record.under_grant or rung <= 2:
         left = f"{record.asks_at - record.charged} left of what a person granted" if record.under_grant else ""
         why = f"failure {record.charged} of this kind of work" + (f", {left}" if left else f", rung {rung}")
-        return _retry("retry_with_guidance", why, diagnosis, record, policy, now)
+        return _retry("retry_with_guidance", why, diagnosis, record, policy, now, advice=advice)
     if rung == 3:
         why = "third failure: the same way again would not help"
-        advice = guidance.DIFFERENT_APPROACH
-        return _retry("triage", why, diagnosis, record, policy, now, advice=advice)
+        other = Advice(guidance.DIFFERENT_APPROACH)
+        return _retry("triage", why, diagnosis, record, policy, now, advice=other)
     if rung == 4:
         why = f"failed {record.charged} times: {diagnosis.summary}"
         return _stop("escalate_to_human", why, "human", "task:escalated")
@@ -160,16 +164,16 @@ def _retry(
     policy: Policy,
     now: int,
     *,
-    advice: str = "",
+    advice: Advice,
 ) -> NextStep:
     category = category_acted_on(diagnosis)
     delay = backoff.from_list(policy.rungs[category].delays_ms, record.charged, key=record.task_id)
     due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
-    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice)
+    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)
     return NextStep(action=action, why=why, delay_ms=due - now, due_at=due, guidance=told)
 
 
-def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: int) -> NextStep:
+def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advice: Advice) -> NextStep:
     if uncharged_run_is_over(record, now):
         lasted = format_duration(record.uncharged_for(now))
         why = f"{record.uncharged} free tries over {lasted} did not help: {diagnosis.summary}"
@@ -179,7 +183,7 @@ def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: i
         delays = _UNCHARGED_LISTS.get(diagnosis.subcategory or "", delays)
     delay = backoff.from_list(delays, record.uncharged, key=record.task_id)
     due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
-    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1)
+    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)
     why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
     return NextStep(action="retry_with_guidance", why=why, delay_ms=due - now, due_at=due, guidance=told)
 

@@ -20,9 +20,11 @@ from medbay.core.decision import Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Task
+from medbay.core.teaching import Correction, on_reclassify_command
 from medbay.errors import NotAllowed
 
 __all__ = [
+    "Correction",
     "Edit",
     "Ended",
     "on_added",
@@ -37,6 +39,7 @@ __all__ = [
     "on_engine_error",
     "on_parked",
     "on_pause_command",
+    "on_reclassify_command",
     "on_resume_command",
     "on_retry_command",
     "on_unblock_command",

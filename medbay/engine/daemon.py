@@ -12,7 +12,7 @@ from typing import Final
 
 from medbay.engine.engine import Engine
 from medbay.env import Clock
-from medbay.errors import StoreBusy, StoreError
+from medbay.errors import StoreBusy, StoreError, StoreRemoved
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -32,6 +32,7 @@ class Daemon:
         self._on_round = on_round or (lambda: None)
         self._stops = 0
         self._away_since_s: float | None = None
+        self._drained_by_s = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._beating = threading.Event()
 
@@ -66,6 +67,9 @@ class Daemon:
         try:
             self.engine.tick()
             self._on_round()
+        except StoreRemoved:
+            self.engine.kill_all()
+            raise
         except StoreBusy as error:
             log.info("a step was undone and comes again: %s", error)
             return False
@@ -123,6 +127,7 @@ class Daemon:
         engine.claiming = False
         begun_s = self._clock.monotonic_s()
         grace_s = engine.settings.grace_ms / 1000
+        self._drained_by_s = begun_s + grace_s
         asked = False
         while engine.live or not engine.collect():
             spent_s = self._clock.monotonic_s() - begun_s
@@ -135,7 +140,7 @@ class Daemon:
             self._on_round()
             if engine.live:
                 self._sleep(LOOK_EVERY_S)
-            elif not stored and self._stops > 1:
+            elif not stored and (self._stops > 1 or spent_s >= grace_s):
                 log.warning("the store is away: how the last attempts ended is left to the next engine")
                 return
             elif not stored:
@@ -143,7 +148,7 @@ class Daemon:
 
     def _close(self) -> int:
         """Close this worker in the store, which may be away for a while; the exit code of the run."""
-        give_up_s = self._clock.monotonic_s() + self.engine.settings.grace_ms / 1000
+        give_up_s = self._drained_by_s
         while True:
             try:
                 self.engine.stop()

@@ -22,6 +22,7 @@ class Settler:
         self._store = store
         self._by = by
         self.unstored: list[Finished] = []
+        self._troubled = False  # told once, not at every try
 
     def take(self, finished: Iterable[Finished]) -> None:
         """Remember what ended."""
@@ -35,7 +36,9 @@ class Settler:
         try:
             left = self._store_together(self.unstored, worker_id)
         except StoreError as error:
-            log.warning("settling %d attempts failed (%s), one by one now", len(self.unstored), error)
+            if not self._troubled:
+                log.warning("cannot write the store: %d results are kept in memory (%s)", len(self.unstored), error)
+            self._troubled = True
             left = []
             for each in self.unstored:
                 try:
@@ -43,6 +46,9 @@ class Settler:
                 except StoreError:
                     left.append(each)
         self.unstored = left
+        if self._troubled and not left:
+            log.warning("the store can be written again; all results are stored")
+            self._troubled = False
         return not left
 
     def forget(self) -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Final
 
-from medbay.core import guidance, rules
+from medbay.core import ending, guidance, rules
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Attempt, Task, Worker
 from medbay.core.outcome import Cancelled, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.rules import Ended
-from medbay.store import attempts, tasks, workers
+from medbay.store import attempts, patterns, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -80,7 +80,7 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
-    decision = rules.on_attempt_ended(ended, tx.now, work)
+    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended), tx.now, work)
     apply(tx, decision)
     return decision.work
 
@@ -131,6 +131,14 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         crash_budget=by.crash_budget,
         zone=by.zone,
     )
+
+
+def _with_what_is_known(tx: Tx, ended: Ended) -> Ended:
+    """Diagnose a failure first, to look up what is known of its fingerprint."""
+    found = ending.diagnose_ended(ended, tx.now)
+    if found is None:
+        return ended
+    return replace(ended, diagnosis=found, known=patterns.get(tx, found.fingerprint))
 
 
 def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:

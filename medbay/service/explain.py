@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from medbay.core import holding
 from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
+from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Question, Retry, Task
 from medbay.core.policy import Policy
-from medbay.store import activity, attempts, questions, retries, tasks, workers
+from medbay.store import activity, attempts, patterns, questions, retries, tasks, workers
 from medbay.store.database import Tx
 
 
@@ -21,6 +22,7 @@ class Explanation:
     now: int
     reasons: tuple[Reason, ...]  # everything that holds it back, the first one first
     last_failure: Attempt | None
+    known: Known | None  # of that failure
     retry: Retry | None
     question: Question | None
     chain: tuple[str, ...]  # what it waits for, and what that waits for
@@ -33,13 +35,18 @@ def explain(tx: Tx, task: Task, policy: Policy) -> Explanation:
     last = next((each for each in reversed(recent) if each.diagnosis is not None), None)
     pending = next((each for each in retries.of_task(tx, task.id) if each.status == "pending"), None)
     coming: tuple[Forecast, ...] = ()
-    if last is not None and last.diagnosis is not None and not task.finished:
-        coming = forecast(task, last.diagnosis, policy, tx.now)
+    known = None
+    if last is not None and last.diagnosis is not None:
+        known = patterns.get(tx, last.diagnosis.fingerprint)
+        if not task.finished:
+            coming = forecast(task, apply_teaching(last.diagnosis, known), policy, tx.now)
+    reasons = holding.reasons(task, tx.now, circumstances(tx, task))
     return Explanation(
         task=task,
         now=tx.now,
-        reasons=holding.reasons(task, tx.now, circumstances(tx, task)),
+        reasons=reasons[:1] if task.finished else reasons,
         last_failure=last,
+        known=known,
         retry=pending,
         question=questions.open_of_task(tx, task.id),
         chain=_chain(tx, task.id),

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from medbay.core import times
 from medbay.core.ending import facts
-from medbay.core.model import Attempt, Event, HistoryRow, Question, Retry, Task
+from medbay.core.knowledge import Known
+from medbay.core.model import Attempt, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.service import calls
 from medbay.service.workers import Seen
-from medbay.store import attempts, history, questions, retries, tasks
+from medbay.store import attempts, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -79,7 +80,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "attempts": [attempt(each) for each in attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)],
         "attempts_total": task.attempts,
         "result": calls.result_of(tx, task),
-        "guidance": [{"attempt": each.attempt, "advice": each.advice, "text": each.text} for each in task.guidance],
+        "guidance": [guidance(tx, each) for each in task.guidance],
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
@@ -115,6 +116,42 @@ def attempt(each: Attempt) -> dict[str, Any]:
 def diagnosis(each: Attempt) -> dict[str, Any] | None:
     """The diagnosis of an attempt."""
     return facts(each.diagnosis) if each.diagnosis is not None else None
+
+
+def guidance(tx: Tx, each: Guidance) -> dict[str, Any]:
+    """What one attempt is told, and how that advice has fared against the same failure."""
+    record = patterns.record(tx, each.fingerprint, each.advice)
+    return {
+        "attempt": each.attempt,
+        "advice": each.advice,
+        "text": each.text,
+        "fingerprint": each.fingerprint or None,
+        "cured": each.cured,
+        "record": {"given": record.given, "cured": record.cured} if record.given else None,
+    }
+
+
+def pattern(each: Known) -> dict[str, Any]:
+    """What is known of one fingerprint."""
+    category, _, subcategory = each.kind.partition("/")
+    taught = each.taught
+    return {
+        "fingerprint": each.fingerprint,
+        "category": category,
+        "subcategory": subcategory or None,
+        "diagnosed": f"{each.category}/{each.subcategory}" if each.subcategory else each.category,
+        "taught": {"by": taught.by, "at": iso(taught.at)} if taught else None,
+        "count": each.count,
+        "tasks": each.tasks,
+        "first_seen": iso(each.first_seen),
+        "last_seen": iso(each.last_seen),
+        "summary": each.summary,
+        "excerpt": each.excerpt,
+        "advice": [
+            {"advice": one.text, "given": one.given, "cured": one.cured, "rate": round(one.cured / one.given, 3)}
+            for one in each.advice
+        ],
+    }
 
 
 def retry(each: Retry) -> dict[str, Any]:

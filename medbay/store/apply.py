@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.errors import StaleClaim
+from medbay.store import patterns
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -30,16 +31,19 @@ def apply(tx: Tx, decision: Decision) -> None:
         _end_attempt(tx, decision.attempt_end)
         if decision.retry_outcome is not None:
             _record_retry_outcome(tx, decision.attempt_end, decision.retry_outcome)
+    if decision.rediagnosed is not None:
+        _correct_attempt(tx, decision.rediagnosed)
     for closed in decision.retries_closed:
         _close_retry(tx, closed.task_id, closed.status)
     if decision.retry is not None:
         _insert_retry(tx, decision.retry)
+    for question in decision.questions_closed:  # first: a task waits for one question at a time
+        _close_question(tx, question)
     for asked in decision.questions:
         _insert_question(tx, asked)
     if decision.question_joined is not None:
         _join_open_question(tx, decision.question_joined)
-    for question in decision.questions_closed:
-        _close_question(tx, question)
+    patterns.learn(tx, decision.learned)
     for effect in decision.effects:
         tx.execute(
             "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"
@@ -137,6 +141,13 @@ def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
         )
 
 
+def _correct_attempt(tx: Tx, corrected: Rediagnosed) -> None:
+    tx.execute(
+        "UPDATE attempt SET diagnosis = ?, charged = ? WHERE task_id = ? AND number = ? AND ended_at IS NOT NULL",
+        (encode_diagnosis(corrected.diagnosis), int(corrected.charged), corrected.task_id, corrected.number),
+    )
+
+
 def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
     if end.number > 1:
         tx.execute(
@@ -157,8 +168,16 @@ def _close_retry(tx: Tx, task_id: str, status: str) -> None:
 
 
 def _insert_retry(tx: Tx, retry: Retry) -> None:
+    """A failure that is decided about again replaces the retry that was cancelled, never one that counts."""
     values = [getattr(retry, name) for name in RETRY_FIELDS]
-    tx.execute(f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+    sets = ", ".join(f"{name} = excluded.{name}" for name in RETRY_FIELDS)
+    stored = tx.execute(
+        f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})"
+        f" ON CONFLICT (task_id, attempt) DO UPDATE SET {sets} WHERE retry.status = 'cancelled'",
+        values,
+    )
+    if stored != 1:
+        raise StaleClaim(f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already")
 
 
 def _insert_question(tx: Tx, asked: Question) -> None:

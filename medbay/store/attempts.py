@@ -29,6 +29,13 @@ def get(tx: Tx, task_id: str, number: int) -> Attempt | None:
     return attempt(row) if row else None
 
 
+def newest_diagnosed(tx: Tx, task_id: str) -> Attempt | None:
+    """The newest attempt of a task that failed and was diagnosed."""
+    sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? AND diagnosis IS NOT NULL"
+    row = tx.one(f"{sql} ORDER BY number DESC LIMIT 1", (task_id,))
+    return attempt(row) if row else None
+
+
 def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:
     """The newest attempts of a task, in their order."""
     sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?"

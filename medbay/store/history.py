@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from medbay.core.model import Event, HistoryRow
-from medbay.store.database import Tx
+from medbay.store.database import Row, Tx
+
+_COLUMNS: Final = "task_id, source, target, actor, reason, at, context"
 
 
 def of_task(tx: Tx, task_id: str) -> list[HistoryRow]:
     """Every transition of a task, in order."""
-    rows = tx.rows(
-        "SELECT task_id, source, target, actor, reason, at, context FROM history WHERE task_id = ? ORDER BY id",
-        (task_id,),
-    )
-    return [
-        HistoryRow(
-            task_id=row[0],
-            source=row[1],
-            target=row[2],
-            actor=row[3],
-            reason=row[4],
-            at=row[5],
-            context=json.loads(row[6]),
-        )
-        for row in rows
-    ]
+    sql = f"SELECT {_COLUMNS} FROM history WHERE task_id = ? ORDER BY id"
+    return [_transition(row) for row in tx.rows(sql, (task_id,))]
+
+
+def last(tx: Tx, task_id: str, *, to: str | None = None) -> HistoryRow | None:
+    """The newest transition of a task, or its newest one to this status."""
+    which, params = (" AND target = ?", (task_id, to)) if to else ("", (task_id,))
+    row = tx.one(f"SELECT {_COLUMNS} FROM history WHERE task_id = ?{which} ORDER BY id DESC LIMIT 1", params)
+    return _transition(row) if row else None
 
 
 def events_since(tx: Tx, seq: int, *, limit: int, task_id: str | None = None) -> list[Event]:
@@ -44,3 +40,16 @@ def last_event_seq(tx: Tx) -> int:
     """The newest sequence number."""
     row = tx.one("SELECT max(seq) FROM event")
     return int(row[0] or 0) if row else 0
+
+
+def _transition(row: Row) -> HistoryRow:
+    task_id, source, target, actor, reason, at, context = row
+    return HistoryRow(
+        task_id=task_id,
+        source=source,
+        target=target,
+        actor=actor,
+        reason=reason,
+        at=at,
+        context=json.loads(context),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from operator import attrgetter
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def _guidance(text: str) -> tuple[Guidance, ...]:
 
 def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     """Guidance as it is stored."""
-    return dumps([[entry.attempt, entry.advice, entry.text] for entry in entries]) if entries else "[]"
+    return dumps([astuple(entry) for entry in entries]) if entries else "[]"
 
 
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medbay.env import Clock
-from medbay.errors import MedbayError, NotAllowed, StoreError, StoreUnavailable
+from medbay.errors import MedbayError, NotAllowed, StoreError, StoreRemoved, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
@@ -116,7 +116,7 @@ class SqliteStore:
     def write(self) -> Iterator[SqliteTx]:
         """A transaction that may change things; committed, and synced, when the block ends well."""
         if _inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
-            raise StoreUnavailable(f"the store {self._path} was removed or replaced", hint="start again")
+            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
         with _translated(), self._transaction("BEGIN IMMEDIATE") as tx:
             yield tx
 
@@ -273,7 +273,7 @@ def _why_not(path: str) -> str:
         return f"make the directory {parent}, or name another store with --store"
     if not os.access(parent, os.W_OK):
         return f"the directory {parent} is not writable"
-    return "medbay doctor says more"
+    return "restore a backup, or move it away and start anew with medbay init"
 
 
 def _refuse_network_file_system(path: str) -> None:
@@ -300,6 +300,8 @@ def _translated() -> Iterator[None]:
         yield
     except MedbayError:
         raise
+    except UnicodeEncodeError as error:
+        raise UsageError("a text is not valid UTF-8", hint="write it in UTF-8") from error
     except sqlite3.OperationalError as error:
         raise StoreUnavailable(f"the store did not answer: {error}") from error
     except sqlite3.DatabaseError as error:

@@ -23,6 +23,9 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "question": ("id",),
     "question_task": ("question_id", "task_id"),
     "breaker": ("key",),
+    "failure_pattern": ("fingerprint",),
+    "failure_advice": ("fingerprint", "advice"),
+    "failure_task": ("fingerprint", "task_id"),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied
 

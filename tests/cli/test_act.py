@@ -15,6 +15,7 @@ PERSONS = [
     ["block", "k7f2", "--reason", "x"],
     ["edit", "k7f2", "--title", "x"],
     ["answer", "k7f2", "1"],
+    ["reclassify", "k7f2", "transient"],
 ]
 
 

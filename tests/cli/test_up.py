@@ -161,18 +161,17 @@ def test_a_terminal_gets_short_times_and_a_line_in_place(quick: Cli) -> None:
 
 
 def test_a_store_that_is_gone_is_one_line(quick: Cli) -> None:
-    """Its folder removed under a running daemon: no traceback, and a second signal ends it."""
+    """Its folder removed under a running daemon: it says so in one line and ends by itself, with its processes."""
     quick.add("sleeper", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
         for path in sorted((quick.folder / ".medbay").rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
 
-        process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGTERM)
-
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=60)
     assert b"Traceback" not in told
+    assert b"was removed or replaced; start again" in told
+    assert process.returncode == 1
 
 
 def test_without_a_store_it_says_what_to_do(bare: Cli) -> None:

@@ -267,11 +267,16 @@ def test_a_block_for_something_outside_ends_by_itself(kind: BlockKind) -> None:
     assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
 
 
-@pytest.mark.parametrize("some", [blocked(), COMPLETED])
-def test_what_is_blocked_or_finished_cannot_be_blocked(some: Task) -> None:
+def test_what_is_blocked_cannot_be_blocked() -> None:
     """The lifecycle says so."""
-    with pytest.raises(IllegalTransition, match=f"t-1 is {some.status} and may not become blocked"):
-        block(some)
+    with pytest.raises(IllegalTransition, match="t-1 is blocked and may not become blocked"):
+        block(blocked())
+
+
+def test_what_is_finished_cannot_be_blocked() -> None:
+    """It says what every command says of a finished task."""
+    with pytest.raises(NotAllowed, match="t-1 is completed and goes nowhere from there"):
+        block(COMPLETED)
 
 
 # Edit
@@ -326,13 +331,24 @@ def test_a_note_is_guidance_for_the_next_attempt() -> None:
     """A person's words come last, and the oldest are dropped."""
     learnt = tuple(Guidance(number, "", "") for number in (1, 2, 3, 4, 5))
 
-    decision = on_answer(ASKED, RETRY, blocked(guidance=learnt), NOW, actor=PERSON, note="use port 81", attempts=4)
+    waiting = blocked(guidance=learnt, last_fingerprint="f:1")
+
+    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
 
     found = after(decision)
-    assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81")
+    assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81", "f:1")
     assert len(found.guidance) == 5
     assert found.granted == 4
     assert decision.questions_closed[0].answer == "answered: looked into it, retry: use port 81"
+
+
+def test_a_note_to_a_task_that_does_not_fail_is_advice_against_nothing() -> None:
+    """What failed before its last success is not what it was blocked for."""
+    waiting = blocked(streak=0, charged=0, last_fingerprint="f:1")
+
+    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
+
+    assert after(decision).guidance[-1].fingerprint == ""
 
 
 def test_an_answer_may_leave_it_for_later() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core.counting import count_failure, count_uncharged, forget_failures, grant, record_of
+from medbay.core.counting import (
+    count_failure,
+    count_uncharged,
+    counters,
+    forget_failures,
+    grant,
+    record_of,
+    recount_failure,
+)
 from medbay.core.policy import Record
 from tests.core.builders import HOUR, NOW, task
 
@@ -87,3 +95,25 @@ def test_charged_never_exceeds_the_streak_and_a_run_has_a_beginning(charges: lis
         assert counted.streak == at + 1
         assert counted.charged == sum(charges[: at + 1])
         assert (counted.uncharged_since is not None) == (counted.uncharged > 0) == (not charge)
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.one_of(st.none(), st.integers(0, NOW)), st.booleans(), st.booleans())
+def test_a_failure_counted_anew_counts_as_if_it_had_been_so_at_once(
+    charged: int, uncharged: int, since: int | None, wrong: bool, right: bool
+) -> None:
+    """Even a free run that the wrong count had ended is there again."""
+    before = task(streak=charged + uncharged, charged=charged, uncharged=uncharged, uncharged_since=since)
+    counted = count_failure(before, charge=wrong, now=NOW)
+
+    assert recount_failure(counted, counters(before), charge=right, at=NOW) == count_failure(
+        before, charge=right, now=NOW
+    )
+
+
+def test_counters_that_a_person_reset_are_not_counted_anew() -> None:
+    """Nor those whose past was not written down."""
+    before = task(streak=2, charged=2)
+    reset = forget_failures(count_failure(before, charge=True, now=NOW))
+
+    assert recount_failure(reset, counters(before), charge=False, at=NOW) == reset
+    assert recount_failure(before, {}, charge=False, at=NOW) == before

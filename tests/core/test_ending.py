@@ -10,8 +10,9 @@ import pytest
 
 from medbay.core.decision import QuestionJoined, RetryClosed, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Location, RunnerUp
-from medbay.core.ending import facts, on_engine_error, outcome_word
-from medbay.core.model import Task
+from medbay.core.ending import diagnose_ended, facts, on_engine_error, outcome_word
+from medbay.core.knowledge import Advice, Known, Seen, Teaching, Tried
+from medbay.core.model import Guidance, Task
 from medbay.core.outcome import (
     OUTCOME_WORDS,
     Cancelled,
@@ -687,3 +688,81 @@ def test_every_outcome_ends_the_attempt_once_and_leaves_nothing_live(outcome: Ou
     assert decision.attempt_end is not None
     assert (decision.attempt_end.number, decision.attempt_end.outcome) == (2, outcome_word(outcome))
     assert steps(decision) and names(decision)
+
+
+# What is known of a failure
+
+
+def known(*advice: Advice, taught: Teaching | None = None) -> Known:
+    """What is known of the builder's diagnosis."""
+    return Known(fingerprint=diagnosis().fingerprint, category="code_error", advice=advice, taught=taught)
+
+
+@pytest.mark.parametrize("outcome", EVERY_OUTCOME, ids=lambda outcome: outcome_word(outcome))
+def test_only_a_failure_of_the_work_is_diagnosed_beforehand(finds: Finds, outcome: Outcome) -> None:
+    """What ended otherwise, or is to be cancelled anyway, has no fingerprint to look up."""
+    fails = isinstance(outcome, Failed | TimedOut | Stalled | OverBudget)
+
+    assert (diagnose_ended(ended(running(), outcome), NOW) is not None) is fails
+    assert diagnose_ended(ended(running(cancel_requested=True), outcome), NOW) is None
+
+
+def test_what_was_diagnosed_beforehand_is_not_diagnosed_again(finds: Finds) -> None:
+    """The service needs it first, to look up what is known of it."""
+    found = end(running(), FAILED, diagnosis=free())
+
+    assert found.attempt_end is not None and found.attempt_end.diagnosis == free()
+
+
+def test_a_failure_is_remembered_as_the_rules_saw_it_and_followed_as_it_was_taught(finds: Finds) -> None:
+    """The pattern keeps the untaught diagnosis, the attempt and the decision have the taught one."""
+    taught = known(taught=Teaching("unknown", "auth", "ada", NOW))
+
+    found = end(running(), FAILED, diagnosis=diagnosis(), known=taught)
+
+    assert found.learned == (Seen(diagnosis(), "t-1"),)
+    assert found.attempt_end is not None and found.attempt_end.diagnosis is not None
+    assert found.attempt_end.diagnosis.kind == "unknown/auth"
+    assert told(found, "task:failed").data["diagnosis"]["rule"] == "taught"
+    assert (after(found).block_kind, after(found).charged) == ("human", 0)
+
+
+def test_the_next_attempt_gets_the_advice_with_the_best_record(finds: Finds) -> None:
+    """And its record, so that whoever reads it knows what it is worth."""
+    found = end(running(), FAILED, known=known(Advice("page size 50", 7, 6)))
+
+    (given,) = after(found).guidance
+    assert (given.advice, given.fingerprint, given.cured) == ("page size 50", diagnosis().fingerprint, None)
+    assert given.text.endswith("Advice: page size 50 (cured 6 of 7)")
+
+
+def test_a_person_is_asked_with_what_helped_before(finds: Finds) -> None:
+    """The last one who answered said how."""
+    finds(hopeless())
+    helped = Known(fingerprint=hopeless().fingerprint, category="unknown", advice=(Advice("vault login", 2, 2),))
+
+    found = end(running(), FAILED, known=helped)
+
+    assert found.questions[0].need == "build: vault login (cured 2 of 2)"
+
+
+@pytest.mark.parametrize(("outcome", "cured"), [(FAILED, False), (SUCCEEDED, True), (LOST, None), (EXIT_75, None)])
+def test_how_an_attempt_ended_is_the_record_of_what_it_was_told(
+    finds: Finds, outcome: Outcome, cured: bool | None
+) -> None:
+    """A success cures, a failure does not, and what was lost or handed back says nothing."""
+    waiting = Guidance(2, "define bar", "", "code_error:00000000")
+
+    found = end(running(attempts=2, streak=1, charged=1, guidance=(waiting,)), outcome)
+
+    tries = [each for each in found.learned if isinstance(each, Tried)]
+    assert tries == ([] if cured is None else [Tried("code_error:00000000", "define bar", cured)])
+    assert after(found).guidance[0].cured is cured
+
+
+def test_an_error_of_our_own_is_remembered_too() -> None:
+    """So that it can be seen how often it happens."""
+    found = on_engine_error(ended(running(), FAILED), NOW, WorkingSet(), traceback="ValueError: x")
+
+    (seen,) = found.learned
+    assert isinstance(seen, Seen) and seen.diagnosis.fingerprint == "unknown:engine_error"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.diagnosis.record import Location
-from medbay.core.guidance import ADVICE_MAX, KEPT, TEXT_MAX, guide, keep, person_says, render
+from medbay.core.guidance import ADVICE_MAX, KEPT, TEXT_MAX, advice_line, guide, keep, person_says, render
 from medbay.core.model import Guidance
 from tests.core.builders import diagnosis
 
@@ -31,6 +31,27 @@ def test_other_advice_replaces_the_diagnosis_own() -> None:
 
     assert found.advice == "start over"
     assert found.text.endswith("Advice: start over")
+
+
+def test_the_record_of_an_advice_is_told_with_it() -> None:
+    """The advice itself stays the same, whatever its record becomes."""
+    found = guide(diagnosis(), next_attempt=2, advice="start over", record="cured 6 of 7")
+
+    assert found.advice == "start over"
+    assert found.text.endswith("Advice: start over (cured 6 of 7)")
+
+
+def test_guidance_knows_the_failure_it_was_given_against() -> None:
+    """So that its record can be kept."""
+    assert guide(diagnosis(), next_attempt=2).fingerprint == diagnosis().fingerprint
+    assert person_says("x", next_attempt=2, fingerprint="f:1").fingerprint == "f:1"
+
+
+@given(ANYTHING)
+def test_an_advice_that_is_given_again_is_the_same_advice(text: str) -> None:
+    """Its record is kept under its words."""
+    assert advice_line(advice_line(text)) == advice_line(text)
+    assert guide(diagnosis(), next_attempt=2, advice=advice_line(text) or "x").advice == (advice_line(text) or "x")
 
 
 def test_without_advice_there_is_no_line_for_it() -> None:

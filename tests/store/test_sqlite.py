@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from medbay.env import SystemClock
-from medbay.errors import StoreError, StoreTooNew, StoreUnavailable
+from medbay.errors import StoreError, StoreRemoved, StoreTooNew, StoreUnavailable
 from medbay.store import migrations
 from medbay.store.dialect import SQLITE
 from medbay.store.sqlite import SqliteStore
@@ -114,5 +114,5 @@ def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path: Path) -> 
     store = open_at(tmp_path / "a.db")
     (tmp_path / "a.db").unlink()
 
-    with pytest.raises(StoreUnavailable, match="removed"), store.write():
+    with pytest.raises(StoreRemoved, match="removed"), store.write():
         pass

@@ -59,6 +59,12 @@ def summarize(category: str, subcategory: str | None, line: str, place: str) -> 
     return text[: SUMMARY_MAX - len(where)] + where if len(where) < SUMMARY_MAX else text[:SUMMARY_MAX]
 
 
+def relabel(summary: str, *, before: str, after: str) -> str:
+    """The summary of a failure whose kind was corrected: the words for the kind change, the rest stays."""
+    old, new = (_LEADS.get(kind) or _LEADS[kind.partition("/")[0]] for kind in (before, after))
+    return (new + summary.removeprefix(old))[:SUMMARY_MAX] if summary.startswith(old) else summary
+
+
 def advise(advice: str, what: str, line: str, body: str) -> str:
     """The advice with package, version and pinning file filled in where the output names them."""
     if "{" not in advice:

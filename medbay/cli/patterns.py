@@ -1,0 +1,176 @@
+"""`medbay patterns`: the failures seen so far, what they are taken for, and which advice cured them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medbay.cli import times
+from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.table import Cell, Column, render
+from medbay.cli.text import clean, clean_lines, cut
+
+if TYPE_CHECKING:
+    from medbay.core.knowledge import Advice, Known
+
+_EXCERPT_LINES = 10
+_WIDE = 90  # below, a list does without its last columns
+_ON_A_NARROW_ONE = 5
+
+
+@click.group()
+def command() -> None:
+    """What is known of failures, by fingerprint."""
+
+
+@command.command("list")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N", help="At most.")
+@click.option("--category", metavar="C[/SUB]", help="Only failures that are taken for this.")
+@click.option(
+    "--sort", type=click.Choice(["seen", "count"]), default="seen", show_default=True, help="Newest, or most often."
+)
+@json_option
+@pass_session
+def list_them(session: Session, limit: int, category: str | None, sort: Any) -> None:
+    """List the fingerprints, the one seen last first.
+
+    \b
+    Example:
+      medbay patterns list --category transient
+    """
+    from medbay.core.knowledge import read_kind
+    from medbay.service import views
+    from medbay.store.patterns import PatternFilter
+
+    name, sub = read_kind(category) if category is not None else ("", None)
+    found = session.bay().patterns(PatternFilter(category=name, subcategory=sub, order=sort, limit=limit))
+    if session.json:
+        print_json([views.pattern(each) for each in found])
+        return
+    shown = screen()
+    if not shown.terminal:
+        for each in found:
+            seen = (each.count, each.tasks, times.iso(each.first_seen), times.iso(each.last_seen))
+            fields(each.fingerprint, each.kind, "taught" if each.taught else "", *seen, _best(each), each.summary)
+        return
+    for line in _table(found, shown):
+        say(line)
+    if not found:
+        note("nothing has failed yet" if category is None else f"no failure is taken for {category}")
+    else:
+        note("* a person said so; more: medbay patterns show FINGERPRINT")
+
+
+@command.command("show")
+@click.argument("fingerprint", metavar="FINGERPRINT")
+@json_option
+@pass_session
+def show(session: Session, fingerprint: str) -> None:
+    """Show everything known of one fingerprint; any unambiguous beginning of it does.
+
+    \b
+    Example:
+      medbay patterns show test_failure:a1b2
+    """
+    from medbay.service import views
+
+    known, task_ids = session.bay().pattern(fingerprint)
+    if session.json:
+        print_json({**views.pattern(known), "task_ids": task_ids})
+        return
+    shown = screen()
+    for label, told in _sentences(known, task_ids, shown):
+        if shown.terminal:
+            say(shown.paint(label.ljust(10), BOLD) + shown.plain(cut(clean(told), shown.width - 10)))
+        else:
+            fields(label.strip(), told)
+    for each in known.advice:
+        if shown.terminal:
+            say(shown.plain(cut(f"  {_rate(each)}  {clean(each.text)}", shown.width)))
+        else:
+            fields("advice", each.given, each.cured, each.text)
+    if shown.terminal:
+        for line in clean_lines(known.excerpt)[:_EXCERPT_LINES]:
+            say(shown.paint(shown.plain(f"  | {cut(line, shown.width - 4)}"), DIM))
+    elif known.excerpt:
+        fields("excerpt", known.excerpt)
+
+
+@command.command("forget")
+@click.argument("fingerprint", metavar="FINGERPRINT")
+@json_option
+@pass_session
+def forget(session: Session, fingerprint: str) -> None:
+    """Forget one fingerprint: its count, what a person taught, and the record of every advice.
+
+    \b
+    Example:
+      medbay patterns forget test_failure:a1b2
+    """
+    from medbay.service import views
+
+    refuse_inside_attempts("medbay patterns forget")
+    known = session.bay().forget_pattern(fingerprint)
+    if session.json:
+        print_json(views.pattern(known))
+    else:
+        say(clean(f"{known.fingerprint} is forgotten (seen {_often(known)})"))
+
+
+def _table(found: list[Known], shown: Screen) -> list[str]:
+    from medbay.env import SystemClock
+
+    now = SystemClock().now_ms()
+    rows = [
+        [
+            Cell(each.fingerprint),
+            Cell(f"{each.kind}{'*' if each.taught else ''}"),
+            Cell(f"{each.count} x"),
+            Cell(f"{times.short(max(0, now - each.last_seen))} ago"),
+            Cell(clean(each.summary)),
+            Cell(f"{each.tasks} task{'' if each.tasks == 1 else 's'}"),
+            Cell(clean(_best(each))),
+        ]
+        for each in found
+    ]
+    kept = Column()
+    columns = [kept, Column(cut=True, least=10), kept, kept, Column(cut=True, least=8), kept, Column(cut=True, least=8)]
+    shows = len(columns) if shown.width >= _WIDE else _ON_A_NARROW_ONE
+    return render([row[:shows] for row in rows], columns[:shows], shown)
+
+
+def _best(known: Known) -> str:
+    """The advice with the best record, among those that ever cured it."""
+    best = next((each for each in known.advice if each.cured), None)
+    return f"{best.text} ({best.record})" if best else ""
+
+
+def _often(known: Known) -> str:
+    return "once" if known.count == 1 else f"{known.count} times"
+
+
+def _rate(each: Advice) -> str:
+    return f"{100 * each.cured // each.given:3d} %  ({each.record})"
+
+
+def _sentences(known: Known, task_ids: list[str], shown: Screen) -> list[tuple[str, str]]:
+    rules_say = f"{known.category}/{known.subcategory}" if known.subcategory else known.category
+    taught = known.taught
+    who = f" ({taught.by} said so on {_when(taught.at, shown)}; the rules say {rules_say})" if taught else ""
+    seen = f"{_often(known)}, first {_when(known.first_seen, shown)}, last {_when(known.last_seen, shown)}"
+    more = f" and {known.tasks - len(task_ids)} more" if known.tasks > len(task_ids) else ""
+    said = [
+        ("pattern", known.fingerprint),
+        ("category", known.kind + who),
+        ("summary", known.summary),
+        ("seen", seen),
+        ("tasks", ", ".join(task_ids) + more),
+        ("advice", "" if known.advice else "none has been tried yet"),
+    ]
+    return [(label, told) for label, told in said if told or label == "advice"]
+
+
+def _when(at: int, shown: Screen) -> str:
+    return times.local(at).strftime("%Y-%m-%d %H:%M") if shown.terminal else times.iso(at)

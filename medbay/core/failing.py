@@ -1,0 +1,108 @@
+"""What follows from a failure that is counted: a retry with guidance, or a question that a person answers.
+
+Asked when an attempt fails, and once more when a person corrected what the failure was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from medbay.core import guidance, knowledge, policy, question
+from medbay.core.cause import Case, Cause, cause_of
+from medbay.core.counting import record_of
+from medbay.core.decision import Draft, QuestionJoined, WorkingSet
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.knowledge import Known
+from medbay.core.model import Event, Question, Retry
+from medbay.core.outcome import Outcome
+from medbay.core.policy import NextStep, Policy
+from medbay.core.times import iso
+
+ERROR_MAX: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed attempt, diagnosed and counted."""
+
+    attempt: int
+    outcome: Outcome
+    diagnosis: Diagnosis  # as it is acted on: a person's teaching is in it
+    policy: Policy
+    known: Known | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What was decided beside the change of the task itself."""
+
+    retry: Retry | None = None
+    questions: tuple[Question, ...] = ()
+    joined: QuestionJoined | None = None
+    work: WorkingSet
+
+
+def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
+    """Decide about the newest failure of a task; the draft gets its due time and guidance, or its block."""
+    found, record = failure.diagnosis, record_of(draft.task)
+    used_up = policy.retries_used_up(found, record, failure.policy)
+    cause = cause_of(Case(outcome=failure.outcome, diagnosis=found, used_up=used_up))
+    advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
+    step = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
+    draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
+    if step.due_at is None:
+        return _stop(draft, failure, step, work, shared=cause is Cause.NOT_RETRYABLE)
+    assert step.guidance is not None
+    draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
+    return Followed(retry=_schedule(draft, failure, step) if draft.task.status == "failed" else None, work=work)
+
+
+def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
+    assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
+    retry = Retry(
+        task_id=draft.task.id,
+        attempt=failure.attempt,
+        category=failure.diagnosis.kind,
+        action=step.action,
+        scheduled_at=draft.now,
+        due_at=step.due_at,
+        delay_ms=step.delay_ms,
+        error=failure.diagnosis.summary[:ERROR_MAX],
+        guidance=step.guidance.text,
+        policy_hash=failure.policy.hash(),
+    )
+    told = {
+        "attempt": retry.attempt,
+        "category": retry.category,
+        "action": retry.action,
+        "due_at": iso(retry.due_at),
+        "delay_s": retry.delay_ms / 1000,
+    }
+    draft.events.append(Event(name="task:retry_scheduled", task_id=retry.task_id, attempt=retry.attempt, data=told))
+    return retry
+
+
+def _stop(draft: Draft, failure: Failure, step: NextStep, work: WorkingSet, *, shared: bool) -> Followed:
+    """Nothing else can help: blocked, with a question that is shared where the cause is."""
+    assert step.block_kind is not None and step.event is not None
+    found, number = failure.diagnosis, failure.attempt
+    scope = question.scope_of(found) if shared else None
+    asked = work.questions.get(scope) if scope else None
+    joined = QuestionJoined(asked, draft.task.id) if asked else None
+    questions: tuple[Question, ...] = ()
+    if asked is None:
+        advised = knowledge.advised(found, failure.known)
+        new = question.ask(
+            draft.task, kind=step.block_kind, why=step.why, now=draft.now, diagnosis=advised, scope=scope
+        )
+        questions = (draft.ask(new),)
+        asked = new.id
+        work = replace(work, questions={**work.questions, scope: asked}) if scope else work
+    if step.event == "task:escalated":
+        draft.tell(step.event, attempt=number, reason=step.why, question=asked)
+    else:
+        draft.tell(step.event, attempt=number, reason=step.why, category=found.kind)
+    draft.block(step.block_kind, step.why, attempt=number)
+    return Followed(questions=questions, joined=joined, work=work)
