@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import claim, diagnosis, start
+from bench import claim, diagnosis, many, start
 
 MEASUREMENTS: dict[str, Callable[[], list[str]]] = {
     "start": start.measure,
     "claim": claim.measure,
     "diagnosis": diagnosis.measure,
+    "many": many.measure,
 }
 
 

@@ -24,7 +24,7 @@ from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
 from medbay.runners.shell import ShellRunner
 from medbay.store import meta
-from medbay.store.database import Store
+from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore
 
 FOLDER: Final = ".medbay"
@@ -67,7 +67,7 @@ def find_place(
     return Place(url=url, folder=folder, config=config)
 
 
-def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> Store:
+def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
     """Open (or make) the store; a file that came from another machine is refused unless trusted."""
     if is_postgres(place.url):
         return _open_postgres(place, clock)
@@ -163,7 +163,7 @@ def _find_upward(start: Path) -> Path | None:
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
 
-def _open_postgres(place: Place, clock: Clock) -> Store:
+def _open_postgres(place: Place, clock: Clock) -> KeptStore:
     """The driver is an extra, loaded only here. Machines agree on the server's clock, unless another is handed in."""
     try:
         from medbay.store.postgres import PostgresStore

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -19,15 +20,22 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
-from medbay.service import calls, liveness, requests, tasks, teaching, views
+from medbay.service import bulk, calls, exchange, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
+from medbay.service import graph as graphs
+from medbay.service import workers as worker_service
+from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
+from medbay.service.graph import Graph
+from medbay.service.tasks import Action, NewTask
 from medbay.service.teaching import Reclassified
+from medbay.service.workers import Seen
 from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
-from medbay.store.database import Store, Tx
+from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+from medbay.upkeep import Upkeep
 
 T = TypeVar("T")
 
@@ -48,7 +56,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay:
+class Bay(Upkeep):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -65,7 +73,7 @@ class Bay:
         self.actor = actor or f"person:{_user()}"
         self._clock: Clock = clock or SystemClock()
         self._ids = Ids()
-        self.store: Store = app.open_store(place, self._clock, create=create, trust=trust)
+        self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
         return self
@@ -92,18 +100,37 @@ class Bay:
         """Add several in one transaction, all or none; a bad one names itself."""
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: whoever gives them knows by that which one was refused
-        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen)))
+        known = lines if isinstance(lines, Sequence) else seen
+        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen), known))
 
-    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
-        added = []
-        for number, line in enumerate(lines, start=1):
-            try:
-                new = requests.new_task(line, now=tx.now, default_cwd=os.getcwd())
-                added.append(tasks.add(tx, new, ids=self._ids, actor=self.actor))
-            except MedbayError as error:
-                error.line_number = number
-                raise
-        return added
+    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
+        number, cwd = 0, os.getcwd()
+
+        def checked() -> Iterator[NewTask]:
+            nonlocal number
+            for line in lines:
+                number += 1
+                yield requests.new_task(line, now=tx.now, default_cwd=cwd)
+
+        tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+        try:
+            return tasks.add_many(tx, checked(), ids=self._ids, actor=self.actor)
+        except MedbayError as error:
+            error.line_number = number
+            raise
+
+    def import_lines(
+        self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
+    ) -> tuple[list[Task], int]:
+        """Add what an export says anew, all or none; the tasks, and how many lines had ended and were left out.
+
+        Each line comes with its number. With a `key` the same lines a second time add nothing.
+        """
+        return self._write(
+            lambda tx: exchange.bring_in(
+                tx, lines, ids=self._ids, actor=self.actor, cwd=os.getcwd(), key=key, everything=everything
+            )
+        )
 
     # Looking
 
@@ -112,10 +139,26 @@ class Bay:
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
 
+    def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
+        """The ids that begin like this."""
+        with self.store.read() as tx:
+            return task_rows.ids_with_prefix(tx, prefix, limit)
+
     def select(self, wanted: TaskFilter | None = None) -> list[Task]:
-        """Tasks, what changed last first."""
+        """Tasks, what changed last first unless the filter says otherwise."""
         with self.store.read() as tx:
             return task_rows.select(tx, wanted or TaskFilter())
+
+    def count(self, wanted: TaskFilter | None = None) -> int:
+        """How many tasks there are like this, whatever the limit of the filter."""
+        with self.store.read() as tx:
+            return task_rows.count(tx, wanted or TaskFilter())
+
+    def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
+        """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
+        chosen = replace(wanted or TaskFilter(), order="oldest")
+        with self.store.read() as tx:
+            return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
@@ -152,6 +195,13 @@ class Bay:
         with self.store.read() as tx:
             return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy)
 
+    def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
+        """What comes after what: around one task, or everything that waits for another."""
+        with self.store.read() as tx:
+            if task_id is not None:
+                return graphs.around(tx, tasks.resolve(tx, task_id), limit=limit)
+            return graphs.whole(tx, everything=everything, limit=limit)
+
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""
         with self.store.read() as tx:
@@ -172,6 +222,11 @@ class Bay:
         with self.store.read() as tx:
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in workers.alive(tx)]
+
+    def fleet(self, *, stopped: int = 0) -> list[Seen]:
+        """The engines on this store with what they run; with `stopped` also so many that ended last."""
+        with self.store.read() as tx:
+            return worker_service.fleet(tx, stopped=stopped)
 
     def pending_retries(self, limit: int = 5) -> tuple[int, list[tuple[Task, int]]]:
         """How many retries are pending, and the next few with their time."""
@@ -216,6 +271,20 @@ class Bay:
     def unblock(self, task_id: str, *, attempts: int = 2) -> Task:
         """Release a blocked task."""
         return self._act(task_id, lambda tx, task: tasks.unblock(tx, task, actor=self.actor, attempts=attempts))
+
+    def act_on(
+        self, action: Action, meant: TaskFilter | Iterable[str], *, attempts: int = 2, dry_run: bool = False
+    ) -> Bulk:
+        """Pause, resume, cancel, retry or unblock all that are meant, in one transaction; or say who it would be."""
+        chosen = meant if isinstance(meant, TaskFilter) else list(meant)
+
+        def act(tx: Tx) -> Bulk:
+            return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
+
+        if not dry_run:
+            return self._write(act)
+        with self.store.read() as tx:
+            return act(tx)
 
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""

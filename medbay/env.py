@@ -17,6 +17,7 @@ Random = random.Random  # the type, for those who are handed one
 
 ID_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # without i, l, o: they look like digits
 ID_SYMBOLS = ID_LETTERS + "23456789"
+_BITS_DRAWN = 128  # 16 symbols of 31 need 80
 _IDS_PER_LENGTH = ((4, 10_000), (5, 300_000), (6, 10_000_000))
 
 
@@ -35,8 +36,8 @@ class Clock(Protocol):
 class Rng(Protocol):
     """Where randomness comes from."""
 
-    def choice(self, symbols: str, /) -> str:
-        """One of the symbols."""
+    def getrandbits(self, bits: int, /) -> int:
+        """A number of so many random bits."""
         ...
 
 
@@ -59,16 +60,23 @@ class Ids:
     def task(self, existing: int) -> str:
         """A new task id; longer when many exist, so that collisions stay rare."""
         length = next((size for size, limit in _IDS_PER_LENGTH if existing < limit), 8)
-        tail = (self._rng.choice(ID_SYMBOLS) for _ in range(length - 1))
-        return self._rng.choice(ID_LETTERS) + "".join(tail)
+        return self._drawn(1, ID_LETTERS) + self._drawn(length - 1)
 
     def worker(self) -> str:
         """A new worker identity, never used again."""
-        return "w-" + "".join(self._rng.choice(ID_SYMBOLS) for _ in range(10))
+        return "w-" + self._drawn(10)
 
     def store(self) -> str:
         """The name of a store, carried by every process it starts."""
-        return "".join(self._rng.choice(ID_SYMBOLS) for _ in range(16))
+        return self._drawn(16)
+
+    def _drawn(self, length: int, symbols: str = ID_SYMBOLS) -> str:
+        """So many symbols from one draw, wide enough that each is as likely as the others."""
+        number, drawn = self._rng.getrandbits(_BITS_DRAWN), []
+        for _ in range(length):
+            number, at = divmod(number, len(symbols))
+            drawn.append(symbols[at])
+        return "".join(drawn)
 
 
 def seeded(name: str) -> Random:

@@ -35,6 +35,11 @@ class SteppedTx:
         self._stop("change")
         return self._tx.execute(sql, params)
 
+    def execute_many(self, sql: str, params: Any) -> int:
+        """Changes that are sent together."""
+        self._stop("change")
+        return self._tx.execute_many(sql, params)
+
     def rows(self, sql: str, params: Any = ()) -> list[Any]:
         """A query, with locks or without."""
         self._before(sql)

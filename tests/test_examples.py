@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+EXAMPLES = sorted(
+    each for each in (Path(__file__).parent.parent / "examples").iterdir() if each.suffix in (".py", ".sh")
+)
 
 
 def test_there_are_examples() -> None:
@@ -19,7 +22,18 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_the_example_runs(example: Path, tmp_path: Path) -> None:
     """From any directory, with nothing set up."""
-    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    program = sys.executable if example.suffix == ".py" else "sh"
+    mine = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = subprocess.run(
+        [program, str(example)],
+        cwd=tmp_path,
+        env={**mine, "PATH": path, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout

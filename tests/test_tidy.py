@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": BELOW_ENGINE | CONFIG,
     "function": {"core"},
     "app": BELOW_APP,
-    "bay": BELOW_APP | {"app"},
+    "upkeep": BELOW_APP | {"app"},
+    "bay": BELOW_APP | {"app", "upkeep"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
     "cli": BELOW_CLI,
@@ -159,7 +160,7 @@ def randomness_is_handed_in(module: Module) -> Iterator[str]:
     for line, name in imported(module.tree):
         if name.split(".")[0] in ("random", "secrets", "uuid"):
             yield f"{module.path}:{line}: only medbay/env.py may import {name}"
-    if module.part not in ("service", "store", "engine", "sim", "bay"):
+    if module.part not in ("service", "store", "engine", "sim", "bay", "upkeep"):
         return
     for node in ast.walk(module.tree):
         match node:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medbay.cli import complaint
+from medbay.cli.bulk import many
+from medbay.cli.completing import task_ids
+from medbay.cli.filters import filter_options
 from medbay.cli.output import fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
@@ -16,7 +19,13 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Task
 
-_ids = click.argument("ids", nargs=-1, required=True, metavar="ID...")
+
+def _ids(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The tasks themselves, or options that choose them."""
+    command = click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
+    return click.argument("ids", nargs=-1, metavar="[ID...]", shell_complete=task_ids)(filter_options(command))
+
+
 _attempts = click.option(
     "--attempts", type=click.IntRange(1, 1000), default=2, show_default=True, metavar="N", help="Attempts granted."
 )
@@ -26,13 +35,16 @@ _attempts = click.option(
 @_ids
 @json_option
 @pass_session
-def pause(session: Session, ids: tuple[str, ...]) -> int:
+def pause(session: Session, /, ids: tuple[str, ...], **chosen: Any) -> int:
     """Keep tasks from starting until they are resumed; a running attempt ends by itself.
 
     \b
-    Example:
+    Examples:
       medbay pause k7f2 m2xa
+      medbay pause --tag nightly
     """
+    if many(session, "pause", ids, chosen):
+        return 0
     return _each(session, ids, "pause", lambda bay, task_id: bay.pause(task_id), _paused)
 
 
@@ -40,27 +52,34 @@ def pause(session: Session, ids: tuple[str, ...]) -> int:
 @_ids
 @json_option
 @pass_session
-def resume(session: Session, ids: tuple[str, ...]) -> int:
+def resume(session: Session, /, ids: tuple[str, ...], **chosen: Any) -> int:
     """Let paused tasks go on, with every counter they had.
 
     \b
-    Example:
+    Examples:
       medbay resume k7f2
+      medbay resume --queue gpu
     """
+    if many(session, "resume", ids, chosen):
+        return 0
     return _each(session, ids, "resume", lambda bay, task_id: bay.resume(task_id), lambda task: "goes on")
 
 
 @click.command()
 @_ids
+@click.option("--yes", is_flag=True, help="Cancel more than 20 that match without being asked.")
 @json_option
 @pass_session
-def cancel(session: Session, ids: tuple[str, ...]) -> int:
+def cancel(session: Session, /, ids: tuple[str, ...], **chosen: Any) -> int:
     """End tasks for good; a running attempt is asked to stop first.
 
     \b
-    Example:
+    Examples:
       medbay cancel k7f2
+      medbay cancel --tag old --dry-run
     """
+    if many(session, "cancel", ids, chosen):
+        return 0
     return _each(session, ids, "cancel", lambda bay, task_id: bay.cancel(task_id), _cancelled)
 
 
@@ -69,13 +88,16 @@ def cancel(session: Session, ids: tuple[str, ...]) -> int:
 @_attempts
 @json_option
 @pass_session
-def retry(session: Session, ids: tuple[str, ...], attempts: int) -> int:
+def retry(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: Any) -> int:
     """Try tasks once more, now: waiting times and holds are passed over for one attempt.
 
     \b
-    Example:
+    Examples:
       medbay retry k7f2
+      medbay retry --status failed --category transient
     """
+    if many(session, "retry", ids, chosen, attempts):
+        return 0
     told = f"is tried again now, {_granted(attempts)}"
     return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: told)
 
@@ -85,20 +107,23 @@ def retry(session: Session, ids: tuple[str, ...], attempts: int) -> int:
 @_attempts
 @json_option
 @pass_session
-def unblock(session: Session, ids: tuple[str, ...], attempts: int) -> int:
+def unblock(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: Any) -> int:
     """Release blocked tasks; their streak stays, more attempts are granted.
 
     \b
-    Example:
+    Examples:
       medbay unblock k7f2 --attempts 3
+      medbay unblock --status blocked --tag nightly
     """
+    if many(session, "unblock", ids, chosen, attempts):
+        return 0
     told = f"is released, {_granted(attempts)}"
     act = lambda bay, task_id: bay.unblock(task_id, attempts=attempts)  # noqa: E731
     return _each(session, ids, "unblock", act, lambda task: told)
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is shown wherever the task is.")
 @click.option(
     "--kind",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import click
 
+from medbay.cli.json_lines import read_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.values import DashCommand, given_values, value_options
-from medbay.errors import ConfigError, MedbayError, UsageError
-
-_LINE_BYTES_MAX: Final = 4_000_000
+from medbay.errors import MedbayError, UsageError
 
 
 @click.command(cls=DashCommand)
@@ -56,42 +53,15 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
 
 def _add_file(session: Session, file: str) -> None:
     name = "stdin" if file == "-" else file
-    lines = list(_read_lines(file, name))
+    lines = list(read_lines(file, name))
     try:
         added = session.bay(create=True).add_many([line for _, line in lines])
     except MedbayError as error:
-        if error.line_number is not None:
+        if error.line_number:
             error.message = f"{name}:{lines[error.line_number - 1][0]}: {error.message}"
             error.hint = error.hint or "nothing was added"
         raise
     _tell(session, added)
-
-
-def _read_lines(file: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every line with its number; blank ones are skipped."""
-    try:
-        with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
-            for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES_MAX), b""), start=1):
-                if raw.strip():
-                    yield number, _parse(raw, name, number)
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}", hint="name a file of JSON lines") from None
-
-
-def _parse(raw: bytes, name: str, number: int) -> dict[str, Any]:
-    def wrong(message: str) -> ConfigError:
-        return ConfigError(message, file=name, line=number, hint="nothing was added")
-
-    try:
-        line = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
-    except UnicodeDecodeError:
-        raise wrong("is not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:
-        said = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be read"
-        raise wrong(f"is not JSON: {said}") from None
-    if not isinstance(line, dict):
-        raise wrong(f"is not a JSON object but {type(line).__name__}")
-    return line
 
 
 def _tell(session: Session, added: list[Any]) -> None:

@@ -6,13 +6,14 @@ import sys
 
 import click
 
+from medbay.cli.completing import task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.argument("option", required=False)
 @click.option("--note", "words", default="", metavar="TEXT", help="A word for the next attempt.")
 @click.option(

@@ -102,7 +102,12 @@ def _disk(bay: Bay, now_ms: int) -> Iterator[Check]:
     full = share < 0.01 or found.free < 100_000_000
     short = share < 0.05 or found.free < 1_000_000_000
     mark: Mark = "failed" if full else "warning" if short else "fine"
-    yield Check(mark, "disk", said, f"make room on the disk of {bay.place.folder}" if mark != "fine" else "")
+    yield Check(
+        mark,
+        "disk",
+        said,
+        f"medbay db archive, or make room on the disk of {bay.place.folder}" if mark != "fine" else "",
+    )
 
 
 def _logs(bay: Bay, now_ms: int) -> Iterator[Check]:

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from medbay.cli.act import tell
+from medbay.cli.completing import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.values import DashCommand, given_values, value_options
 from medbay.errors import UsageError
 
 
 @click.command(cls=DashCommand)
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("--title", metavar="TEXT", help="A new title.")
 @value_options
 @click.option("--reset-failures", is_flag=True, help="Forget the streak of failures.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli import times
+from medbay.cli.completing import task_ids
 from medbay.cli.output import DIM, Screen, fields, flush, note, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, cut, pad
@@ -26,7 +27,7 @@ _LOOK_EVERY_S: Final = 0.2
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on as they come.")
 @click.option("--since", type=click.IntRange(min=0), metavar="SEQ", help="Those after this sequence number.")
-@click.option("--task", "task_id", metavar="ID", help="Only of this task.")
+@click.option("--task", "task_id", metavar="ID", shell_complete=task_ids, help="Only of this task.")
 @json_option
 @pass_session
 def command(session: Session, follow: bool, since: int | None, task_id: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli import times
+from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
@@ -24,7 +25,7 @@ _LABEL: Final = 8
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @json_option
 @pass_session
 def command(session: Session, task_id: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.complaint import unknown
+from medbay.cli.filters import chosen, filter_options
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 
@@ -16,30 +16,18 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.cli.listing import Row
 
-STATUSES: Final = (
-    "pending",
-    "in_progress",
-    "pending_verification",
-    "failed",
-    "blocked",
-    "completed",
-    "cancelled",
-)
 _ON_A_SCREEN: Final = 50
 
 
 @click.command()
-@click.argument("text", required=False, default="")
+@click.argument("words", required=False, default="", metavar="[TEXT]")
 @click.option("-v", "--verbose", is_flag=True, help="Also streak, next attempt, last triage.")
 @click.option("--all", "everything", is_flag=True, help="Also what ended more than 24h ago, without a limit.")
-@click.option("--status", multiple=True, metavar="S", help="Only this status (repeatable, or a,b).")
-@click.option("--tag", multiple=True, metavar="T", help="Only with this tag (repeatable: all of them).")
-@click.option("--queue", metavar="Q", help="Only of this queue.")
-@click.option("--category", default="", metavar="C", help="Only with this category of the last failure.")
+@filter_options
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many; on a terminal 50.")
 @json_option
 @pass_session
-def command(session: Session, /, verbose: bool, everything: bool, limit: int | None, **wanted: Any) -> None:
+def command(session: Session, /, words: str, verbose: bool, everything: bool, limit: int | None, **wanted: Any) -> None:
     """List the tasks that are open or ended within 24h, what needs you first.
 
     TEXT keeps those with it in their title.
@@ -55,16 +43,9 @@ def command(session: Session, /, verbose: bool, everything: bool, limit: int | N
     bay = session.bay()
     if limit is None and shown.terminal and not everything and not session.json:
         limit = _ON_A_SCREEN
-    asked = listing.Asked(
-        text=wanted["text"],
-        statuses=_statuses(wanted["status"]),
-        tags=wanted["tag"],
-        queue=wanted["queue"],
-        category=wanted["category"],
-        everything=everything,
-    )
-    tasks, now = listing.ordered(bay, asked)
-    kept = tasks[:limit]
+    wanted["text"] = words or wanted["text"]
+    asked = chosen(wanted)
+    kept, found, now = listing.ordered(bay, asked, limit=limit, everything=everything)
     if session.json:
         from medbay.service import views
 
@@ -78,15 +59,7 @@ def command(session: Session, /, verbose: bool, everything: bool, limit: int | N
         for row in rows:
             fields(*listing.cells(row, verbose=verbose))
     if screen(sys.stderr).terminal or shown.terminal:
-        note(_footer(bay, rows, len(tasks), filtered=asked.filtered))
-
-
-def _statuses(given: tuple[str, ...]) -> tuple[str, ...]:
-    names = [name.strip() for each in given for name in each.split(",") if name.strip()]
-    for name in names:
-        if name not in STATUSES:
-            raise unknown("status", name, STATUSES, otherwise=f"there are {', '.join(STATUSES)}")
-    return tuple(dict.fromkeys(names))
+        note(_footer(bay, rows, found, filtered=asked.narrows))
 
 
 def _footer(bay: Bay, rows: list[Row], found: int, *, filtered: bool) -> str:

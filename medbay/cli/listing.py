@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli import glyphs, times
-from medbay.cli.glyphs import Phrase, Token, status_phrase
+from medbay.cli.filters import ENDED, EVERY
+from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean, cut
@@ -21,31 +22,10 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
 
 _RECENT_MS: Final = 24 * 3_600_000
-_EVERY: Final = 1_000_000
-_FIRST_LOOK: Final = 500
-_ENDED: Final = ("completed", "cancelled")
-_ORDER: Final[dict[Token, int]] = {"you": 0, "run": 1, "wait": 2, "held": 3, "idle": 4, "fail": 5, "done": 6}
 
 # Below these widths: no exact time; then the reason moves to a line of its own.
 _WITH_NEXT: Final = 96
 _ON_ONE_LINE: Final = 80
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What somebody wants listed."""
-
-    text: str = ""
-    statuses: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    queue: str | None = None
-    category: str = ""
-    everything: bool = False
-
-    @property
-    def filtered(self) -> bool:
-        """Whether anything narrows the list."""
-        return bool(self.text or self.statuses or self.tags or self.queue is not None or self.category)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +39,26 @@ class Row:
     next_at: int | None
 
 
-def ordered(bay: Bay, asked: Asked) -> tuple[list[Task], int]:
-    """The tasks that are wanted: what needs you, running, waiting soonest first, held, ready, done. And now."""
+def ordered(bay: Bay, asked: TaskFilter, *, limit: int | None, everything: bool) -> tuple[list[Task], int, int]:
+    """The tasks that are wanted: what needs you, running, waiting soonest first, held, ready, done.
+
+    Also how many there are in all, and now. The database puts them in order, and gives back no more than asked for.
+    """
     now = SystemClock().now_ms()
-    wanted = [each for each in asked.statuses if each not in _ENDED]
-    found: list[Task] = []
-    if wanted or not asked.statuses:
-        found += bay.select(_filter(asked, tuple(wanted), only_open=not wanted))
-    ended = tuple(each for each in _ENDED if each in asked.statuses or not asked.statuses)
+    limit = EVERY if limit is None else limit
+    wanted = replace(asked, order="need", only_open=False)
+    still = tuple(each for each in asked.statuses if each not in ENDED)
+    ended = tuple(each for each in asked.statuses if each in ENDED) if asked.statuses else ENDED
+    parts = []
+    if still or not asked.statuses:
+        parts.append(replace(wanted, statuses=still, only_open=not still))
     if ended:
-        all_of_them = asked.everything or bool(asked.statuses)
-        found += _ended_since(bay, _filter(asked, ended, only_open=False), 0 if all_of_them else now - _RECENT_MS)
-    return sorted(found, key=lambda task: _place(task, now)), now
+        since = None if everything or asked.statuses else now - _RECENT_MS
+        parts.append(replace(wanted, statuses=ended, ended_since=since))
+    kept: list[Task] = []
+    for part in parts:
+        kept += bay.select(replace(part, limit=limit - len(kept))) if len(kept) < limit else []
+    return kept, len(kept) if len(kept) < limit else sum(map(bay.count, parts)), now
 
 
 def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
@@ -152,43 +140,6 @@ def _columns(*, verbose: bool, two_lines: bool, with_next: bool) -> list[Column]
     if with_next:
         columns.append(kept)
     return columns
-
-
-def _ended_since(bay: Bay, wanted: TaskFilter, oldest: int) -> list[Task]:
-    """What ended at this time or later; the newest come first, so that a long history is not read to its end."""
-    found: list[Task] = []
-    for limit in (_FIRST_LOOK, 20 * _FIRST_LOOK, _EVERY):
-        found = bay.select(replace(wanted, limit=limit))
-        if len(found) < limit or found[-1].since < oldest:
-            break
-    return [task for task in found if task.since >= oldest]
-
-
-def _filter(asked: Asked, statuses: tuple[str, ...], *, only_open: bool) -> TaskFilter:
-    return TaskFilter(
-        statuses=statuses,
-        tags=asked.tags,
-        queue=asked.queue,
-        text=asked.text,
-        category=asked.category,
-        only_open=only_open,
-        limit=_EVERY,
-    )
-
-
-def _place(task: Task, now_ms: int) -> tuple[int, int, int, str]:
-    """Where a task stands in the list."""
-    phrase = status_phrase(task, now_ms)
-    if task.finished:
-        return 6, -task.since, 0, task.id
-    group = _ORDER[phrase.token]
-    match phrase.token:
-        case "wait":
-            return group, task.due_at if task.due_at is not None else _EVERY * _RECENT_MS, task.priority, task.id
-        case "idle":
-            return group, task.priority, task.ready_at or task.since, task.id
-        case _:
-            return group, task.since, task.priority, task.id
 
 
 def waits_for(bay: Bay, tasks: Sequence[Task]) -> dict[str, list[str]]:

@@ -28,7 +28,8 @@ COUNT_EVERY_MS: Final = 500
 class Telling:
     """Tells what happens on a store. `round` is called by the daemon, many times a second."""
 
-    def __init__(self, bay: Bay, display: Display) -> None:
+    def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up") -> None:
+        self._name = name
         self.completed = 0
         self.healed = 0
         self._bay = bay
@@ -45,7 +46,8 @@ class Telling:
         self._daemon = daemon
         settings, display = daemon.engine.settings, self._display
         queues = "" if settings.queues == ("default",) else f", queues {', '.join(settings.queues)}"
-        display.line(f"medbay up: {clean(self._bay.place.url)}, {settings.slots} slots{queues}")
+        who = f"{settings.slots} slots{queues}, worker {daemon.engine.worker.id}"
+        display.line(f"{self._name}: {clean(self._bay.place.url)}, {who}")
         pending, soonest = self._bay.pending_retries(NAMED_AT_START)
         display.line(f"{pending or 'no'} {'retry is' if pending == 1 else 'retries are'} pending")
         now = self._clock.now_ms()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from medbay.cli.completing import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import ColoursOnly
@@ -27,7 +28,7 @@ _LOOK_EVERY_S: Final = 0.2
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
 @click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
 @click.option("--check", "position", type=click.IntRange(min=1), metavar="K", help="The output of its check K instead.")
@@ -196,8 +197,12 @@ def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], No
             if at is None:
                 at = attempt.number
                 note(f"attempt {at}")
-            offset = out.copy(Path(attempt.log_path), offset) or offset
+            copied = out.copy(Path(attempt.log_path), offset)
+            offset = copied or offset
             if attempt.ended_at is not None:
+                if copied is None:  # it ran elsewhere: now the store has its ends
+                    kept = bay.output(attempt.task_id, attempt.number)
+                    _from_store(_Printed(attempt, Path(attempt.log_path), kept), out)
                 out.end()
                 if number is not None or (at == task.attempts and _stands(task)):
                     return

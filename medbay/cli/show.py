@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medbay.cli import check_lines, glyphs, times
+from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
@@ -24,7 +25,7 @@ _LISTED = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @json_option
 @pass_session
 def command(session: Session, task_id: str) -> None:

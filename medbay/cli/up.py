@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-from typing import Final
-
 import click
 
 from medbay.cli.session import Session, pass_session
-from medbay.errors import UsageError
-
-STILL_WAITING: Final = 75
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -25,27 +19,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
     """
-    from medbay.cli.live import Display, Interrupts, told_on
-    from medbay.cli.live_up import Telling
+    from medbay.cli.serving import named_queues, serve
 
-    queues = tuple(dict.fromkeys(name.strip() for name in queue.split(","))) if queue is not None else None
-    if queues is not None and not all(queues):
-        raise UsageError(f'"{queue}" is not a list of queues', hint="write --queue a,b")
-    bay = session.bay(create=True)
-    display = Display()
-    telling = Telling(bay, display)
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display, telling.note):
-        daemon = bay.daemon(workers=workers, queues=queues, on_round=lambda: telling.round(interrupts.count))
-        telling.greet(daemon)
-        interrupts.then = lambda count: daemon.stop()
-        try:
-            code = daemon.run(until_idle=until_idle)
-            telling.round()
-        finally:
-            interrupts.then = None
-            display.clear()
-    if until_idle and not interrupts.count:
-        telling.sum_up(bay.inbox())
-        return code
-    telling.note("stopped; medbay up goes on from here")
-    return (code or STILL_WAITING) if until_idle else 0
+    queues = named_queues(queue)
+    return serve(session.bay(create=True), "medbay up", workers=workers, queues=queues, until_idle=until_idle)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from medbay.cli.completing import task_ids
 from medbay.errors import UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
@@ -20,7 +21,13 @@ _OPTIONS: Final = (
     click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
     click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
     click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
-    click.option("--after", multiple=True, metavar="ID", help="Start only when this task is completed (repeatable)."),
+    click.option(
+        "--after",
+        multiple=True,
+        metavar="ID",
+        shell_complete=task_ids,
+        help="Start only when this task is completed (repeatable).",
+    ),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),

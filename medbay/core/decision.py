@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, Final, Literal
 
 from medbay.core import holding
 from medbay.core.diagnosis.record import Diagnosis
@@ -161,7 +162,7 @@ class Draft:
 
     def set(self, **fields: Any) -> None:
         """Change fields that are not the status."""
-        self.task = replace(self.task, **fields)
+        self.task = changed(self.task, **fields)
 
     def move(self, target: Status, reason: str, **context: Any) -> None:
         """Take one step of the lifecycle."""
@@ -169,7 +170,7 @@ class Draft:
         TASK.check(self.task.id, source, target)
         self._transitions.append(Transition(source, target, self.actor, reason, context))
         ended = self.now if target in TASK.terminal else None
-        self.task = replace(self.task, status=target, since=self.now, reason=reason, ended_at=ended)
+        self.task = changed(self.task, status=target, since=self.now, reason=reason, ended_at=ended)
 
     def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until somebody or something releases it; `until` only for kinds that time out."""
@@ -192,11 +193,21 @@ class Draft:
         task = self.task
         ready = holding.is_ready(task, self.now)
         if ready and not self.before.ready:
-            task = replace(task, ready=True, ready_at=self.now if task.due_at is None else task.due_at, due_at=None)
+            task = changed(task, ready=True, ready_at=self.now if task.due_at is None else task.due_at, due_at=None)
         elif not ready:
-            task = replace(task, ready=False, ready_at=None)
+            task = changed(task, ready=False, ready_at=None)
         recovery = task.streak > 0 or task.canary
         hold = task.hold if ready and not (task.forced or task.canary) else None
-        if recovery != task.recovery or hold != task.hold:
-            task = replace(task, recovery=recovery, hold=hold)
+        task = changed(task, recovery=recovery, hold=hold)
         return Change(self.before, task, tuple(self._transitions))
+
+
+_FIELDS: Final = tuple(each.name for each in fields(Task))
+_values: Final = attrgetter(*_FIELDS)
+
+
+def changed(task: Task, **to: Any) -> Task:
+    """The task with these fields, itself when it has them; `dataclasses.replace` takes half as long again."""
+    if all(getattr(task, name) == value for name, value in to.items()):
+        return task
+    return Task(**{**dict(zip(_FIELDS, _values(task), strict=True)), **to})

@@ -24,7 +24,7 @@ def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> Ne
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted)
-    fields = {name: parse(wanted[name]) for name, (_, parse) in _FIELDS.items() if name in wanted}
+    fields = {name: _FIELDS[name][1](value) for name, value in wanted.items()}
     if "title" not in fields:
         raise UsageError("a task needs a title")
     if not work:
@@ -101,7 +101,7 @@ def _text(what: str, limit: int, *, empty: bool = True) -> Callable[[Any], str]:
         if not isinstance(value, str):
             raise UsageError(f"{what} is text, not {value!r}")
         # Bytes that are not UTF-8 arrive as lone surrogates, which no database takes.
-        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if "\0" in text:
             raise UsageError(f"{what} has a NUL byte")
         if not empty and not text.strip():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from medbay.core import rules
+from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
@@ -15,13 +17,17 @@ from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import dependencies
 from medbay.store import questions, tasks
-from medbay.store.apply import apply, insert_task, write_events
+from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
 
 RELEASED_AT_ONCE: Final = 500
+WRITTEN_AT_ONCE: Final = 500
+_IDS_AT_ONCE: Final = 256
+_KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
 
 OnConflict = Literal["return", "refuse", "replace"]
+Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +60,78 @@ class NewTask:
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
-    if new.key is not None and (known := _under_key(tx, new.key, new.on_conflict, actor=actor)) is not None:
+    return add_many(tx, (new,), ids=ids, actor=actor)[0]
+
+
+def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list[Task]:
+    """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
+    free_ids = _free_ids(tx, ids)
+    added: list[Task] = []
+    unwritten: dict[int, tuple[Task, tuple[str, ...]]] = {}  # by its place in `added`
+    keys: set[str | None] = set()
+    for new in wanted:
+        if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
+            _write_down(tx, unwritten, added, free_ids)
+            unwritten, keys = {}, set()
+        known = _known(tx, new, actor=actor)
+        if known is None:
+            known, after = _made(tx, new, next(free_ids), actor=actor)
+            unwritten[len(added)] = known, after
+            keys |= {new.key} - {None}
+        added.append(known)
+    _write_down(tx, unwritten, added, free_ids)
+    return added
+
+
+def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
+    """From here on nobody else adds under these keys; many of them are taken at once, so that nobody waits crosswise.
+
+    Keys share a few locks: a server has room for so many only, whatever a file of tasks holds.
+    """
+    for number in sorted({zlib.crc32(key.encode("utf-8", "replace")) % _KEY_LOCKS for key in keys}):
+        tx.serialise(f"key:{number:04d}")
+
+
+def _write_down(
+    tx: Tx, unwritten: Mapping[int, tuple[Task, tuple[str, ...]]], added: list[Task], free_ids: Iterator[str]
+) -> None:
+    """Save new tasks together; one by one, under new ids, where somebody took one of the ids at the same moment."""
+    if not unwritten:
+        return
+    try:
+        with tx.savepoint():
+            saved = insert_tasks(tx, [(rules.on_added(task, tx.now), after) for task, after in unwritten.values()])
+    except StaleClaim:
+        saved = [_insert(tx, task, after, free_ids) for task, after in unwritten.values()]
+    for place, task in zip(unwritten, saved, strict=True):
+        added[place] = task
+
+
+def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
+    for _ in range(_ID_TRIES):
+        try:
+            return insert_tasks(tx, [(rules.on_added(task, tx.now), after)])[0]
+        except StaleClaim:
+            task = replace(task, id=next(free_ids))
+    raise NotAllowed("no free task id was found", hint="try again")
+
+
+def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
+    """The task that has this key already, where the conflict rule says to give it back."""
+    if new.key is None:
+        return None
+    serialise_keys(tx, (new.key,))
+    known = tasks.by_key(tx, new.key)
+    if known is None or new.on_conflict == "return":
         return known
+    if new.on_conflict == "refuse":
+        raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
+    _replace(tx, known, actor=actor)
+    return None
+
+
+def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tuple[str, ...]]:
+    """The new task, and the tasks it comes after."""
     after = tuple(dict.fromkeys(_id_of(tx, each, or_key=True) for each in new.after))
     tasks.lock(tx, after)  # none of them ends between this look and the commit
     blockers = [tasks.get(tx, each) for each in after]
@@ -64,7 +140,7 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
     if cancelled is not None:
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
     task = Task(
-        id=_new_id(tx, ids),
+        id=task_id,
         title=new.title,
         runner=new.runner,
         command=new.command,
@@ -84,23 +160,13 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
         check_timeout_ms=new.check_timeout_ms,
         fail_fast=new.fail_fast,
         key=new.key,
+        created_at=tx.now,
         created_by=actor,
+        since=tx.now,
         unmet=unmet,
         due_at=new.at,
     )
-    return _insert(tx, task, after, ids)
-
-
-def _under_key(tx: Tx, key: str, on_conflict: OnConflict, *, actor: str) -> Task | None:
-    """The task that has the key already and keeps it; None when the key is free, or was freed."""
-    tx.serialise(f"key:{key}")
-    known = tasks.by_key(tx, key)
-    if known is None or on_conflict == "return":
-        return known
-    if on_conflict == "refuse":
-        raise NotAllowed(f'{known.id} was added under the key "{key}"', hint="choose another key")
-    _replace(tx, known, actor=actor)
-    return None
+    return task, after
 
 
 def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
@@ -139,49 +205,43 @@ def release_due(tx: Tx, *, actor: str) -> int:
 
 def pause(tx: Tx, task: Task, *, actor: str) -> None:
     """Keep it from starting until it is resumed."""
-    apply(tx, rules.on_pause_command(task, tx.now, actor=actor))
+    apply(tx, decide(tx, "pause", task, actor=actor))
 
 
 def resume(tx: Tx, task: Task, *, actor: str) -> None:
     """Let it go on."""
-    apply(tx, rules.on_resume_command(task, tx.now, actor=actor))
+    apply(tx, decide(tx, "resume", task, actor=actor))
 
 
 def cancel(tx: Tx, task: Task, *, actor: str) -> None:
     """End it for good, or ask its worker to."""
-    asked = questions.open_of_task(tx, task.id)
-    after = tasks.dependents(tx, task.id)
-    apply(tx, rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked))
+    apply(tx, decide(tx, "cancel", task, actor=actor))
 
 
 def retry(tx: Tx, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> None:
     """Once more, now."""
-    apply(
-        tx,
-        rules.on_retry_command(
-            task,
-            tx.now,
-            actor=actor,
-            attempts=attempts,
-            question=questions.open_of_task(tx, task.id),
-            unmet=dependencies.unmet(tx, task.id),
-        ),
-    )
+    apply(tx, decide(tx, "retry", task, actor=actor, attempts=attempts))
 
 
 def unblock(tx: Tx, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> None:
     """Release a blocked task."""
-    apply(
-        tx,
-        rules.on_unblock_command(
-            task,
-            tx.now,
-            actor=actor,
-            attempts=attempts,
-            question=questions.open_of_task(tx, task.id),
-            unmet=dependencies.unmet(tx, task.id),
-        ),
-    )
+    apply(tx, decide(tx, "unblock", task, actor=actor, attempts=attempts))
+
+
+def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> Decision:
+    """What one of these would change; nothing has happened yet. What may not be done now is refused."""
+    match action:
+        case "pause":
+            return rules.on_pause_command(task, tx.now, actor=actor)
+        case "resume":
+            return rules.on_resume_command(task, tx.now, actor=actor)
+        case "cancel":
+            after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
+            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked)
+        case "retry" | "unblock":
+            command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
+            asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
+            return command(task, tx.now, actor=actor, attempts=attempts, question=asked, unmet=unmet)
 
 
 def block(tx: Tx, task: Task, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> None:
@@ -236,22 +296,20 @@ def answer(
     return option.label, list(asked.task_ids)
 
 
-def _insert(tx: Tx, task: Task, after: tuple[str, ...], ids: Ids) -> Task:
-    for _ in range(_ID_TRIES):
-        try:
-            return insert_task(tx, rules.on_added(task, tx.now), after=after)
-        except StaleClaim:  # somebody added another task under this id at the same moment
-            task = replace(task, id=_new_id(tx, ids))
-    raise NotAllowed("no free task id was found", hint="try again")
-
-
-def _new_id(tx: Tx, ids: Ids) -> str:
-    existing = tasks.how_many(tx)
-    for _ in range(_ID_TRIES):
-        candidate = ids.task(existing)
-        if not tasks.exists(tx, candidate):
-            return candidate
-        existing = existing * 10 + 1_000  # crowded: longer ids
+def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
+    """New ids nobody has; looked up several at a time once many are wanted."""
+    given: set[str] = set()
+    existing, tries, at_once = 0, 0, 1
+    while tries < _ID_TRIES:
+        existing = max(existing, tasks.how_many(tx, at_once))
+        drawn = dict.fromkeys(ids.task(existing + len(given)) for _ in range(at_once))
+        free = drawn.keys() - given - tasks.taken(tx, list(drawn))
+        given |= free
+        yield from (each for each in drawn if each in free)
+        if free:
+            tries, at_once = 0, min(at_once * 2, _IDS_AT_ONCE)
+        else:
+            tries, existing = tries + 1, existing * 10 + 1_000  # crowded: longer ids
     raise NotAllowed("no free task id was found", hint="try again")
 
 

@@ -10,6 +10,7 @@ from medbay.core.ending import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.service import calls
+from medbay.service.workers import Seen
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
@@ -205,6 +206,29 @@ def history_row(each: HistoryRow) -> dict[str, Any]:
         "reason": each.reason,
         "context": each.context,
         "at": iso(each.at),
+    }
+
+
+def worker(each: Seen, now: int) -> dict[str, Any]:
+    """One engine, with what it runs."""
+    of = each.worker
+    left_ms = of.lease_until - now if of.stopped_at is None else None
+    return {
+        "id": of.id,
+        "state": each.state(now),
+        "host": of.host,
+        "pid": of.pid,
+        "slots": of.slots,
+        "queues": list(of.queues),
+        "running": [
+            {"task": run.task_id, "attempt": run.number, "started_at": iso(run.started_at)} for run in each.running
+        ],
+        "started_at": iso(of.started_at),
+        "beat_at": iso(of.beat_at),
+        "lease_until": iso(of.lease_until),
+        "lease_left_s": _seconds(left_ms),
+        "policy": of.policy_hash,
+        "stopped_at": iso(of.stopped_at),
     }
 
 

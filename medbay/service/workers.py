@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from medbay.core import rules
-from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Event, Worker
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Attempt, Event, Worker
 from medbay.core.outcome import Lost
 from medbay.core.rules import Edit
 from medbay.service import checks
@@ -18,6 +18,7 @@ from medbay.store.database import Tx
 
 # What the host says of a worker's process: alive, dead hard, gone with a reboot, or on another machine.
 Sighting = Literal["alive", "dead", "rebooted", "elsewhere"]
+State = Literal["alive", "expired", "stopped", "lost", "crashed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,27 @@ class Reaped:
     worker: Worker
     finished: tuple[Finished, ...]
     taken_over: int = 0  # attempts whose checks alone are repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A worker and the attempts it is running, as the store knows them."""
+
+    worker: Worker
+    running: tuple[Attempt, ...] = ()
+
+    def state(self, now: int) -> State:
+        """Alive while its lease lasts; expired until somebody takes over; then how it ended."""
+        if self.worker.stopped_at is not None:
+            return "crashed" if self.worker.how == "crashed" else "lost" if self.worker.how == "lost" else "stopped"
+        return "alive" if self.worker.lease_until > now else "expired"
+
+
+def fleet(tx: Tx, *, stopped: int = 0) -> list[Seen]:
+    """Every worker nobody has given up, oldest first; then those that ended last."""
+    here = sorted(workers.alive(tx), key=lambda each: (each.started_at, each.id))
+    seen = [Seen(each, tuple(attempts.live_of_worker(tx, each.id))) for each in here]
+    return seen + [Seen(each) for each in (workers.ended(tx, stopped) if stopped else ())]
 
 
 def register(tx: Tx, new: Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed
@@ -18,6 +19,7 @@ from medbay.store.rows import (
     TASK_FIELDS,
     dumps,
     encode_diagnosis,
+    task_row,
     task_value,
 )
 
@@ -61,19 +63,19 @@ def _save_checks(tx: Tx, decision: Decision) -> None:
         checks.end(tx, decision.checks_ended)
 
 
-def insert_task(tx: Tx, decision: Decision, *, after: tuple[str, ...] = ()) -> Task:
-    """Save a new task with the tasks it comes after. Raises StaleClaim when somebody took its id meanwhile."""
-    (change,) = decision.changes
-    task = change.after
-    values = [task_value(name, getattr(task, name)) for name in TASK_FIELDS]
-    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(values))}) ON CONFLICT (id) DO NOTHING"
-    if tx.execute(sql, values) != 1:
-        raise StaleClaim(f"the id {task.id} was taken while this was added", hint="try again")
-    for other in after:
-        tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (task.id, other))
-    _write_tags(tx, task)
-    write_events(tx, decision.events)
-    return task
+def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> list[Task]:
+    """Save new tasks, each with the tasks it comes after. Raises StaleClaim when somebody took an id meanwhile."""
+    tasks = [decision.changes[0].after for decision, _ in added]
+    marks = ", ".join("?" * len(TASK_FIELDS))
+    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
+    if tx.execute_many(sql, map(task_row, tasks)) != len(tasks):
+        raise StaleClaim("an id was taken while this was added", hint="try again")
+    edges = [(task.id, other) for task, (_, after) in zip(tasks, added, strict=True) for other in after]
+    if edges:
+        tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
+    _write_tags(tx, tasks)
+    write_events(tx, tuple(event for decision, _ in added for event in decision.events))
+    return tasks
 
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
@@ -96,7 +98,7 @@ def _save_change(tx: Tx, change: Change) -> None:
             raise StaleClaim(f"{before.id} changed while this was decided", hint="try again")
         if "tags" in changed:
             tx.execute("DELETE FROM task_tag WHERE task_id = ?", (before.id,))
-            _write_tags(tx, after)
+            _write_tags(tx, (after,))
     for step in change.transitions:
         tx.execute(
             "INSERT INTO history (task_id, source, target, actor, reason, context, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -110,9 +112,10 @@ def _update_sql(changed: tuple[str, ...]) -> str:
     return f"UPDATE task SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?"
 
 
-def _write_tags(tx: Tx, task: Task) -> None:
-    for tag in dict.fromkeys(task.tags):
-        tx.execute("INSERT INTO task_tag (tag, task_id) VALUES (?, ?)", (tag, task.id))
+def _write_tags(tx: Tx, tasks: Iterable[Task]) -> None:
+    tagged = [(tag, task.id) for task in tasks for tag in dict.fromkeys(task.tags)]
+    if tagged:
+        tx.execute_many("INSERT INTO task_tag (tag, task_id) VALUES (?, ?)", tagged)
 
 
 def _end_attempt(tx: Tx, end: AttemptEnd) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -27,12 +27,24 @@ class Tx(Protocol):
         """Run a statement; how many rows it changed."""
         ...
 
+    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each set of values; how many rows it changed in all."""
+        ...
+
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
         ...
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
+        ...
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The columns of a table, in their order."""
+        ...
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have; later numbers come after them."""
         ...
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
@@ -79,4 +91,21 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give the connection back."""
+        ...
+
+
+class KeptStore(Store, Protocol):
+    """A store with what a person needs to look after it; an engine never does."""
+
+    @property
+    def migrated(self) -> Sequence[str]:
+        """The migrations that were applied when it was opened."""
+        ...
+
+    def check(self) -> list[str]:
+        """What the database itself finds wrong with its files; nothing when all is well."""
+        ...
+
+    def backup(self, path: str) -> None:
+        """A consistent copy in a new private file, while others go on writing."""
         ...

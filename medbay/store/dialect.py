@@ -26,7 +26,7 @@ class Dialect:
     lock_tasks_sql: str = ""  # (ids, ids): the tasks and what comes after them, by id
     lock_questions_sql: str = ""  # (ids,): the questions these tasks wait for, by id
     contains: str  # whether a text contains a parameter
-    how_many_sql: str  # about how many tasks there are, without counting them
+    how_many_sql: str  # about how many tasks there are, without counting them; may ask how many are being added
     begin_migration: tuple[str, ...]
     is_empty_sql: str  # whether no migration was ever applied
     schema_sql: str  # the number of the last migration
@@ -62,7 +62,7 @@ POSTGRES: Final = Dialect(
     ),
     contains="strpos({text}, ?) > 0",
     # A sequence is not undone and not hidden: it counts what others are adding at this moment as well.
-    how_many_sql="SELECT nextval('task_count')",
+    how_many_sql="SELECT max(nextval('task_count')) FROM generate_series(1, ?::int)",
     # The name of the lock is any number that nobody else uses; it is released with the transaction.
     begin_migration=("BEGIN", "SELECT pg_advisory_xact_lock(hashtext('medbay migrations'))"),
     # Not to_regclass: after waiting for the lock it may still answer from what was known before.

@@ -5,14 +5,14 @@ Imported only when a store's address asks for it: the driver is an extra, and ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import psycopg
 
 from medbay.env import Clock, SystemClock, seeded
-from medbay.errors import MedbayError, StoreBusy, StoreError, StoreUnavailable
+from medbay.errors import MedbayError, NotAllowed, StoreBusy, StoreError, StoreUnavailable
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, POSTGRES
@@ -23,6 +23,22 @@ BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 CLOCK_SQL: Final = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 NUMBER_LAST_SQL: Final = "SELECT pg_advisory_xact_lock(hashtext('medbay events'))"
 SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn anew for a copied one
+COLUMNS_SQL: Final = (
+    "SELECT attname::text FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
+    " AND attname <> ? ORDER BY attnum"
+)
+AFTER_COPY_SQL: Final = {
+    "task": "SELECT setval('task_count', (SELECT count(*) FROM task))",
+    "history": "SELECT setval(pg_get_serial_sequence('history', 'id'), (SELECT max(id) FROM history))",
+    "event": "SELECT setval(pg_get_serial_sequence('event', 'seq'), (SELECT max(seq) FROM event))",
+}
+DAMAGE_SQL: Final = (
+    "SELECT 'the server found ' || checksum_failures || ' damaged pages' FROM pg_stat_database"
+    " WHERE datname = current_database() AND checksum_failures > 0 UNION ALL"
+    " SELECT 'the index ' || indexrelid::regclass || ' is not valid' FROM pg_index JOIN pg_class c ON c.oid = indrelid"
+    " WHERE NOT indisvalid AND pg_table_is_visible(c.oid)"
+)
 LOOK_S: Final = 1.0  # how often `changed` says yes although nobody said so
 LOOK_UNTOLD_S: Final = 0.25  # the same when nobody may say so
 REST_S: Final = 0.25  # after a failed connect: how long the next call fails at once
@@ -56,6 +72,13 @@ class PostgresTx:
         self.wrote = True
         return self._run(sql, params).rowcount
 
+    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each set of values, without waiting in between; how many rows it changed in all."""
+        self.wrote = True
+        with translated():
+            self._cursor.executemany(placeholders(sql), params)
+        return max(0, self._cursor.rowcount)
+
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
         return self._run(sql, params).fetchall()
@@ -63,6 +86,18 @@ class PostgresTx:
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
         return self._run(sql, params).fetchone()
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The columns of a table, in their order; without what only this server has a use for."""
+        return tuple(row[0] for row in self.rows(COLUMNS_SQL, (table, OWN_COLUMN)))
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have; later numbers come after them."""
+        self.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # nobody draws a number meanwhile
+        marks = ", ".join("?" * len(columns))
+        self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE VALUES ({marks})", rows)
+        if table in AFTER_COPY_SQL:
+            self.rows(AFTER_COPY_SQL[table])
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
         """Keep it for the end of the transaction."""
@@ -140,7 +175,7 @@ class PostgresStore:
         self.store_id = ""
         self._reset()
         with translated():
-            migrations.migrate(self._connected(), POSTGRES)
+            self.migrated: Sequence[str] = tuple(migrations.migrate(self._connected(), POSTGRES))
         self.store_id = self._identify(new_store_id)
 
     def _reset(self) -> None:
@@ -162,6 +197,15 @@ class PostgresStore:
         with self._transaction(BEGIN_READ, writing=False) as tx:
             yield tx
 
+    def check(self) -> list[str]:
+        """What the server knows to be damaged; rows that point to nothing it never takes."""
+        with self.read() as tx:
+            return [row[0] for row in tx.rows(DAMAGE_SQL)]
+
+    def backup(self, path: str) -> None:
+        """Refused: a server has a better way."""
+        raise NotAllowed("a store on PostgreSQL is backed up by its server's own means", hint="use pg_dump")
+
     def changed(self) -> bool:
         """Whether somebody said that they committed, or it is time to look anyway; only the first call asks."""
         connection = self._connection
@@ -179,7 +223,7 @@ class PostgresStore:
         """The same store on a connection of its own, made at its first transaction."""
         other = object.__new__(PostgresStore)
         other._parameters, other._clock, other._notify = self._parameters, self._clock, self._notify
-        other.store_id = self.store_id
+        other.store_id, other.migrated = self.store_id, ()
         other._reset()
         return other
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, astuple, fields
+from operator import attrgetter
 from typing import Any, Final
 
 from medbay.core.diagnosis.record import Diagnosis, Location, Pattern, RunnerUp
@@ -14,7 +15,10 @@ from medbay.store.database import Row
 
 def dumps(value: Any) -> str:
     """Compact JSON with a stable order of keys; ASCII, so that no odd byte of a command is refused or lost."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, default=str)
+    return _encode_json(value)
+
+
+_encode_json: Final = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=str).encode
 
 
 _Encode = Callable[[Any], Any]
@@ -75,6 +79,8 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 _TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
+_TASK_ENCODE_AT: Final = tuple((TASK_FIELDS.index(name), encode) for name, encode in _TASK_ENCODERS.items())
+_task_values: Final = attrgetter(*TASK_FIELDS)
 
 
 def task(row: Row) -> Task:
@@ -83,6 +89,14 @@ def task(row: Row) -> Task:
     for index, decode in _TASK_DECODE_AT:
         values[index] = decode(values[index])
     return Task(**dict(zip(TASK_FIELDS, values, strict=True)))
+
+
+def task_row(of: Task) -> list[Any]:
+    """A task as its columns hold it."""
+    values = list(_task_values(of))
+    for index, encode in _TASK_ENCODE_AT:
+        values[index] = encode(values[index])
+    return values
 
 
 def task_value(name: str, value: Any) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from medbay.env import Clock
-from medbay.errors import MedbayError, StoreError, StoreRemoved, StoreUnavailable, UsageError
+from medbay.errors import MedbayError, NotAllowed, StoreError, StoreRemoved, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
@@ -38,6 +38,10 @@ class SqliteTx:
         """Run a statement; how many rows it changed."""
         return self._run(sql, params).rowcount
 
+    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each set of values; how many rows it changed in all."""
+        return max(0, self._cursor.executemany(sql, params).rowcount)
+
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
         return self._run(sql, params).fetchall()
@@ -46,6 +50,15 @@ class SqliteTx:
         """The first row of a query, or None."""
         found: Row | None = self._run(sql, params).fetchone()
         return found
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The columns of a table, in their order."""
+        return tuple(row[0] for row in self.rows("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,)))
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have; later numbers come after them by themselves."""
+        marks = ", ".join("?" * len(columns))
+        self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
         """Run it now: nobody else can commit before this transaction does."""
@@ -91,8 +104,9 @@ class SqliteStore:
         self._data_version = -1
         self._inode = _inode(self._path)
         self.store_id = ""
+        self.migrated: Sequence[str] = ()
         try:
-            migrations.migrate(self._connection, SQLITE)
+            self.migrated = migrations.migrate(self._connection, SQLITE)
             self.store_id = self._identify(new_store_id, machine_id)
         except BaseException:
             self._connection.close()
@@ -111,6 +125,33 @@ class SqliteStore:
         """A transaction that sees one state of the store and changes nothing."""
         with _translated(), self._transaction("BEGIN") as tx:
             yield tx
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file, and rows that point to nothing."""
+        with _translated():
+            found = [row[0] for row in self._connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            for table, rowid, parent, _ in self._connection.execute("PRAGMA foreign_key_check").fetchmany(20):
+                found.append(f"row {rowid} of {table} points to a {parent} that is not there")
+        return found
+
+    def backup(self, path: str) -> None:
+        """A consistent copy in a new private file, checked before it gets its name; others go on writing."""
+        unfinished = f"{path}.unfinished"
+        try:
+            os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise StoreError(f"cannot write {unfinished}: {error.strerror}", hint="choose another place") from None
+        try:
+            with _translated():
+                _copy_file(self._connection, unfinished)
+            os.link(unfinished, path)  # fails where a file has this name already
+            _sync_directory(path)
+        except FileExistsError:
+            raise NotAllowed(f"{path} exists already", hint="choose another name; nothing is overwritten") from None
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}", hint="choose another place") from None
+        finally:
+            os.unlink(unfinished)
 
     def changed(self) -> bool:
         """Whether another connection committed since the last call."""
@@ -155,6 +196,28 @@ class SqliteStore:
                 tx.execute("INSERT INTO meta (key, value) VALUES ('machine_id', ?)", (machine_id,))
                 return new_store_id
             return str(found[0])
+
+
+def _copy_file(source: sqlite3.Connection, path: str) -> None:
+    target = sqlite3.connect(path)
+    try:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+        found = target.execute("PRAGMA quick_check(1)").fetchone()[0]
+    finally:
+        target.close()
+    if found != "ok":
+        raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
+from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Task
 from medbay.store.database import Tx
 from medbay.store.rows import TASK_COLUMNS, task
@@ -29,6 +30,30 @@ NEXT_DUE_SQL: Final = (
     "SELECT due_at FROM task WHERE due_at IS NOT NULL AND ready = 0 AND paused = 0 AND unmet = 0"
     " AND live IS NULL ORDER BY due_at, id LIMIT 1"
 )
+
+# Where a task stands in a list: 0 needs a person, 1 runs, 2 waits, 3 is held, 4 is ready, 6 ended. The words that
+# `cli.glyphs` finds for the same task stand in the same order; a test compares them.
+_TIME_OUT: Final = ", ".join(f"'{kind}'" for kind in sorted(BLOCKS_THAT_TIME_OUT))
+PLACE_SQL: Final = (
+    "CASE WHEN t.status IN ('completed', 'cancelled') THEN 6"
+    " WHEN t.live IS NOT NULL OR t.status IN ('in_progress', 'pending_verification') THEN 1"
+    f" WHEN t.status = 'blocked' AND t.due_at IS NOT NULL AND t.block_kind IN ({_TIME_OUT}) THEN 2"
+    " WHEN t.status = 'blocked' THEN 0"
+    " WHEN t.paused = 1 THEN 3"
+    " WHEN t.waits_for IS NOT NULL OR t.unmet > 0 OR t.status = 'failed' THEN 2"
+    " WHEN t.ready = 0 AND t.due_at IS NOT NULL THEN 2"
+    " WHEN t.hold IS NOT NULL THEN 3 ELSE 4 END"
+)
+_NEVER: Final = 9_000_000_000_000_000
+_ORDERS: Final = {
+    "newest": "t.since DESC, t.id",
+    "oldest": "t.created_at, t.id",
+    "need": (
+        f"{PLACE_SQL}, CASE {PLACE_SQL} WHEN 2 THEN coalesce(t.due_at, {_NEVER}) WHEN 4 THEN t.priority"
+        f" WHEN 6 THEN -t.since ELSE t.since END,"
+        f" CASE {PLACE_SQL} WHEN 4 THEN coalesce(t.ready_at, t.since) ELSE t.priority END, t.id"
+    ),
+}
 CANCELS_SQL: Final = "SELECT id, live FROM task WHERE cancel_requested = 1"
 
 
@@ -37,12 +62,21 @@ class TaskFilter:
     """Which tasks a list shows."""
 
     statuses: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # all of them
+    without_tags: tuple[str, ...] = ()  # none of them
     queue: str | None = None
     text: str = ""
     category: str = ""
     only_open: bool = False
+    ended_since: int | None = None  # what ended then or later
+    order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves anything out that a person would have to name."""
+        named = self.statuses or self.tags or self.without_tags or self.text or self.category
+        return bool(named) or self.queue is not None
 
 
 def get(tx: Tx, task_id: str) -> Task | None:
@@ -57,9 +91,16 @@ def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> No
         tx.rows(tx.dialect.lock_tasks_sql, (sorted(ids), sorted(dependents_of)))
 
 
-def exists(tx: Tx, task_id: str) -> bool:
-    """Whether an id is taken."""
-    return tx.one("SELECT 1 FROM task WHERE id = ?", (task_id,)) is not None
+def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
+    """Several tasks by their ids, in the order of the ids."""
+    found = (get(tx, task_id) for task_id in sorted(ids))
+    return [each for each in found if each is not None]
+
+
+def taken(tx: Tx, ids: Sequence[str]) -> frozenset[str]:
+    """Which of these ids exist."""
+    sql = f"SELECT id FROM task WHERE id IN ({', '.join('?' * len(ids))})"
+    return frozenset(row[0] for row in tx.rows(sql, ids))
 
 
 def ids_with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
@@ -92,9 +133,10 @@ def add_dependency(tx: Tx, task_id: str, after_id: str) -> bool:
     return tx.execute(sql, (task_id, after_id)) == 1
 
 
-def how_many(tx: Tx) -> int:
-    """About how many tasks there are, without counting them."""
-    row = tx.one(tx.dialect.how_many_sql)
+def how_many(tx: Tx, adding: int = 1) -> int:
+    """About how many tasks there are, without counting them, when so many are being added."""
+    sql = tx.dialect.how_many_sql
+    row = tx.one(sql, (adding,) * sql.count("?"))
     return int(row[0] or 0) if row else 0
 
 
@@ -133,6 +175,22 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
+def ids_after(tx: Tx, task_id: str) -> list[str]:
+    """The ids of the tasks that come directly after this one."""
+    return [row[0] for row in tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))]
+
+
+def edges(tx: Tx, *, open_only: bool, limit: int) -> list[tuple[str, str]]:
+    """Which task comes after which; of open ones only, those edges that are not fulfilled."""
+    sql = "SELECT d.task_id, d.after_id FROM dependency d"
+    if open_only:
+        sql += (
+            " JOIN task t ON t.id = d.task_id JOIN task a ON a.id = d.after_id"
+            " WHERE t.status NOT IN ('completed', 'cancelled') AND a.status <> 'completed'"
+        )
+    return [(row[0], row[1]) for row in tx.rows(f"{sql} ORDER BY d.after_id, d.task_id LIMIT ?", (limit,))]
+
+
 def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
     """What a task comes directly after: id and status."""
     return [
@@ -146,12 +204,26 @@ def comes_after(tx: Tx, task_id: str) -> list[tuple[str, str]]:
 
 
 def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
-    """Tasks for a list, what changed last first."""
-    where, params = _where(tx, wanted)
+    """Tasks for a list, in the order it asks for. Only what is given back is read in full."""
+    chosen, params = _chosen(tx, wanted)
+    order = _ORDERS[wanted.order]
     columns = ", ".join(f"t.{name.strip()}" for name in TASK_COLUMNS.split(","))
-    tagged = "".join(f" JOIN task_tag g{n} ON g{n}.task_id = t.id AND g{n}.tag = ?" for n in range(len(wanted.tags)))
-    sql = f"SELECT {columns} FROM task t{tagged}{where} ORDER BY t.since DESC, t.id LIMIT ?"
-    return [task(row) for row in tx.rows(sql, (*wanted.tags, *params, wanted.limit))]
+    sql = f"SELECT {columns} FROM task t WHERE t.id IN (SELECT t.id{chosen} ORDER BY {order} LIMIT ?) ORDER BY {order}"
+    return [task(row) for row in tx.rows(sql, (*params, wanted.limit))]
+
+
+def select_ids(tx: Tx, wanted: TaskFilter) -> list[str]:
+    """The ids alone of what `select` would give."""
+    chosen, params = _chosen(tx, wanted)
+    sql = f"SELECT t.id{chosen} ORDER BY {_ORDERS[wanted.order]} LIMIT ?"
+    return [row[0] for row in tx.rows(sql, (*params, wanted.limit))]
+
+
+def count(tx: Tx, wanted: TaskFilter) -> int:
+    """How many tasks there are like this, whatever the limit."""
+    chosen, params = _chosen(tx, wanted)
+    row = tx.one(f"SELECT count(*){chosen}", params)
+    return int(row[0]) if row else 0
 
 
 def count_by_status(tx: Tx) -> dict[str, int]:
@@ -188,6 +260,12 @@ def status_against_history(tx: Tx) -> list[tuple[str, str, str]]:
     return [(row[0], row[1], row[2]) for row in rows]
 
 
+def _chosen(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
+    where, params = _where(tx, wanted)
+    tagged = "".join(f" JOIN task_tag g{n} ON g{n}.task_id = t.id AND g{n}.tag = ?" for n in range(len(wanted.tags)))
+    return f" FROM task t{tagged}{where}", (*wanted.tags, *params)
+
+
 def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     parts: list[str] = []
     params: list[object] = []
@@ -196,6 +274,12 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.statuses:
         parts.append(f"t.status IN ({', '.join('?' * len(wanted.statuses))})")
         params += wanted.statuses
+    if wanted.ended_since is not None:
+        parts.append("t.ended_at IS NOT NULL AND t.ended_at >= ?")
+        params.append(wanted.ended_since)
+    for tag in wanted.without_tags:
+        parts.append("NOT EXISTS (SELECT 1 FROM task_tag n WHERE n.task_id = t.id AND n.tag = ?)")
+        params.append(tag)
     if wanted.queue is not None:
         parts.append("t.queue = ?")
         params.append(wanted.queue)

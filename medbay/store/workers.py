@@ -38,6 +38,12 @@ def left_behind(tx: Tx) -> list[Worker]:
     return [worker(row) for row in tx.rows(sql)]
 
 
+def ended(tx: Tx, limit: int) -> list[Worker]:
+    """Workers that stopped or were given up, the last one first."""
+    sql = f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NOT NULL ORDER BY stopped_at DESC, id LIMIT ?"
+    return [worker(row) for row in tx.rows(sql, (limit,))]
+
+
 def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
     """Move a lease on; False when this worker was given up and may never write again."""
     changed = tx.execute(

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from medbay.cli.glyphs import status_phrase
 from medbay.cli.text import width
+from medbay.store.tasks import TaskFilter
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
@@ -189,13 +191,26 @@ def test_what_ended_long_ago_is_shown_on_request(cli: Cli, monkeypatch: pytest.M
     assert cli.good("list", "--status", "cancelled").cells[0][0] == task_id
 
 
-def test_a_long_history_is_not_read_to_its_end(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only as far as the 24 hours reach; what is within them is all there."""
-    ids = cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 30).lines
-    cli.good("cancel", *ids)
-    monkeypatch.setattr("medbay.cli.listing._FIRST_LOOK", 1)
+def test_the_words_and_the_order_agree(cli: Cli) -> None:
+    """The database puts a task where the words for it belong."""
+    ids = fleet(cli)
+    cli.good("block", ids["later"], "--reason", "vendor")
+    place = {"you": 0, "run": 1, "wait": 2, "held": 3, "idle": 4, "done": 6}
 
-    assert {cells[0] for cells in cli.good("list").cells} == set(ids)
+    found = cli.bay().select(TaskFilter(order="need"))
+
+    places = [place[status_phrase(task, task.since).token] for task in found]
+    assert places == sorted(places)
+    assert set(places) == set(place.values())
+
+
+def test_what_must_not_be_there_is_left_out(cli: Cli) -> None:
+    """`--not-tag`, and the text by either way of saying it."""
+    plain = cli.add("one")
+    cli.add("two", "--tag", "a")
+
+    assert [cells[0] for cells in cli.good("list", "--not-tag", "a").cells] == [plain]
+    assert [cells[0] for cells in cli.good("list", "--text", "ONE").cells] == [plain]
 
 
 def test_an_empty_store_says_what_to_do(cli: Cli) -> None:

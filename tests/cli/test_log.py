@@ -144,3 +144,15 @@ def test_what_was_dropped_from_a_long_log_is_one_line(tmp_path: Path) -> None:
     assert told.startswith(b"head\n")
     assert told.endswith(b"tail\n")
     assert len(told) < 2 << 20
+
+
+def test_following_what_ran_elsewhere_ends_with_what_the_store_kept(cli: Cli) -> None:
+    """Nothing can be read while it runs; its ends come when it has ended, with host and path."""
+    task_id = ran(cli, "echo kept by the store")
+    attempt = cli.bay().attempts(task_id)[0]
+    Path(attempt.log_path).unlink()
+
+    called = cli.process("log", task_id, "-f")
+
+    assert called.out == "kept by the store\n"
+    assert f"{attempt.host}:{attempt.log_path} cannot be read here" in called.err

@@ -268,7 +268,7 @@ def test_completion_prints_a_script(bare: Cli, shell: str) -> None:
 
 def test_the_script_completes_commands(bare: Cli) -> None:
     """The shell asks the command itself."""
-    env = {"_MEDBAY_COMPLETE": "bash_complete", "COMP_WORDS": "medbay ex", "COMP_CWORD": "1"}
+    env = {"_MEDBAY_COMPLETE": "bash_complete", "COMP_WORDS": "medbay expl", "COMP_CWORD": "1"}
 
     assert bare.process(env=env).out == "plain,explain\n"
 

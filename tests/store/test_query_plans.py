@@ -12,6 +12,7 @@ from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS, TASK_FIELDS
 from medbay.store.sqlite import SqliteStore
+from medbay.store.tasks import TaskFilter
 from tests.conftest import TEMPLATE
 from tests.postgres_server import Server
 from tests.worlds import ManualClock, World
@@ -32,6 +33,22 @@ LOOP = {
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
     "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"]), "task_pkey"),
 }
+
+
+LISTS = {
+    "task_open": TaskFilter(only_open=True, order="need"),
+    "task_recent": TaskFilter(statuses=("completed", "cancelled"), ended_since=1, order="need"),
+}
+
+
+@pytest.mark.parametrize("index", LISTS)
+def test_a_list_reads_what_is_open_and_what_ended_lately(index: str) -> None:
+    """However much ended before, it is not looked at."""
+    store = SqliteStore(":memory:", ManualClock(), new_store_id="s", machine_id="m")
+    with store.read() as tx:
+        chosen, params = tasks._chosen(tx, LISTS[index])
+        plan = str(tx.rows(f"EXPLAIN QUERY PLAN SELECT t.id{chosen} ORDER BY {tasks.PLACE_SQL} LIMIT 50", params))
+    assert index in plan
 
 
 @pytest.mark.parametrize("what", [what for what in LOOP if what != "lock what ended"])

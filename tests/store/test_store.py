@@ -225,15 +225,15 @@ def test_one_cause_has_one_open_question(world: World) -> None:
 
 
 class _Counting:
-    """Gives the same letters to everybody, until it has given four; then others."""
+    """Draws the same ids for everybody, in the same order."""
 
     def __init__(self) -> None:
         self.given = 0
 
-    def choice(self, symbols: str, /) -> str:
-        """The first symbol, four times, then the next one, and so on."""
+    def getrandbits(self, bits: int, /) -> int:
+        """Zero twice, which is one id, then one twice, and so on."""
         self.given += 1
-        return symbols[(self.given - 1) // 4]
+        return (self.given - 1) // 2
 
 
 def together(jobs: list[Callable[[], None]]) -> None:

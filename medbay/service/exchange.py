@@ -1,0 +1,173 @@
+"""Tasks as lines of text: written under the names of `medbay add`, and added anew from such lines.
+
+A line may carry `id` and `status` of the task it was written from; `after` may name such an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from medbay.core import times
+from medbay.core.model import Task
+from medbay.env import Ids
+from medbay.errors import MedbayError, UsageError
+from medbay.service import calls, requests, tasks
+from medbay.service.tasks import NewTask
+from medbay.store import tasks as task_rows
+from medbay.store.database import Tx
+
+EXTRA: Final = ("id", "status")  # what a line may say besides; it is not taken over
+_ENDED: Final = ("completed", "cancelled")
+
+Line = tuple[int, Mapping[str, Any]]  # its number in the file, and what it says
+
+
+def written(tx: Tx, task: Task) -> dict[str, Any]:
+    """One task as a line; what it comes after and need not wait for any more is left out."""
+    after = [other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"]
+    never_ran = task.status == "pending" and task.attempts == 0
+    line: dict[str, Any] = {
+        "id": task.id,
+        "status": task.status,
+        "title": task.title,
+        **_work(task),
+        "description": task.description,
+        "spec": task.spec,
+        "cwd": task.cwd,
+        "env": dict(task.env),
+        "timeout": _duration(task.timeout_ms),
+        "memory": task.memory_bytes,
+        "cpu_time": _duration(task.cpu_ms),
+        "priority": task.priority,
+        "queue": task.queue,
+        "tag": list(task.tags),
+        "policy": task.policy,
+        "provider": [each.removeprefix("provider:") for each in task.resources],
+        **_checks(task),
+        "after": after,
+        "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
+        "key": task.key,
+    }
+    return {name: value for name, value in line.items() if value not in (None, "", [], {})}
+
+
+def _checks(task: Task) -> dict[str, Any]:
+    """What has to hold of its result."""
+    if not task.checks:
+        return {}
+    words = [(list(each.command) if isinstance(each.command, tuple) else each.command, each) for each in task.checks]
+    return {
+        "check": [command for command, each in words if not each.required],
+        "required_check": [command for command, each in words if each.required],
+        "check_timeout": _duration(task.check_timeout_ms),
+        "fail_fast": task.fail_fast or None,
+    }
+
+
+def _work(task: Task) -> dict[str, Any]:
+    """What it runs: a command, or a call of a Python function."""
+    if task.runner == calls.RUNNER:
+        called = calls.described(task)
+        return {**called, "isolated": called["isolated"] or None}
+    return {"run": list(task.command) if isinstance(task.command, tuple) else task.command}
+
+
+def bring_in(
+    tx: Tx, lines: Sequence[Line], *, ids: Ids, actor: str, cwd: str, key: str = "", everything: bool = False
+) -> tuple[list[Task], int]:
+    """Add what the lines say, all or none; the tasks in the order of the lines, and how many had ended before.
+
+    Those that had ended are left out, unless everything is wanted. With a key a second time adds nothing.
+    """
+    ended = {str(line["id"]): line["status"] for _, line in lines if line.get("status") in _ENDED and "id" in line}
+    kept = [(number, line) for number, line in lines if everything or line.get("status") not in _ENDED]
+    left_out = {} if everything else ended
+    new_ids: dict[str, str] = {}
+    added: dict[int, Task] = {}
+    tasks.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
+    for wave in _waves(kept):
+        numbers: list[int] = []
+
+        def checked(wave: Sequence[Line] = wave, numbers: list[int] = numbers) -> Iterator[NewTask]:
+            for number, line in wave:
+                numbers.append(number)
+                said = _readable(line, number, key=key, new_ids=new_ids, left_out=left_out)
+                yield requests.new_task(said, now=tx.now, default_cwd=cwd)
+
+        try:
+            made = tasks.add_many(tx, checked(), ids=ids, actor=actor)
+        except MedbayError as error:
+            error.line_number = numbers[-1] if numbers else None
+            raise
+        for (number, line), task in zip(wave, made, strict=True):
+            added[number] = task
+            new_ids[str(line.get("id", ""))] = task.id
+    return [added[number] for number, _ in kept], len(lines) - len(kept)
+
+
+def _readable(
+    line: Mapping[str, Any], number: int, *, key: str, new_ids: Mapping[str, str], left_out: Mapping[str, str]
+) -> dict[str, Any]:
+    """The line as `medbay add` understands it: without the extras, `after` by the ids there are now."""
+    said = {name: value for name, value in line.items() if name not in EXTRA}
+    if named_key := _key(line, number, key):
+        said["key"] = named_key
+    for other in _after(line):
+        if left_out.get(other) == "cancelled":
+            raise UsageError(f'it comes after "{other}", which was cancelled', hint="take that out, or import --all")
+    named = line.get("after")
+    if isinstance(named, str | list):
+        others = [named] if isinstance(named, str) else named
+        said["after"] = [new_ids.get(str(other), other) for other in others if str(other) not in left_out]
+    return said
+
+
+def _key(line: Mapping[str, Any], number: int, key: str) -> Any:
+    """The key a line is added under, if any."""
+    return line.get("key") or (f"{key}:{line.get('id') or number}" if key else None)
+
+
+def _waves(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """The lines so that each comes after those it names; what names nobody comes first, all at once."""
+    by_id: dict[str, Line] = {}
+    for number, line in lines:
+        name = str(line.get("id") or f"line {number}")
+        if name in by_id:
+            twice = UsageError(f'the id "{name}" stands in line {by_id[name][0]} too', hint="keep one of them")
+            raise _at(number, twice)
+        by_id[name] = (number, line)
+    missing = {name: {other for other in _after(line) if other in by_id} for name, (_, line) in by_id.items()}
+    followers: dict[str, list[str]] = {}
+    for name, others in missing.items():
+        for other in others:
+            followers.setdefault(other, []).append(name)
+    free = [name for name in by_id if not missing[name]]
+    seen = 0
+    while free:
+        yield [by_id[name] for name in free]
+        seen += len(free)
+        done, free = free, []
+        for name in done:
+            for follower in followers.get(name, ()):
+                missing[follower].discard(name)
+                free += [] if missing[follower] else [follower]
+    if seen < len(by_id):
+        number = next(by_id[name][0] for name, others in missing.items() if others)
+        raise _at(number, UsageError("what it comes after comes after itself", hint="take one of the circle out"))
+
+
+def _at(number: int, error: UsageError) -> UsageError:
+    error.line_number = number
+    return error
+
+
+def _after(line: Mapping[str, Any]) -> list[str]:
+    """The names in `after`; what is wrong with it is said when the line is checked."""
+    said = line.get("after") or ()
+    names = (said,) if isinstance(said, str) else said
+    return [each for each in names if isinstance(each, str)] if isinstance(names, Sequence) else []
+
+
+def _duration(ms: int | None) -> str | None:
+    return None if ms is None else f"{ms}ms"

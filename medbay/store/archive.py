@@ -1,0 +1,62 @@
+"""What may leave the store: the details of what ended long ago. Read here, written by the caller, then deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from medbay.store.database import Tx
+
+HISTORY_KEPT: Final = 1_000  # transitions of a task that has not ended
+
+Leaving = Mapping[str, Any]  # a row with every column
+
+
+class Part(NamedTuple):
+    """Rows of one table that may leave once they are older than the one parameter."""
+
+    table: str
+    key: tuple[str, ...]
+    where: str
+
+
+_ENDED: Final = "task_id IN (SELECT id FROM task WHERE ended_at IS NOT NULL AND ended_at < ?)"
+_NOT_LAST: Final = "EXISTS (SELECT 1 FROM history n WHERE n.task_id = history.task_id AND n.id > history.id)"
+_LONG_AGO: Final = (
+    "id < (SELECT kept.id FROM history kept WHERE kept.task_id = history.task_id"
+    f" ORDER BY kept.id DESC LIMIT 1 OFFSET {HISTORY_KEPT - 1})"
+)
+_DECIDED: Final = (
+    "status <> 'pending' AND scheduled_at < ? AND (status = 'cancelled' OR outcome IS NOT NULL"
+    " OR task_id IN (SELECT id FROM task WHERE ended_at IS NOT NULL))"
+)
+# The last transition of every task stays: it is the checkpoint from which history gives the status.
+PARTS: Final = (
+    Part("history", ("id",), f"{_ENDED} AND {_NOT_LAST}"),
+    Part("history", ("id",), f"at < ? AND {_LONG_AGO}"),
+    Part("retry", ("task_id", "attempt"), _DECIDED),
+    Part("attempt_output", ("task_id", "number"), _ENDED),
+    Part("event", ("seq",), _ENDED),
+    Part("event", ("seq",), "task_id IS NULL AND at < ?"),
+)
+
+
+def count(tx: Tx, part: Part, before: int) -> int:
+    """How many rows of it may leave."""
+    row = tx.one(f"SELECT count(*) FROM {part.table} WHERE {part.where}", (before,))
+    return int(row[0]) if row else 0
+
+
+def leaving(tx: Tx, part: Part, before: int, *, after: Sequence[Any], limit: int) -> list[Leaving]:
+    """Some rows that may leave, by their key; `after` is the key of the last one seen, or nothing."""
+    columns, key = tx.columns(part.table), ", ".join(part.key)
+    further = f" AND ({key}) > ({', '.join('?' * len(after))})" if after else ""
+    sql = f"SELECT {', '.join(columns)} FROM {part.table} WHERE {part.where}{further} ORDER BY {key} LIMIT ?"
+    return [dict(zip(columns, row, strict=True)) for row in tx.rows(sql, (before, *after, limit))]
+
+
+def remove(tx: Tx, part: Part, rows: Sequence[Leaving]) -> int:
+    """Delete these rows by their key; how many there were."""
+    matching = " AND ".join(f"{name} = ?" for name in part.key)
+    keys = [[row[name] for name in part.key] for row in rows]
+    return tx.execute_many(f"DELETE FROM {part.table} WHERE {matching}", keys)

@@ -1,0 +1,171 @@
+"""`medbay export` and `medbay import`: tasks as lines, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from medbay.service import requests
+from tests.cli.calling import Cli
+
+OTHER = "sqlite:///other.db"
+FULL = {
+    "title": "full",
+    "run": ["echo", "a b"],
+    "description": "why",
+    "spec": "how",
+    "cwd": "/tmp",
+    "env": {"A": "1"},
+    "timeout": "1500ms",
+    "memory": 512_000_000,
+    "cpu_time": "90s",
+    "priority": 0,
+    "queue": "night",
+    "tag": ["a", "b"],
+    "policy": "ladder",
+    "provider": ["anthropic/team"],
+    "at": "2099-01-01T00:00:00.000Z",
+    "key": "k1",
+}
+
+
+def exported(cli: Cli, *words: str) -> list[dict[str, object]]:
+    """The lines of an export, by title: those of one transaction are equally old."""
+    lines = [json.loads(line) for line in cli.good("export", *words).lines]
+    return sorted(lines, key=lambda line: str(line["title"]))
+
+
+def test_everything_a_task_was_given_survives(cli: Cli) -> None:
+    """Each name of `add`, there and back; a field that is forgotten here fails."""
+    first = cli.add("first")
+    cli.good("add", "--file", "-", stdin=json.dumps({**FULL, "after": [first]}))
+
+    lines = exported(cli)
+    text = cli.good("export").out
+    cli.good("import", "-", "--store", OTHER, stdin=text)
+    again = exported(cli, "--store", OTHER)
+
+    full = lines[1]
+    assert {"run", *requests._FIELDS} - {"on_conflict"} == set(full) - {"id", "status"}
+    assert full["after"] == [lines[0]["id"]]
+    assert again[1]["after"] == [again[0]["id"]]
+    changing = {"id", "after"}
+    assert [{k: v for k, v in line.items() if k not in changing} for line in lines] == [
+        {k: v for k, v in line.items() if k not in changing} for line in again
+    ]
+    assert {name: full[name] for name in ("timeout", "cpu_time", "memory", "env")} == {
+        "timeout": "1500ms",
+        "cpu_time": "90000ms",
+        "memory": 512_000_000,
+        "env": {"A": "1"},
+    }
+
+
+def test_a_call_of_a_function_survives(cli: Cli) -> None:
+    """Under the names it was added with, not as the command it became."""
+    call = {"python": "json:dumps", "args": {"obj": [1]}, "isolated": True}
+    cli.good("add", "--file", "-", stdin=json.dumps({"title": "call", **call}))
+
+    text = cli.good("export").out
+    cli.good("import", "-", "--store", OTHER, stdin=text)
+
+    (line,) = exported(cli, "--store", OTHER)
+    assert {name: line[name] for name in call} == call
+    assert "run" not in line
+
+
+def test_an_export_can_be_added_as_it_is(cli: Cli) -> None:
+    """Without the two extra fields it is a file for `add`."""
+    cli.add("a", "--tag", "x")
+    lines = [{k: v for k, v in line.items() if k not in ("id", "status")} for line in exported(cli)]
+
+    cli.good("add", "--file", "-", "--store", OTHER, stdin="\n".join(map(json.dumps, lines)))
+
+    assert exported(cli, "--store", OTHER)[0]["title"] == "a"
+
+
+def test_only_what_matches_is_exported(cli: Cli) -> None:
+    """The same words as everywhere; what has ended on request."""
+    kept, gone = cli.add("kept", "--tag", "x"), cli.add("gone")
+    cli.good("cancel", gone)
+
+    assert [line["id"] for line in exported(cli)] == [kept]
+    assert [line["status"] for line in exported(cli, "--all")] == ["cancelled", "pending"]
+    assert exported(cli, "--tag", "none") == []
+    assert [line["id"] for line in exported(cli, "--status", "cancelled")] == [gone]
+
+
+def test_what_had_ended_is_left_out_unless_asked_for(cli: Cli) -> None:
+    """A completed one need not be waited for any more; after a cancelled one nothing can come."""
+    lines = [
+        {"id": "aaaa", "status": "completed", "title": "done", "run": "true"},
+        {"id": "bbbb", "status": "pending", "title": "next", "run": "true", "after": ["aaaa"]},
+    ]
+    text = "\n".join(map(json.dumps, lines))
+
+    told = cli.good("import", "-", stdin=text)
+
+    assert len(told.lines) == 1
+    assert told.err == "1 had ended and was left out; --all adds them too\n"
+    assert cli.bay().get(told.out.strip()).ready
+    assert len(cli.good("import", "-", "--all", stdin=text).lines) == 2
+    refused = cli("import", "-", stdin=text.replace("completed", "cancelled"))
+    assert refused.err.startswith('stdin:2: it comes after "aaaa", which was cancelled; ')
+
+
+def test_a_key_makes_a_second_import_do_nothing(cli: Cli) -> None:
+    """The same ids come back."""
+    lines = [{"id": "aaaa", "title": "a", "run": "true"}, {"title": "b", "run": "true", "after": "aaaa"}]
+    text = "\n".join(map(json.dumps, lines))
+
+    first = cli.good("import", "-", "--key", "move", stdin=text).lines
+
+    assert cli.good("import", "-", "--key", "move", stdin=text).lines == first
+    assert [task["key"] for task in exported(cli)] == ["move:aaaa", "move:2"]
+    assert cli.good("import", "-", "--json", stdin=text).json[0]["title"] == "a"
+
+
+def test_lines_may_stand_in_any_order(cli: Cli) -> None:
+    """A task may come before what it comes after; the ids are printed in the order of the lines."""
+    lines = [
+        {"id": "cccc", "title": "c", "run": "true", "after": ["bbbb", "aaaa"]},
+        {"id": "bbbb", "title": "b", "run": "true", "after": "aaaa"},
+        {"id": "aaaa", "title": "a", "run": "true"},
+    ]
+
+    ids = cli.good("import", "-", stdin="\n".join(map(json.dumps, lines))).lines
+
+    bay = cli.bay()
+    assert [bay.get(each).title for each in ids] == ["c", "b", "a"]
+    assert sorted(bay.show(ids[0])["after"]) == sorted(ids[1:])
+
+
+@pytest.mark.parametrize(
+    ("bad", "said", "code"),
+    [
+        ("{", "is not JSON", 2),
+        ('{"id": "x", "title": "a"}', "needs something to run", 2),
+        ('{"id": "x", "title": "a", "run": "true", "colour": 1}', 'unknown field "colour"', 2),
+        ('{"id": "x", "title": "a", "run": "true", "after": "zzzz"}', 'no task "zzzz"', 3),
+        ('{"id": "x", "title": "a", "run": "true", "after": [7]}', "after", 2),
+        ('{"id": "x", "title": "a", "run": "true", "after": "x"}', "comes after itself", 2),
+        ('{"id": "good", "title": "a", "run": "true"}', 'the id "good" stands in line 1 too', 2),
+    ],
+)
+def test_a_bad_line_names_itself_and_nothing_is_added(cli: Cli, bad: str, said: str, code: int) -> None:
+    """All or none."""
+    good = '{"id": "good", "title": "good", "run": "true"}'
+
+    called = cli("import", "-", stdin=f"{good}\n{bad}\n")
+
+    assert called.code == code
+    assert called.err.startswith("stdin:2: ")
+    assert said in called.err
+    assert exported(cli) == []
+
+
+def test_a_file_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
+    """One line, as for `add`."""
+    assert cli("import", str(tmp_path / "none.jsonl")).code == 2

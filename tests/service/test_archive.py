@@ -1,0 +1,96 @@
+"""What leaves the store, what stays, and that nothing is deleted unwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from medbay.errors import StoreError
+from medbay.service import archive, liveness
+from medbay.store import archive as archive_rows
+from medbay.store import history
+from medbay.store.archive import Leaving
+from medbay.store.archive_file import ArchiveFile
+from medbay.store.database import Store
+from tests.worlds import ManualClock, World
+
+DAY_MS = 86_400_000
+
+
+def transitions(world: World, task_id: str) -> list[str]:
+    """Where its history leads, step by step."""
+    with world.store.read() as tx:
+        return [row.target for row in history.of_task(tx, task_id)]
+
+
+def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, clock: ManualClock) -> None:
+    """The oldest of them says where it stood; the rest is in the file."""
+    world = World(store, clock)
+    task = world.add("long")
+    steps = ["in_progress", "failed", "pending"] * 400
+    with store.write() as tx:
+        for source, target in zip(["pending", *steps], steps, strict=False):
+            tx.execute(
+                "INSERT INTO history (task_id, source, target, actor, reason, context, at)"
+                " VALUES (?, ?, ?, 'x', 'x', '{}', ?)",
+                (task.id, source, target, tx.now),
+            )
+    clock.advance(31 * DAY_MS)
+    moved: list[Leaving] = []
+
+    counted = archive.leaving(store, clock.now_ms() - 30 * DAY_MS)
+    done = archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: moved.extend(rows))
+
+    assert counted["history"] == done["history"] == len(moved) - done["event"] == 200
+    assert transitions(world, task.id) == steps[200:]
+    with store.read() as tx:
+        assert liveness.contradictions(tx) == []
+
+
+def test_nothing_is_deleted_that_could_not_be_written(store: Store, clock: ManualClock) -> None:
+    """A full disk stops it; the next run goes on."""
+    world = World(store, clock)
+    engine = world.engine()
+    task = world.add("done")
+    world.run(engine, ticks=2)
+    engine.stop()
+    before = transitions(world, task.id)
+    clock.advance(31 * DAY_MS)
+
+    def full(table: str, rows: Sequence[Leaving]) -> None:
+        raise StoreError("no space left")
+
+    with pytest.raises(StoreError):
+        archive.move(store, clock.now_ms() - 30 * DAY_MS, full)
+    assert transitions(world, task.id) == before
+
+    archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)
+    assert transitions(world, task.id) == ["completed"]
+    assert set(archive.leaving(store, clock.now_ms() - 30 * DAY_MS).values()) == {0}
+
+
+def test_pieces_are_bounded(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction moves more than a piece."""
+    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 2)
+    world = World(store, clock)
+    engine = world.engine(slots=9)
+    for number in range(5):
+        world.add(f"t{number}")
+    world.run(engine, ticks=3)
+    engine.stop()
+    sizes: list[int] = []
+
+    archive.move(store, clock.now_ms() + 1, lambda table, rows: sizes.append(len(rows)))
+
+    assert max(sizes) == 2
+    assert len({part.table for part in archive_rows.PARTS}) < len(sizes)
+
+
+def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    """In one line, as an error of the store."""
+    (tmp_path / "archive").write_text("in the way")
+
+    with pytest.raises(StoreError, match="cannot write"):
+        ArchiveFile(tmp_path / "archive" / "x.jsonl").write("event", [{"seq": 1}])
