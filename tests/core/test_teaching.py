@@ -356,10 +356,11 @@ def test_an_older_failure_does_not_become_the_newest() -> None:
         ({"ended_at": None}, "still running"),
         ({"diagnosis": None, "outcome": "lost"}, "ended lost"),
         ({"diagnosis": diagnosis(category="unknown", subcategory="engine_error")}, "Medbay's own"),
+        ({"diagnosis": diagnosis(category="unknown", subcategory="gate_error")}, "its checks broke"),
     ],
 )
 def test_what_was_not_a_failure_of_the_work_cannot_be_reclassified(given_: dict[str, Any], why: str) -> None:
-    """A running, a lost and an attempt on which a rule of ours broke."""
+    """A running, a lost one, one on which a rule of ours broke, one whose checks broke."""
     _, attempt = fail(running(), diagnosis())
     correction = Correction(
         task=task(), attempt=replace(attempt, **given_), category="timeout", subcategory=None, policy=Policy()
