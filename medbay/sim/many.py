@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from medbay.env import SystemClock
 from medbay.sim.plan import DAY, draw
-from medbay.sim.world import Report, World
+from medbay.sim.world import OpenStore, Report, World
 
 DEFAULT_SEEDS: Final = 20
 EXIT_BROKEN: Final = 1
@@ -57,9 +57,11 @@ class Summary:
         }
 
 
-def run_seed(seed: int, *, days: float | None = None, tasks: int | None = None) -> Report:
-    """One world, from nothing to its end."""
-    return World(draw(seed, days=days, tasks=tasks)).run()
+def run_seed(
+    seed: int, *, days: float | None = None, tasks: int | None = None, open_store: OpenStore | None = None
+) -> Report:
+    """One world, from nothing to its end; on a store in memory, unless another is given."""
+    return World(draw(seed, days=days, tasks=tasks), open_store).run()
 
 
 def simulate(

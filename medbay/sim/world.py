@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.env import Ids, Random, seeded
+from medbay.env import Clock, Ids, Random, seeded
 from medbay.sim.checker import Checker
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import Ground, SimDaemon
@@ -25,7 +25,10 @@ from medbay.sim.person import Person
 from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.scripts import Work
 from medbay.sim.trouble import Trouble
+from medbay.store.database import Store
 from medbay.store.sqlite import SqliteStore
+
+OpenStore = Callable[[Clock], Store]
 
 LINES_KEPT: Final = 40
 SPINS_FROM: Final = 4_000
@@ -51,14 +54,15 @@ class Report:
 class World:
     """Everything of one seed."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, open_store: OpenStore | None = None) -> None:
+        """A store in memory, unless another is given."""
         self.plan = plan
         self.clock = VirtualClock()
         self.steps = 0
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self._digest = hashlib.blake2b(digest_size=8)
         self._rng = self._stream("schedule")
-        self.store = SqliteStore(":memory:", self.clock, new_store_id="simulated", machine_id="")
+        self.store = (open_store or _in_memory)(self.clock)
         self.checker = Checker(self.store, self.clock, slots=plan.slots)
         self.machines = Machines(plan.hosts, self.clock, self._process_started)
         self.ground = Ground(
@@ -250,3 +254,7 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         log.disabled = before
+
+
+def _in_memory(clock: Clock) -> Store:
+    return SqliteStore(":memory:", clock, new_store_id="simulated", machine_id="")

@@ -6,6 +6,8 @@ import pytest
 
 from medbay.sim.many import run_seed, told
 from medbay.sim.regressions import REGRESSIONS
+from medbay.store.postgres import PostgresStore
+from tests.postgres_server import Server
 
 SEEDS = range(1, 25)
 
@@ -25,3 +27,15 @@ def test_what_was_wrong_once_stays_right(seed: int, wrong: str) -> None:
     report = run_seed(seed)
 
     assert report.broken is None, f"{wrong}\n{told(report)}"
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_promises_hold_on_postgresql_too(seed: int, postgres: Server, database: str) -> None:
+    """The same worlds, the same virtual clock, another database."""
+    url = postgres.url(database)
+
+    report = run_seed(seed, open_store=lambda clock: PostgresStore(url, clock, new_store_id="simulated", notify=False))
+
+    assert report.broken is None, "\n" + told(report)
+    assert set(report.statuses) <= {"completed", "cancelled"}
