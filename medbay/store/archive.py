@@ -35,7 +35,7 @@ PARTS: Final = (
     Part("history", ("id",), f"{_ENDED} AND {_NOT_LAST}"),
     Part("history", ("id",), f"at < ? AND {_LONG_AGO}"),
     Part("retry", ("task_id", "attempt"), _DECIDED),
-    Part("attempt_output", ("task_id", "number"), _ENDED),
+    Part("attempt_output", ("task_id", "number"), f"{_ENDED} AND result IS NULL"),  # what a task gave back stays
     Part("event", ("seq",), _ENDED),
     Part("event", ("seq",), "task_id IS NULL AND at < ?"),
 )

@@ -57,11 +57,15 @@ def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     return dumps([astuple(entry) for entry in entries]) if entries else "[]"
 
 
+def _listed(values: tuple[Any, ...]) -> str:
+    return dumps(values) if values else "[]"  # most are empty, and every task has several of them
+
+
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "command": dumps,
-    "env": dumps,
-    "tags": dumps,
-    "resources": dumps,
+    "env": _listed,
+    "tags": _listed,
+    "resources": _listed,
     "guidance": encode_guidance,
     "checks": _encode_checks,
     **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), int),

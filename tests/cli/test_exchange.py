@@ -26,6 +26,10 @@ FULL = {
     "tag": ["a", "b"],
     "policy": "ladder",
     "provider": ["anthropic/team"],
+    "check": ["true"],
+    "required_check": [["test", "-e", "a b"]],
+    "check_timeout": "30s",
+    "fail_fast": True,
     "at": "2099-01-01T00:00:00.000Z",
     "key": "k1",
 }

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from medbay.core.outcome import Output, Succeeded
 from medbay.errors import StoreError
 from medbay.service import archive, liveness
 from medbay.store import archive as archive_rows
-from medbay.store import history
+from medbay.store import attempts, history
 from medbay.store.archive import Leaving
 from medbay.store.archive_file import ArchiveFile
 from medbay.store.database import Store
@@ -94,3 +95,20 @@ def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="cannot write"):
         ArchiveFile(tmp_path / "archive" / "x.jsonl").write("event", [{"seq": 1}])
+
+
+def test_what_a_task_gave_back_stays(store: Store, clock: ManualClock) -> None:
+    """A result is asked for long after its log is of interest."""
+    world = World(store, clock)
+    engine = world.engine()
+    text = "printed"
+    gave = world.add("gave", Succeeded(output=Output(tail=text, total_bytes=len(text), result={"value": 7})))
+    said = world.add("said", Succeeded(output=Output(tail=text, total_bytes=len(text))))
+    world.run(engine, ticks=2)
+    engine.stop()
+
+    archive.move(store, clock.now_ms() + 1, lambda table, rows: None)
+
+    with store.read() as tx:
+        assert attempts.last_result(tx, gave.id) == {"value": 7}
+        assert attempts.output(tx, said.id, 1) is None
