@@ -55,7 +55,7 @@ def test_the_first_cause_that_matches_decides(cause: Cause, case: Case) -> None:
 
 
 def test_there_are_eleven_causes_in_the_order_of_the_specification() -> None:
-    """The numbers are those of chapter 13."""
+    """The numbers are the order of precedence."""
     assert [cause for cause, _ in PEELED] == list(Cause) == sorted(Cause)
     assert [int(cause) for cause in Cause] == list(range(1, 12))
 

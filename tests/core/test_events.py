@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from medbay.core.events import EVENT_NAMES
 
-# Chapter 09, then rule 44 of chapter 12.
+# The first names, then those that came with questions, holds, gates and workers.
 OBSERVED = """
     task:created task:started task:completed task:failed task:retry_scheduled task:retry_executed
     task:retry_exhausted task:recovery_action task:escalated task:spec_refresh_requested task:permanently_blocked

@@ -20,7 +20,7 @@ TASK_TABLE: Table = {
     "cancelled": set(),
 }
 
-# Chapter 01's rows; every unfinished status may also be cancelled, blocked, and come back from the block.
+# Row by row, written a second time; every unfinished status may also be cancelled, blocked, and come back from the block.
 STORY_ROWS: Table = {
     "pending": {"generated"},
     "generated": {"in-elaboration"},
@@ -108,7 +108,7 @@ def test_a_table_allows_what_the_specification_allows_and_nothing_else(name: str
 
 
 def test_a_story_has_seventeen_statuses_each_in_its_directory() -> None:
-    """The directories of chapter 01."""
+    """Where the files of a story lie."""
     story = LIFECYCLES["story"]
 
     assert len(story.states) == 17

@@ -21,7 +21,7 @@ from tests.core.builders import DAY, HOUR, MINUTE, NOW, SECOND, diagnosis, free,
 
 RULES = Policy()
 
-# Chapter 03's table, written here a second time.
+# The ladder, written here a second time.
 DELAYS: dict[str, tuple[int, ...]] = {
     "transient": (30 * SECOND, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE),
     "code_error": (2 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 60 * MINUTE),

@@ -50,7 +50,7 @@ def prediction(name: str, found: Diagnosis) -> dict[str, Any]:
 
 
 def test_the_bars_of_the_development_set_hold() -> None:
-    """Accuracy, macro-F1, locations and stable fingerprints (issue 5)."""
+    """Accuracy, macro-F1, locations and stable fingerprints."""
     _, _, _, score = development_set()
 
     assert score["seed7"]["accuracy"] >= 0.97

@@ -12,7 +12,7 @@ from tests.core.diagnosis.samples import NOW, why
 
 
 def test_a_network_time_out_is_transient() -> None:
-    """Must hold (chapter 12, rule 21)."""
+    """One of the cases that must always hold."""
     found = why("Network timeout: ETIMEDOUT")
 
     assert found.kind == "transient/network"
@@ -20,7 +20,7 @@ def test_a_network_time_out_is_transient() -> None:
 
 
 def test_a_compiler_position_is_a_code_error_at_that_place() -> None:
-    """Must hold (chapter 12, rule 21)."""
+    """One of the cases that must always hold."""
     found = why('file.ts(45,12): error TS2304: Cannot find name "foo"')
 
     assert found.category == "code_error"
@@ -29,7 +29,7 @@ def test_a_compiler_position_is_a_code_error_at_that_place() -> None:
 
 
 def test_a_failed_expectation_is_a_test_failure() -> None:
-    """Must hold (chapter 12, rule 21)."""
+    """One of the cases that must always hold."""
     assert why("Test failed: expect(received).toEqual(expected)").category == "test_failure"
 
 
@@ -107,7 +107,7 @@ def test_a_missing_command_names_it_in_the_advice() -> None:
     ],
 )
 def test_advice_for_a_dependency_names_what_the_output_names(text: str, advice: str) -> None:
-    """Package, pinning file and version (chapter 12, rule 21)."""
+    """Package, pinning file and version."""
     assert advice in why(text).suggested_fix
 
 
@@ -131,7 +131,7 @@ def test_advice_for_a_dependency_names_what_the_output_names(text: str, advice: 
 def test_each_kind_has_its_consequences(
     text: str, kind: str, charge: bool, session: str | None, retryable: bool
 ) -> None:
-    """The table of chapter 02 and rules 18 to 20 of chapter 12."""
+    """Who is charged, who is retried, which session goes on: the whole table."""
     found = why(text)
 
     assert (found.kind, found.charge, found.session, found.retryable) == (kind, charge, session, retryable)

@@ -36,7 +36,7 @@ def test_a_rule_passes_by_its_counter_example(one: Rule) -> None:
 
 @BY_ID
 def test_a_rule_is_well_formed(one: Rule) -> None:
-    """Category, confidence and advice are what the spec allows."""
+    """Category, confidence and advice are what they may be."""
     assert one.category in CATEGORIES
     assert 0.5 <= one.confidence <= 1.0
     assert one.advice.endswith(".")
