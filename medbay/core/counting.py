@@ -39,13 +39,6 @@ def count_uncharged(task: Task, *, now: int) -> Task:
     return replace(task, uncharged=task.uncharged + 1, uncharged_since=since)
 
 
-def excuse_named_wait(task: Task, named: int | None, *, now: int) -> Task:
-    """A wait whose end the failure itself named does not use up the patience with a free run."""
-    if task.uncharged_since is None or named is None or named <= now:
-        return task
-    return replace(task, uncharged_since=task.uncharged_since + named - now)
-
-
 def forget_failures(task: Task) -> Task:
     """Success, or a person's `--reset-failures`: the only two resets there are."""
     return replace(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)

@@ -12,7 +12,6 @@ from medbay.core.counting import (
     count_failure,
     count_uncharged,
     counters,
-    excuse_named_wait,
     forget_failures,
     record_of,
 )
@@ -201,7 +200,6 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     if policy.uncharged_run_is_over(record, draft.now):
         why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
         draft.move("failed", why)
-        draft.tell("task:failed", attempt=number, outcome="requeued", charged=False, diagnosis=None)
         asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
         draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
         draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
@@ -211,7 +209,6 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
         due += policy.requeue_delay(record)
-    draft.task = excuse_named_wait(draft.task, named, now=draft.now)
     draft.set(due_at=due)
     draft.move("pending", outcome.why, attempt=number)
     return _decision(ended, draft, work)

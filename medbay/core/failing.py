@@ -10,7 +10,7 @@ from typing import Final
 
 from medbay.core import guidance, knowledge, policy, question
 from medbay.core.cause import Case, Cause, cause_of
-from medbay.core.counting import excuse_named_wait, record_of
+from medbay.core.counting import record_of
 from medbay.core.decision import Draft, QuestionJoined, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Known
@@ -63,7 +63,6 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
 
 def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
     assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
-    draft.task = excuse_named_wait(draft.task, failure.diagnosis.retry_after_ms, now=draft.now)
     retry = Retry(
         task_id=draft.task.id,
         attempt=failure.attempt,

@@ -9,7 +9,6 @@ from medbay.core.counting import (
     count_failure,
     count_uncharged,
     counters,
-    excuse_named_wait,
     forget_failures,
     grant,
     record_of,
@@ -118,13 +117,3 @@ def test_counters_that_a_person_reset_are_not_counted_anew() -> None:
 
     assert recount_failure(reset, counters(before), charge=False, at=NOW) == reset
     assert recount_failure(before, {}, charge=False, at=NOW) == before
-
-
-def test_a_wait_whose_end_was_named_does_not_use_up_patience() -> None:
-    """The start of the free run moves by the time the failure itself asked for."""
-    running = task(uncharged=1, uncharged_since=NOW)
-
-    assert excuse_named_wait(running, NOW + 5_000, now=NOW).uncharged_since == NOW + 5_000
-    assert excuse_named_wait(running, NOW - 1, now=NOW) == running
-    assert excuse_named_wait(running, None, now=NOW) == running
-    assert excuse_named_wait(task(), NOW + 5_000, now=NOW) == task()

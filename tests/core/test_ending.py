@@ -583,7 +583,6 @@ def test_exit_75_for_ever_is_a_persons_question(finds: Finds) -> None:
     assert after(decision).block_kind == "exhausted"
     assert names(decision) == [
         "task:requeued",
-        "task:failed",
         "question:asked",
         "task:recovery_action",
         "task:retry_exhausted",

@@ -20,7 +20,7 @@ TASK_TABLE: Table = {
     "cancelled": set(),
 }
 
-# Row by row, written a second time; every unfinished status may also be cancelled, blocked, and come back from the block.
+# Row by row, written a second time; every unfinished status may also be cancelled, blocked, and come back.
 STORY_ROWS: Table = {
     "pending": {"generated"},
     "generated": {"in-elaboration"},
