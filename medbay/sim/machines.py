@@ -96,12 +96,6 @@ class Machines:
         now = self._clock.elapsed_ms
         return [each for host in self.hosts for each in host.living(now) if each.task_id == task_id]
 
-    def next_end_ms(self) -> int | None:
-        """When the next process ends by itself or by what was done to it."""
-        now = self._clock.elapsed_ms
-        ends = [min(each.ends_ms, each.gone_ms or each.ends_ms) for host in self.hosts for each in host.living(now)]
-        return min(ends, default=None)
-
     def reboot(self, machine: Machine) -> None:
         """Everything on the host is gone at once."""
         machine.boot += 1

@@ -100,7 +100,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hit=(
             "ERROR: No matching distribution found for nope==1.0",
             "E: Unable to locate package nope",
-            "Could not find gem 'nope' in rubygems repository https://rubygems.org/ or installed locally.",
+            "Could not find gem 'nope' in rubygems repository https://registry.example.com/ or installed locally.",
             "ERROR: unsatisfiable constraints:",
             'No available formula with the name "nope".',
             "Could not find artifact org.x:nope:jar:1.0 in central",
