@@ -13,6 +13,7 @@ from medbay import config as configuration
 from medbay import env
 from medbay.config import Config
 from medbay.config_kinds import without_password
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.engine.engine import Engine
 from medbay.engine.host import see, this_host
@@ -110,7 +111,7 @@ def build_engine(
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
         zone=env.local_zone(),
-        **({"queues": queues} if queues else {}),
+        queues=queues or (DEFAULT_QUEUE,),
     )
     return Engine(
         store=store,

@@ -36,7 +36,9 @@ class Case:
 
     outcome: Outcome
     diagnosis: Diagnosis | None = None
+    account: str | None = None  # of the provider whose limit it would be
     open_incidents: frozenset[str] = frozenset()  # fingerprints
+    opens_incident: bool = False
     in_phase: bool = False
     used_up: bool = False
 
@@ -47,8 +49,11 @@ def cause_of(case: Case) -> Cause:
 
 
 def is_charged(case: Case) -> bool:
-    """Whether a failure uses up an attempt: only what a phase or the ladder has to answer."""
-    return cause_of(case) >= Cause.PHASE
+    """Whether a failure uses up an attempt: what a phase or the ladder has to answer, and what opens an incident."""
+    cause, found = cause_of(case), case.diagnosis
+    if cause is Cause.INCIDENT and found is not None and found.fingerprint not in case.open_incidents:
+        return found.charge
+    return cause >= Cause.PHASE
 
 
 def _not_retryable(case: Case) -> bool:
@@ -58,7 +63,8 @@ def _not_retryable(case: Case) -> bool:
 
 def _provider_limit(case: Case) -> bool:
     found = case.diagnosis
-    return found is not None and found.provider is not None and found.subcategory in LIMIT_KINDS
+    owner = case.account or (found.provider if found is not None else None)
+    return found is not None and owner is not None and found.subcategory in LIMIT_KINDS
 
 
 def _never_got_to_work(case: Case) -> bool:
@@ -66,7 +72,8 @@ def _never_got_to_work(case: Case) -> bool:
 
 
 def _incident(case: Case) -> bool:
-    return case.diagnosis is not None and case.diagnosis.fingerprint in case.open_incidents
+    found = case.diagnosis
+    return found is not None and (found.fingerprint in case.open_incidents or case.opens_incident)
 
 
 def _uncharged(case: Case) -> bool:

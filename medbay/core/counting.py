@@ -39,6 +39,13 @@ def count_uncharged(task: Task, *, now: int) -> Task:
     return replace(task, uncharged=task.uncharged + 1, uncharged_since=since)
 
 
+def excuse(task: Task, waited_ms: int) -> Task:
+    """Time inside a hold with a named end does not count towards the bound of free tries."""
+    if task.uncharged_since is None or waited_ms <= 0:
+        return task
+    return replace(task, uncharged_since=task.uncharged_since + waited_ms)
+
+
 def forget_failures(task: Task) -> Task:
     """Success, or a person's `--reset-failures`: the only two resets there are."""
     return replace(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, Final, Literal
 
 from medbay.core import holding
+from medbay.core.breaker import Breaker, BreakerChange, CommandUse
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
@@ -125,7 +126,9 @@ class WorkingSet:
     """What several tasks share in one transaction; each rule sees what the ones before it did."""
 
     questions: Mapping[str, str] = field(default_factory=dict)  # scope -> id of the open question
-    breakers: frozenset[str] = frozenset()  # keys of what holds tasks now
+    breakers: Mapping[str, Breaker] = field(default_factory=dict)  # those that are not closed, by key
+    counted: Mapping[str, Breaker] = field(default_factory=dict)  # closed ones that counted a failure just now
+    sightings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # fingerprint -> tasks and their commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,8 @@ class Decision:
     questions_closed: tuple[QuestionClosed, ...] = ()
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
+    breakers: tuple[BreakerChange, ...] = ()
+    uses: tuple[CommandUse, ...] = ()
     work: WorkingSet = field(default_factory=WorkingSet)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
-from medbay.core import gate, knowledge, policy, question, verifying
-from medbay.core.cause import Case, is_charged
+from medbay.core import gate, knowledge, policy, question, sharing, verifying
+from medbay.core.cause import is_charged
 from medbay.core.counting import (
     count_failure,
     count_uncharged,
@@ -37,6 +37,7 @@ from medbay.core.outcome import (
     outcome_word,
 )
 from medbay.core.policy import Policy
+from medbay.core.sharing import Around
 
 __all__ = [
     "Ended",
@@ -65,10 +66,18 @@ class Ended:
     zone: tzinfo = UTC  # what a time of day without a zone means
     diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
     known: Known | None = None
+    around: Around = field(default_factory=Around)
 
 
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
-    """What follows from the end of an attempt."""
+    """What follows from the end of an attempt, for its task and for the breaker it was sent ahead for."""
+    made = _on_ended(ended, now, work)
+    if not ended.attempt.canary or made.attempt_end is None:
+        return made
+    return sharing.settle_canary(made, ended.task, ended.attempt.number, now, work)
+
+
+def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
     if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
@@ -108,7 +117,8 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
     asked = _escalate(ended, draft, why, diagnosis=found)
     made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
-    return replace(made, learned=(Seen(found, ended.task.id),))
+    made = replace(made, learned=(Seen(found, ended.task.id),))
+    return sharing.settle_canary(made, ended.task, number, now, work)
 
 
 def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
@@ -274,7 +284,8 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     seen = ended.diagnosis or diagnose_ended(ended, draft.now)
     assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
-    charged = is_charged(Case(outcome=ended.outcome, diagnosis=found)) and not ended.attempt.canary
+    case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
+    charged = is_charged(case) and not ended.attempt.canary
     before = counters(draft.task)
     if not ended.attempt.canary:
         draft.task = count_failure(draft.task, charge=charged, now=draft.now)
@@ -291,6 +302,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         policy=ended.policy,
         known=ended.known,
         asks=asks,
+        around=ended.around,
     )
     followed = follow(draft, failure, work)
     return _decision(
@@ -300,7 +312,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         diagnosis=found,
         charged=charged,
         retry=followed.retry,
-        others=Decision(learned=learned, question_joined=followed.joined),
+        others=replace(followed.shared, learned=learned, question_joined=followed.joined),
         questions=followed.questions,
     )
 
@@ -359,6 +371,9 @@ def _decision(
         retry_outcome=word,
         questions=questions + others.questions,
         question_joined=others.question_joined,
+        questions_closed=others.questions_closed,
+        breakers=others.breakers,
+        uses=others.uses,
         events=(*draft.events, *others.events),
         work=work,
     )

@@ -5,18 +5,20 @@ Asked when an attempt fails, and once more when a person corrected what the fail
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from medbay.core import guidance, knowledge, policy, question
-from medbay.core.cause import Case, Cause, cause_of
-from medbay.core.counting import record_of
-from medbay.core.decision import Draft, QuestionJoined, WorkingSet
+from medbay.core import guidance, knowledge, policy, question, sharing
+from medbay.core.cause import Cause, cause_of
+from medbay.core.counting import excuse, record_of
+from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Known
 from medbay.core.model import Event, Question, Retry
 from medbay.core.outcome import Outcome
 from medbay.core.policy import NextStep, Policy
+from medbay.core.resources import account_of
+from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
 
 ERROR_MAX: Final = 2_000
@@ -32,6 +34,7 @@ class Failure:
     policy: Policy
     known: Known | None = None
     asks: str = ""  # why a person has to look at it, whatever the ladder says
+    around: Around = field(default_factory=Around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class Followed:
     retry: Retry | None = None
     questions: tuple[Question, ...] = ()
     joined: QuestionJoined | None = None
+    shared: Decision = field(default_factory=Decision)  # what it did to breakers, and what is told and asked of that
     work: WorkingSet
 
 
@@ -48,17 +52,32 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     """Decide about the newest failure of a task; the draft gets its due time and guidance, or its block."""
     found, record = failure.diagnosis, record_of(draft.task)
     used_up = policy.retries_used_up(found, record, failure.policy)
-    cause = cause_of(Case(outcome=failure.outcome, diagnosis=found, used_up=used_up))
+    case = sharing.case_of(draft.task, failure.outcome, found, failure.around, work)
+    cause = cause_of(replace(case, used_up=used_up))
     advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
     decided = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
     draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
+    fed = sharing.feed(draft, found, cause, failure.around, work)
     if step.due_at is None:
-        return _stop(draft, failure, step, work, shared=cause is Cause.NOT_RETRYABLE)
-    assert step.guidance is not None
+        stopped = _stop(draft, failure, step, fed.work, shared=cause is Cause.NOT_RETRYABLE)
+        breakers = (*fed.made.breakers, *stopped.shared.breakers)
+        events = (*fed.made.events, *stopped.shared.events)
+        return replace(stopped, shared=replace(fed.made, breakers=breakers, events=events))
+    if fed.until is not None:
+        step = _not_before(step, fed.until, draft.now)
+        draft.task = excuse(draft.task, fed.until - draft.now)
+    assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
-    return Followed(retry=_schedule(draft, failure, step) if draft.task.status == "failed" else None, work=work)
+    retry = _schedule(draft, failure, step) if draft.task.status == "failed" else None
+    return Followed(retry=retry, shared=fed.made, work=fed.work)
+
+
+def _not_before(step: NextStep, until: int, now: int) -> NextStep:
+    """Not before the hold it waits for now is over."""
+    due = max(step.due_at or 0, until)
+    return replace(step, due_at=due, delay_ms=due - now)
 
 
 def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
@@ -90,7 +109,7 @@ def _stop(draft: Draft, failure: Failure, step: NextStep, work: WorkingSet, *, s
     """Nothing else can help: blocked, with a question that is shared where the cause is."""
     assert step.block_kind is not None and step.event is not None
     found, number = failure.diagnosis, failure.attempt
-    scope = question.scope_of(found) if shared else None
+    scope = question.scope_of(found, account_of(draft.task, found)) if shared else None
     asked = work.questions.get(scope) if scope else None
     joined = QuestionJoined(asked, draft.task.id) if asked else None
     questions: tuple[Question, ...] = ()
@@ -107,4 +126,5 @@ def _stop(draft: Draft, failure: Failure, step: NextStep, work: WorkingSet, *, s
     else:
         draft.tell(step.event, attempt=number, reason=step.why, category=found.kind)
     draft.block(step.block_kind, step.why, attempt=number)
-    return Followed(questions=questions, joined=joined, work=work)
+    fed = sharing.spent(draft, found, asked, work) if shared else Fed(work=work)
+    return Followed(questions=questions, joined=joined, shared=fed.made, work=fed.work)

@@ -13,6 +13,7 @@ from medbay.core.model import Task
 from medbay.core.outcome import Failed
 from medbay.core.policy import NextStep, Policy
 from medbay.core.question import GRANTED_BY_A_RELEASE
+from medbay.core.resources import account_of
 
 STEPS: Final = 5
 
@@ -30,7 +31,7 @@ def forecast(task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps
     """The next decisions if every coming attempt failed at once with this diagnosis."""
     # A time the failure named belongs to that one failure; the ones to come name none.
     diagnosis = replace(diagnosis, retry_after_ms=None)
-    charge = is_charged(Case(outcome=Failed(), diagnosis=diagnosis))
+    charge = is_charged(Case(outcome=Failed(), diagnosis=diagnosis, account=account_of(task, diagnosis)))
     if task.live is not None:  # that one is the next to end
         task = replace(task, attempts=task.attempts - 1)
     if task.status == "blocked" and task.due_at is None:  # only a person releases it, and that grants more
@@ -51,5 +52,6 @@ def decide_failure(task: Task, diagnosis: Diagnosis, rules: Policy, now: int) ->
     """What the policy says to a failure that is already counted."""
     record = record_of(task)
     used_up = policy.retries_used_up(diagnosis, record, rules)
-    cause = cause_of(Case(outcome=Failed(), diagnosis=diagnosis, used_up=used_up))
+    account = account_of(task, diagnosis)
+    cause = cause_of(Case(outcome=Failed(), diagnosis=diagnosis, account=account, used_up=used_up))
     return policy.decide(diagnosis, record, rules, now, cause=cause)

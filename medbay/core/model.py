@@ -180,7 +180,7 @@ class Option:
     """One possible answer and what it will do."""
 
     label: str
-    effect: Literal["retry", "cancel", "pause"]
+    effect: Literal["retry", "cancel", "pause", "wait"]
     consequence: str
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from medbay.core import backoff, guidance
+from medbay.core.breaker import DOUBLING_TO_AN_HOUR
 from medbay.core.cause import Cause
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
@@ -25,7 +26,6 @@ UNCHARGED_TRIES: Final = 20
 UNCHARGED_LIMIT_MS: Final = 72 * HOUR_MS
 
 # A limit without a time, and exit 75: 1m doubling to 1h. A lock that another holds: seconds.
-DOUBLING_TO_AN_HOUR: Final = tuple(minutes * 60_000 for minutes in (1, 2, 4, 8, 16, 32, 60))
 _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
     "rate_limit": DOUBLING_TO_AN_HOUR,
     "usage_limit": DOUBLING_TO_AN_HOUR,
@@ -74,7 +74,7 @@ class Record:
 
     def uncharged_for(self, now: int) -> int:
         """How long the run of free tries has lasted, in milliseconds."""
-        return 0 if self.uncharged_since is None else now - self.uncharged_since
+        return 0 if self.uncharged_since is None else max(0, now - self.uncharged_since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,8 +44,13 @@ def ask(
     )
 
 
-def scope_of(diagnosis: Diagnosis) -> str:
-    """Tasks stopped by the same thing wait for the same answer: one question per fingerprint and resource."""
+def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
+    """Tasks stopped by the same thing wait for the same answer: one question per fingerprint and resource.
+
+    Spent credits stop an account, however the failure is worded.
+    """
+    if account is not None and diagnosis.subcategory == "quota":
+        return f"spent|{account}"
     return f"{diagnosis.fingerprint}|{diagnosis.provider or ''}"
 
 

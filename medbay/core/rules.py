@@ -5,6 +5,9 @@ Each door is a pure function from frozen data to a `Decision`; `core.ending` and
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from medbay.core.breaker import Breaker, canary_started, send_canary
 from medbay.core.commands import (
     Edit,
     on_answer,
@@ -16,10 +19,12 @@ from medbay.core.commands import (
     on_retry_command,
     on_unblock_command,
 )
+from medbay.core.counting import excuse
 from medbay.core.decision import Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Task
+from medbay.core.news import changed_breaker
 from medbay.core.teaching import Correction, on_reclassify_command
 from medbay.core.verifying import on_checks_taken_over
 from medbay.errors import NotAllowed
@@ -32,6 +37,8 @@ __all__ = [
     "on_answer",
     "on_attempt_ended",
     "on_block_command",
+    "on_canary_chosen",
+    "on_canary_dropped",
     "on_cancel_command",
     "on_checks_taken_over",
     "on_claimed",
@@ -42,6 +49,7 @@ __all__ = [
     "on_parked",
     "on_pause_command",
     "on_reclassify_command",
+    "on_released",
     "on_resume_command",
     "on_retry_command",
     "on_unblock_command",
@@ -82,18 +90,51 @@ def on_due(task: Task, now: int, *, actor: str) -> Decision:
     return Decision(changes=(draft.change(),), retries_closed=closed, events=tuple(draft.events))
 
 
-def on_claimed(task: Task, now: int, *, worker_id: str) -> Decision:
-    """A worker takes it: the attempt is counted now, whatever becomes of it."""
+def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None = None) -> Decision:
+    """A worker takes it: the attempt is counted now, whatever becomes of it. A canary is sent for a breaker."""
     number = task.attempts + 1
     draft = Draft(task, now, actor=f"worker:{worker_id}")
     draft.set(attempts=number, live=number, forced=False, canary=False)
     draft.move("in_progress", f"claimed for attempt {number}", attempt=number)
-    draft.tell("task:started", attempt=number, worker=worker_id)
-    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    if sent_for is None:
+        draft.tell("task:started", attempt=number, worker=worker_id)
+        return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    draft.tell("task:started", attempt=number, worker=worker_id, canary=sent_for.key)
+    made = changed_breaker(sent_for, canary_started(sent_for, task.id, number, now))
+    return replace(made, changes=(draft.change(),), events=(*draft.events, *made.events))
 
 
 def on_parked(task: Task, now: int, *, hold: str) -> Decision:
     """Something it needs is held: parked under that key, and not looked at again until it is released."""
     draft = Draft(task, now, actor="engine")
     draft.set(hold=hold)
+    return Decision(changes=(draft.change(),))
+
+
+def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
+    """What held it is over. The time it was held with a named end does not count towards its free tries."""
+    draft = Draft(task, now, actor="engine")
+    draft.set(hold=None)
+    if hold.data.get("named") and (task.uncharged_since or now) <= hold.opened_at:
+        draft.task = excuse(draft.task, now - hold.opened_at)
+    return Decision(changes=(draft.change(),))
+
+
+def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
+    """It goes ahead for all that this breaker holds, past its due time and every hold, and is never charged."""
+    draft = Draft(task, now, actor="engine")
+    closed: tuple[RetryClosed, ...] = ()
+    if task.status == "failed":
+        draft.move("pending", f"goes ahead to see whether {breaker.key} is over")
+        draft.tell("task:retry_executed", attempt=task.attempts, canary=breaker.key)
+        closed = (RetryClosed(task.id, "executed"),)
+    draft.set(canary=True)
+    made = changed_breaker(breaker, send_canary(breaker, task.id, now))
+    return replace(made, changes=(draft.change(),), retries_closed=closed, events=(*draft.events, *made.events))
+
+
+def on_canary_dropped(task: Task, now: int) -> Decision:
+    """It was chosen and cannot start: another one goes ahead."""
+    draft = Draft(task, now, actor="engine")
+    draft.set(canary=False)
     return Decision(changes=(draft.change(),))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from medbay.core import knowledge
-from medbay.core.cause import Case, is_charged
+from medbay.core import knowledge, sharing
+from medbay.core.cause import is_charged
 from medbay.core.counting import recount_failure
 from medbay.core.decision import Decision, Draft, QuestionClosed, Rediagnosed, RetryClosed, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
@@ -71,7 +71,7 @@ def on_reclassify_command(correction: Correction, now: int, work: WorkingSet, *,
         changes=(draft.change(),),
         rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
         learned=(Taught(said, task.id, correction.category, correction.subcategory, actor),),
-        events=tuple(draft.events),
+        events=(*draft.events, *made.events),
     )
 
 
@@ -94,7 +94,8 @@ def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: 
     failure = Failure(
         attempt=attempt.number, outcome=Failed(), diagnosis=found, policy=correction.policy, known=correction.known
     )
-    charged = is_charged(Case(outcome=failure.outcome, diagnosis=found)) and not attempt.canary
+    case = sharing.case_of(task, failure.outcome, found, failure.around, work)
+    charged = is_charged(case) and not attempt.canary
     if not attempt.canary:
         assert attempt.ended_at is not None
         draft.task = recount_failure(draft.task, correction.before, charge=charged, at=attempt.ended_at)
@@ -112,9 +113,12 @@ def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: 
         retry=followed.retry,
         retries_closed=(RetryClosed(task.id, "cancelled"),),
         rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
-        questions=followed.questions,
+        questions=(*followed.questions, *followed.shared.questions),
         question_joined=followed.joined,
         questions_closed=closed,
+        breakers=followed.shared.breakers,
+        uses=followed.shared.uses,
+        events=followed.shared.events,
         work=followed.work,
     )
 

@@ -20,16 +20,18 @@ from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
-from medbay.service import attempts, idle, tasks, workers, working_set
+from medbay.service import attempts, breakers, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
+from medbay.store import breakers as breaker_rows
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
 from medbay.store.database import Store
 
 RECOVER_EVERY_S: Final = 1.0
+CLAIM_AGAIN_S: Final = 0.02  # after a claim that may have met nothing but tasks to be parked
 
 log = logging.getLogger("medbay.engine")
 
@@ -73,9 +75,10 @@ class Engine:
         self._leftovers = leftovers
         self._see = see
         self._host = host
-        self._settler = Settler(
-            store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
+        by = Judgement(
+            policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone, limits=settings.limits
         )
+        self._settler = Settler(store, by)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
         self._started: list[tuple[str, int, int, int]] = []
         self._recovery_first = False
@@ -83,6 +86,7 @@ class Engine:
         self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
         self._claims_in_doubt = False
+        self._claim_again_s: float | None = None
         self.worker, self.lease = self._register()
 
     def start(self) -> None:
@@ -177,13 +181,17 @@ class Engine:
             return found
 
     def release(self) -> int:
-        """Wake what is due."""
+        """Wake what is due, and look after breakers: canaries, and what they held."""
         with self.store.read() as tx:
-            due_at = task_rows.next_due_at(tx)
-            if due_at is None or due_at > tx.now:
-                return 0
-        with self.store.write() as tx:
-            return tasks.release_due(tx, actor=f"worker:{self.worker.id}")
+            due_at, look_at, now = task_rows.next_due_at(tx), breaker_rows.next_look_at(tx), tx.now
+        released = 0
+        if due_at is not None and due_at <= now:
+            with self.store.write() as tx:
+                released = tasks.release_due(tx, actor=f"worker:{self.worker.id}", limits=self.settings.limits)
+        if look_at is not None and look_at <= now:
+            with self.store.write() as tx:
+                released += breakers.look(tx, limits=self.settings.limits)
+        return released
 
     def stop_cancelled(self) -> None:
         """End the trees of tasks somebody cancelled."""
@@ -198,6 +206,7 @@ class Engine:
 
     def claim(self) -> list[Claim]:
         """Fill the free slots. Nothing new while how something ended is not stored."""
+        self._claim_again_s = None
         free = self.settings.slots - len(self.live) - self._checker.waiting
         if free <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
@@ -207,17 +216,20 @@ class Engine:
         self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
             attempts.record_processes(tx, self._started)
+            work = working_set.load(tx, changing=False)
             claims = attempts.claim(
                 tx,
                 self.worker,
                 self._capacity(free),
-                working_set.load(tx),
+                work,
                 log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
             )
         self._claims_in_doubt = False
         self._started.clear()
         if claims:
             self._recovery_first = not claims[-1].task.recovery
+        elif work.breakers:
+            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
         return claims
 
     def _hand_back_unheard(self) -> bool:
@@ -293,11 +305,11 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
-        times.append(self._recover_at_s)
+        times += [self._recover_at_s, self._claim_again_s]
         with self.store.read() as tx:
-            due_at = task_rows.next_due_at(tx)
-            if due_at is not None:
-                times.append(now_s + max(0, due_at - tx.now) / 1000)
+            for at in (task_rows.next_due_at(tx), breaker_rows.next_look_at(tx)):
+                if at is not None:
+                    times.append(now_s + max(0, at - tx.now) / 1000)
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:

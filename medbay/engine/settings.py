@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
 
+from medbay.core.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 
@@ -22,6 +23,7 @@ class Settings:
     crash_budget: int = 3
     recovery_share: float = 0.5
     policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
 
     def log_path(self, task_id: str, number: int) -> Path:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Final
 
 from medbay.core import ending, guidance, rules
+from medbay.core.breaker import Breaker, Limits
 from medbay.core.decision import WorkingSet
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.incident import is_shared
+from medbay.core.knowledge import apply_teaching
 from medbay.core.model import Attempt, Check, Task, Worker
-from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
+from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
+from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.rules import Ended
+from medbay.core.sharing import Around
 from medbay.core.verifying import GATE_ERROR
-from medbay.store import attempts, patterns, tasks, workers
+from medbay.store import attempts, breakers, patterns, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -40,6 +46,7 @@ class Judgement:
     policy: Policy
     crash_budget: int = 3
     zone: tzinfo = UTC
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +81,10 @@ def claim(
     again = sum(task.recovery for task in chosen)
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
     chosen += _in_shares(tx, worker, rest, work)
-    return [_claim_one(tx, worker, task, log_path) for task in chosen]
+    if not work.breakers:
+        return [_claim_one(tx, worker, task, log_path) for task in chosen]
+    sent = _sent_for(worker, chosen, work)
+    return [_claim_one(tx, worker, task, log_path, sent_for) for task, sent_for in sent]
 
 
 def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement) -> WorkingSet | None:
@@ -82,7 +92,7 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
-    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended), tx.now, work)
+    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, work), tx.now, work)
     apply(tx, decision)
     return decision.work
 
@@ -134,29 +144,48 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         policy=by.policy,
         crash_budget=by.crash_budget,
         zone=by.zone,
+        around=Around(limits=by.limits, host=attempt.host, canary=attempt.canary, number=attempt.number),
     )
 
 
-def _with_what_is_known(tx: Tx, ended: Ended) -> Ended:
+def _with_what_is_known(tx: Tx, ended: Ended, work: WorkingSet) -> Ended:
     """Diagnose a failure first, to look up what is known of its fingerprint."""
     found = ending.diagnose_ended(ended, tx.now)
     if found is None:
         return ended
     if found.subcategory == GATE_ERROR:  # its advice names the checks of one task
         return replace(ended, diagnosis=found)
-    return replace(ended, diagnosis=found, known=patterns.get(tx, found.fingerprint))
+    known = patterns.get(tx, found.fingerprint)
+    return replace(ended, diagnosis=found, known=known, around=_around(tx, ended, apply_teaching(found, known), work))
+
+
+def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:
+    """Who else met a shared cause lately, and how often this runner could not be started here."""
+    around, limits = ended.around, ended.around.limits
+    if isinstance(ended.outcome, Failed) and ended.outcome.spawn_error:
+        return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
+    key = incident_key(found.fingerprint)
+    if not is_shared(found) or key in work.breakers:
+        return around
+    others = tasks.seen_failing(
+        tx,
+        found.fingerprint,
+        but=ended.task.id,
+        since=tx.now - limits.incident_window_ms,
+        key=key,
+        limit=limits.incident_tasks - 1,
+    )
+    return replace(around, others={task.id: command_key(task) for task in others})
 
 
 def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
     """At most one task at a time whose engine died before, so that the next death has a name."""
     if capacity.free <= 0 or capacity.live_suspects > 0:
         return []
-    heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX))
+    past = _stopped_runners(worker, work)
+    heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX) if task.runner not in past)
     ordered = sorted(heads, key=lambda task: (task.crashes, *_urgency(task)))
-    if (
-        _share_left(capacity) <= 0
-        and len(_heads(tx, worker.queues, capacity.free, work, recovery=False)) >= capacity.free
-    ):
+    if _share_left(capacity) <= 0 and len(_heads(tx, worker, capacity.free, work, recovery=False)) >= capacity.free:
         ordered = [task for task in ordered if not task.recovery]
     return _not_held(tx, ordered, work)[:1]
 
@@ -166,8 +195,8 @@ def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> 
     if capacity.free <= 0:
         return []
     limit = HEAD_MAX if work.breakers else min(HEAD_MAX, capacity.free)
-    fresh = _heads(tx, worker.queues, limit, work, recovery=False)
-    again = _heads(tx, worker.queues, limit, work, recovery=True)
+    fresh = _heads(tx, worker, limit, work, recovery=False)
+    again = _heads(tx, worker, limit, work, recovery=True)
     share = _share_left(capacity)
     if capacity.slots == 1 and fresh and again:
         return (again if capacity.recovery_first else fresh)[:1]
@@ -181,25 +210,65 @@ def _share_left(capacity: Capacity) -> int:
     return math.ceil(capacity.slots * capacity.recovery_share) - capacity.live_recovery
 
 
-def _heads(tx: Tx, queues: Sequence[str], limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:
-    found = [task for queue in queues for task in tasks.claim_head(tx, queue, recovery=recovery, limit=limit)]
+def _heads(tx: Tx, worker: Worker, limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:
+    past = _stopped_runners(worker, work)
+    found = [
+        task
+        for queue in worker.queues
+        for task in tasks.claim_head(tx, queue, recovery=recovery, limit=limit, past=past)
+    ]
     return _not_held(tx, sorted(found, key=_urgency), work)
 
 
 def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
     """Park what needs something that is held now; it is not looked at again until that is released."""
+    if not work.breakers or not candidates:
+        return candidates
+    needs = breakers.uses(tx, [command_key(task) for task in candidates], since=tx.now - KNOWN_FOR_MS)
     free = []
     for task in candidates:
-        held = next((key for key in task.resources if key in work.breakers), None)
-        if held is None or task.forced or task.canary:
+        held = held_by(task, work.breakers, needs.get(command_key(task), ()))
+        if held is None or task.forced or (task.canary and _canary_of(task, work)):
             free.append(task)
         else:
-            apply(tx, rules.on_parked(task, tx.now, hold=held))
+            apply(tx, rules.on_parked(task, tx.now, hold=held.key))
     return free
 
 
-def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str]) -> Claim:
-    decision = rules.on_claimed(task, tx.now, worker_id=worker.id)
+def _canary_of(task: Task, work: WorkingSet) -> Breaker | None:
+    """The breaker this task was chosen to go ahead for."""
+    return next((each for each in work.breakers.values() if each.canary_task == task.id), None)
+
+
+def _stopped_runners(worker: Worker, work: WorkingSet) -> tuple[str, ...]:
+    """The runners that are not started on this host now: their tasks are read past, for another host or later."""
+    loops = (each for each in work.breakers.values() if each.kind == "crash_loop" and not _lets_one_through(each))
+    ours = (each.name.rpartition("@") for each in loops)
+    return tuple(sorted(runner for runner, _, host in ours if host == worker.host))
+
+
+def _lets_one_through(loop: Breaker) -> bool:
+    return loop.state == "half_open" and loop.canary_task is None
+
+
+def _sent_for(worker: Worker, chosen: Sequence[Task], work: WorkingSet) -> list[tuple[Task, Breaker | None]]:
+    """What was chosen, canaries with their breaker; of a runner that lets one through, one."""
+    sent: dict[str, tuple[Task, Breaker | None]] = {}
+    loops: set[str] = set()
+    for task in chosen:
+        loop = work.breakers.get(crash_loop_key(task.runner, worker.host))
+        if loop is not None and loop.key in loops:
+            continue
+        if loop is not None:
+            loops.add(loop.key)
+        sent[task.id] = task, _canary_of(task, work) if task.canary else loop
+    return list(sent.values())
+
+
+def _claim_one(
+    tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str], sent_for: Breaker | None = None
+) -> Claim:
+    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for)
     (change,) = decision.changes
     attempt = Attempt(
         task_id=task.id,
@@ -208,7 +277,7 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         host=worker.host,
         iteration=task.iteration,
         started_at=tx.now,
-        canary=task.canary,
+        canary=sent_for is not None,
         forced=task.forced,
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance, attempt=change.after.attempts),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from medbay.core import rules
+from medbay.core.breaker import Limits
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
@@ -15,7 +16,7 @@ from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import dependencies
+from medbay.service import breakers, dependencies
 from medbay.store import questions, tasks
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
@@ -195,9 +196,10 @@ def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
     raise NotFound(f'there is no task "{given}"', hint="medbay list --all shows them")
 
 
-def release_due(tx: Tx, *, actor: str) -> int:
+def release_due(tx: Tx, *, actor: str, limits: Limits = Limits()) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
     found = tasks.due(tx, RELEASED_AT_ONCE)
+    breakers.notice_storm(tx, sum(task.status == "failed" for task in found), limits=limits)
     for task in found:
         apply(tx, rules.on_due(task, tx.now, actor=actor))
     return len(found)
@@ -277,6 +279,8 @@ def answer(
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
     option = choose(asked, choice)
+    if breakers.answer(tx, asked, option, actor=actor, note=note):
+        return option.label, []
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:
         task = tasks.get(tx, task_id)

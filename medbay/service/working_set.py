@@ -7,6 +7,7 @@ from medbay.store import breakers, questions
 from medbay.store.database import Tx
 
 
-def load(tx: Tx) -> WorkingSet:
-    """The open questions that tasks may join, and the breakers that hold tasks now."""
-    return WorkingSet(questions=questions.open_scopes(tx), breakers=breakers.open_keys(tx))
+def load(tx: Tx, *, changing: bool = True) -> WorkingSet:
+    """The open questions that tasks may join, and the breakers that are not closed; to be changed, or only kept."""
+    held = breakers.not_closed(tx, changing=changing)  # first: locks are taken in one order
+    return WorkingSet(questions=questions.open_scopes(tx), breakers=held)

@@ -18,6 +18,7 @@ from medbay.sim.machines import Machine, Machines, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
+from medbay.store import breakers as breaker_rows
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
 
@@ -265,9 +266,8 @@ class SimDaemon:
         ends = [each.running.deadline_s() for each in engine.live.values()]
         wakes = [round(end * 1000) - now for end in ends if end is not None]
         with self._ground.store.read() as tx:
-            due_at = task_rows.next_due_at(tx)
-        if due_at is not None:
-            wakes.append(due_at - self._ground.clock.now_ms())
+            times = (task_rows.next_due_at(tx), breaker_rows.next_look_at(tx))
+        wakes += [at - self._ground.clock.now_ms() for at in times if at is not None]
         return min([*wakes, self._look_ms - now, NEVER_MS if self._stored else AWAY_MS])
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:

@@ -90,7 +90,7 @@ class Person:
             paused = [task.id for task in task_rows.unfinished(tx) if task.paused]
         for question_id, task_ids in waiting:
             self._answers.update(task_ids)
-            patient = max(self._answers[each] for each in task_ids) <= ANSWERS_BEFORE_GIVING_UP
+            patient = max((self._answers[each] for each in task_ids), default=0) <= ANSWERS_BEFORE_GIVING_UP
             with self._store.write() as tx:
                 tasks.answer(tx, question_id, "retry" if patient else "cancel", actor=ACTOR)
         for task_id in paused:

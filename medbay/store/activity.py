@@ -19,6 +19,10 @@ SUSPECT_SQL: Final = (
     "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes > 0"
     " ORDER BY queue, crashes, priority, ready_at, id LIMIT 1"
 )
+READY_AGAIN_SQL: Final = (
+    "SELECT count(*) FROM (SELECT 1 FROM task WHERE queue = ? AND recovery = 1 AND ready = 1 AND hold IS NULL"
+    " AND crashes = 0 LIMIT ?) some"
+)
 PENDING_RETRY_SQL: Final = (
     "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
     " AND t.unmet = 0 ORDER BY r.due_at, r.task_id LIMIT 1"
@@ -47,6 +51,21 @@ def has_pending_retry(tx: Tx, queue: str) -> bool:
 def has_requeued(tx: Tx, queue: str) -> bool:
     """Whether a task of this queue asked to be tried again later."""
     return tx.one(REQUEUED_SQL, (queue,)) is not None
+
+
+def count_ready_again(tx: Tx, queue: str, limit: int) -> int:
+    """How many tasks of a queue that failed before are ready; counted up to a limit."""
+    row = tx.one(READY_AGAIN_SQL, (queue, limit))
+    return int(row[0]) if row else 0
+
+
+def live_recovery_by_worker(tx: Tx) -> dict[str, int]:
+    """How many attempts of tasks that failed before each worker is running."""
+    rows = tx.rows(
+        "SELECT a.worker_id, count(*) FROM attempt a JOIN task t ON t.id = a.task_id"
+        " WHERE a.ended_at IS NULL AND t.recovery = 1 GROUP BY a.worker_id"
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:

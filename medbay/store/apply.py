@@ -10,7 +10,7 @@ from medbay.core.events import EVENT_NAMES
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
-from medbay.store import checks, patterns
+from medbay.store import breakers, checks, patterns
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -26,6 +26,8 @@ from medbay.store.rows import (
 
 def apply(tx: Tx, decision: Decision) -> None:
     """Save a decision. Raises StaleClaim, and changes nothing that counts, when something moved meanwhile."""
+    for breaker in decision.breakers:  # first: locks are taken in one order
+        breakers.save(tx, breaker)
     for change in decision.changes:
         _save_change(tx, change)
     if decision.attempt_end is not None:
@@ -46,6 +48,7 @@ def apply(tx: Tx, decision: Decision) -> None:
     if decision.question_joined is not None:
         _join_open_question(tx, decision.question_joined)
     patterns.learn(tx, decision.learned)
+    breakers.note_uses(tx, decision.uses)
     for effect in decision.effects:
         tx.execute(
             "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"

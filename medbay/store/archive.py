@@ -38,6 +38,7 @@ PARTS: Final = (
     Part("attempt_output", ("task_id", "number"), f"{_ENDED} AND result IS NULL"),  # what a task gave back stays
     Part("event", ("seq",), _ENDED),
     Part("event", ("seq",), "task_id IS NULL AND at < ?"),
+    Part("command_resource", ("command", "resource"), "seen_at < ?"),  # not taken into account for weeks
 )
 
 

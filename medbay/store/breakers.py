@@ -1,10 +1,107 @@
-"""Reading what holds tasks now. A breaker is a row by the key of what it protects."""
+"""Breakers in the store, by the key of what each protects, and which commands need what they protect."""
 
 from __future__ import annotations
 
-from medbay.store.database import Tx
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import fields
+from typing import Any, Final
+
+from medbay.core.breaker import Breaker, BreakerChange, CommandUse
+from medbay.errors import StaleClaim
+from medbay.store.database import Row, Tx
+from medbay.store.rows import dumps
+
+FIELDS: Final = tuple(field.name for field in fields(Breaker))
+COLUMNS: Final = ", ".join(FIELDS)
+
+# The statements of the loop; a test reads their query plans.
+OPEN_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' ORDER BY key"
+NEXT_LOOK_SQL: Final = "SELECT probe_at FROM breaker WHERE probe_at IS NOT NULL ORDER BY probe_at, key LIMIT 1"
+DUE_SQL: Final = (
+    f"SELECT {COLUMNS} FROM breaker WHERE probe_at <= ? AND probe_at IS NOT NULL ORDER BY probe_at, key LIMIT ?"
+)
+_AT_ONCE: Final = 500
 
 
-def open_keys(tx: Tx) -> frozenset[str]:
-    """The keys of every breaker that is not closed."""
-    return frozenset(row[0] for row in tx.rows("SELECT key FROM breaker WHERE state <> 'closed'"))
+def not_closed(tx: Tx, *, changing: bool = False) -> dict[str, Breaker]:
+    """Every breaker that is not closed, by key; in a transaction that writes they stay as they are, or are its own."""
+    lock = tx.locks.take if changing else tx.locks.keep
+    return {row[0]: _breaker(row) for row in tx.rows(OPEN_SQL + lock)}
+
+
+def get(tx: Tx, key: str) -> Breaker | None:
+    """One breaker, closed or not; in a transaction that writes it is this one's from now on."""
+    row = tx.one(f"SELECT {COLUMNS} FROM breaker WHERE key = ?{tx.locks.take}", (key,))
+    return _breaker(row) if row else None
+
+
+def select(tx: Tx, *, closed: bool = False, limit: int = 1_000) -> list[Breaker]:
+    """Breakers for people, the newest first; those that are closed too, where wanted."""
+    which = "" if closed else " WHERE state <> 'closed'"
+    rows = tx.rows(f"SELECT {COLUMNS} FROM breaker{which} ORDER BY opened_at DESC, key LIMIT ?", (limit,))
+    return [_breaker(row) for row in rows]
+
+
+def next_look_at(tx: Tx) -> int | None:
+    """When a breaker has to be looked after."""
+    row = tx.one(NEXT_LOOK_SQL)
+    return int(row[0]) if row else None
+
+
+def due(tx: Tx, limit: int) -> list[Breaker]:
+    """Breakers that have to be looked after now, and that nobody else is looking after."""
+    return [_breaker(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def save(tx: Tx, change: BreakerChange) -> None:
+    """Save a breaker unless somebody changed it meanwhile; one that was not there may replace one that is closed."""
+    before, after = change.before, change.after
+    values = {name: getattr(after, name) for name in FIELDS} | {"data": dumps(after.data)}
+    sets = ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "key")
+    values["version"] = before.version + 1 if before else 1
+    guard, params = (" AND breaker.version = ?", (before.version,)) if before else ("", ())
+    state = "" if before else " AND breaker.state = 'closed'"
+    saved = tx.execute(
+        f"INSERT INTO breaker ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))})"
+        f" ON CONFLICT (key) DO UPDATE SET {sets} WHERE 1 = 1{state}{guard}",
+        (*values.values(), *params),
+    )
+    if saved != 1:
+        raise StaleClaim(f"{after.key} changed while this was decided", hint="try again")
+
+
+def note_uses(tx: Tx, uses: Iterable[CommandUse]) -> None:
+    """Remember which command needs what."""
+    for use in uses:
+        tx.execute(
+            "INSERT INTO command_resource (command, resource, seen_at) VALUES (?, ?, ?)"
+            " ON CONFLICT (command, resource) DO UPDATE SET seen_at = excluded.seen_at",
+            (use.command, use.resource, tx.now),
+        )
+
+
+def forget_uses(tx: Tx, resource: str) -> None:
+    """Nothing needs it any more: it is over."""
+    tx.execute("DELETE FROM command_resource WHERE resource = ?", (resource,))
+
+
+def uses(tx: Tx, commands: Collection[str], *, since: int) -> dict[str, set[str]]:
+    """What each of these commands was seen to need since then."""
+    found: dict[str, set[str]] = {}
+    wanted = sorted(set(commands))
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        sql = (
+            f"SELECT command, resource FROM command_resource WHERE command IN ({', '.join('?' * len(some))})"
+            " AND seen_at >= ?"
+        )
+        for command, resource in tx.rows(sql, (*some, since)):
+            found.setdefault(command, set()).add(resource)
+    return found
+
+
+def _breaker(row: Row) -> Breaker:
+    values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
+    values["data"] = json.loads(values["data"])
+    return Breaker(**values)

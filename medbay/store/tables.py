@@ -24,6 +24,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "question": ("id",),
     "question_task": ("question_id", "task_id"),
     "breaker": ("key",),
+    "command_resource": ("command", "resource"),
     "failure_pattern": ("fingerprint",),
     "failure_advice": ("fingerprint", "advice"),
     "failure_task": ("fingerprint", "task_id"),

@@ -54,6 +54,13 @@ _ORDERS: Final = {
         f" CASE {PLACE_SQL} WHEN 4 THEN coalesce(t.ready_at, t.since) ELSE t.priority END, t.id"
     ),
 }
+PARKED_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE hold = ? AND queue = ? AND hold IS NOT NULL ORDER BY id LIMIT ?"
+)
+HELD_SQL: Final = f"SELECT {TASK_COLUMNS} FROM task WHERE hold = ? AND hold IS NOT NULL ORDER BY queue, id LIMIT ?"
+FAILED_ALIKE_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE last_fingerprint = ? AND status = 'failed' ORDER BY due_at, id LIMIT ?"
+)
 CANCELS_SQL: Final = "SELECT id, live FROM task WHERE cancel_requested = 1"
 
 
@@ -140,9 +147,12 @@ def how_many(tx: Tx, adding: int = 1) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int) -> list[Task]:
-    """The most urgent ready tasks of a queue: fresh ones, or ones that failed before."""
-    return [task(row) for row in tx.rows(CLAIM_HEAD_SQL + tx.locks.take_free, (queue, int(recovery), limit))]
+def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = ()) -> list[Task]:
+    """The most urgent ready tasks of a queue: fresh ones, or ones that failed before. Reads past some runners."""
+    sql = CLAIM_HEAD_SQL
+    if past:
+        sql = sql.replace(" ORDER BY", f" AND runner NOT IN ({', '.join('?' * len(past))}) ORDER BY")
+    return [task(row) for row in tx.rows(sql + tx.locks.take_free, (queue, int(recovery), *past, limit))]
 
 
 def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
@@ -153,6 +163,43 @@ def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
 def due(tx: Tx, limit: int) -> list[Task]:
     """Tasks whose time has come and which nobody released yet."""
     return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def parked(tx: Tx, key: str, queue: str, limit: int) -> list[Task]:
+    """Tasks of a queue that are parked under a breaker."""
+    return [task(row) for row in tx.rows(PARKED_SQL + tx.locks.take_free, (key, queue, limit))]
+
+
+def held(tx: Tx, key: str, limit: int) -> list[Task]:
+    """Tasks that are parked under a breaker, in the order in which they are released."""
+    return [task(row) for row in tx.rows(HELD_SQL + tx.locks.take_free, (key, limit))]
+
+
+def count_held(tx: Tx, key: str, queue: str | None = None) -> int:
+    """How many tasks are parked under a breaker; of one queue, where one is named."""
+    which, params = ("", (key,)) if queue is None else (" AND queue = ?", (key, queue))
+    row = tx.one(f"SELECT count(*) FROM task WHERE hold = ? AND hold IS NOT NULL{which}", params)
+    return int(row[0]) if row else 0
+
+
+def has_held(tx: Tx, key: str) -> bool:
+    """Whether any task is parked under a breaker."""
+    return tx.one("SELECT 1 FROM task WHERE hold = ? AND hold IS NOT NULL LIMIT 1", (key,)) is not None
+
+
+def failed_alike(tx: Tx, fingerprint: str, limit: int) -> list[Task]:
+    """Tasks that wait for a retry after this failure, the one due soonest first."""
+    return [task(row) for row in tx.rows(FAILED_ALIKE_SQL + tx.locks.take_free, (fingerprint, limit))]
+
+
+def seen_failing(tx: Tx, fingerprint: str, *, but: str, since: int, key: str, limit: int) -> list[Task]:
+    """Other tasks that met this failure since then, and since the incident on it was closed last."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE id IN (SELECT f.task_id FROM failure_task f WHERE f.fingerprint = ?"
+        " AND f.last_seen > ? AND f.last_seen > coalesce((SELECT closed_at FROM breaker WHERE key = ?), 0)"
+        " AND f.task_id <> ? LIMIT ?)"
+    )
+    return [task(row) for row in tx.rows(sql, (fingerprint, since, key, but, limit))]
 
 
 def next_due_at(tx: Tx) -> int | None:

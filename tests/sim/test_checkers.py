@@ -130,8 +130,8 @@ def reuse_a_number(patch: Patch) -> None:
     """A claim skips a number."""
     real = rules.on_claimed
 
-    def claimed(task: Task, now: int, *, worker_id: str) -> Decision:
-        return real(replace(task, attempts=task.attempts + 1), now, worker_id=worker_id)
+    def claimed(task: Task, now: int, **more: Any) -> Decision:
+        return real(replace(task, attempts=task.attempts + 1), now, **more)
 
     patch.setattr(rules, "on_claimed", claimed)
 

@@ -1,0 +1,182 @@
+"""What one failure means for others: a hold of its provider's account, a crash loop, an incident; and its canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from medbay.core import breaker, incident, resources
+from medbay.core.breaker import Breaker, CommandUse, Limits
+from medbay.core.cause import Case, Cause
+from medbay.core.decision import Decision, Draft, WorkingSet
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.model import Event, Task
+from medbay.core.news import changed_breaker
+from medbay.core.outcome import Outcome
+
+NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the record knows around a failure, beyond its task."""
+
+    limits: Limits = field(default_factory=Limits)
+    host: str = ""  # where it ran
+    canary: bool = False
+    number: int = 0
+    others: Mapping[str, str] = field(default_factory=dict)  # tasks that met the same lately -> key of their command
+    crash_loop: Breaker | None = None  # of its runner on that host, open or closed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fed:
+    """What a failure did to what tasks share; `until` is the named end of a hold it waits for now."""
+
+    made: Decision = field(default_factory=Decision)
+    work: WorkingSet
+    until: int | None = None
+
+
+def case_of(task: Task, outcome: Outcome, found: Diagnosis, around: Around, work: WorkingSet) -> Case:
+    """The failure with what is known around it, for its one cause."""
+    return Case(
+        outcome=outcome,
+        diagnosis=found,
+        account=resources.account_of(task, found),
+        open_incidents=frozenset(
+            fp for each in work.breakers.values() if each.kind == "incident" for fp in each.fingerprints
+        ),
+        opens_incident=incident.is_shared(found)
+        and len(_alike(task, found, around, work)) >= around.limits.incident_tasks,
+    )
+
+
+def feed(draft: Draft, found: Diagnosis, cause: Cause, around: Around, work: WorkingSet) -> Fed:
+    """Let the failure have its effect on the one thing it feeds."""
+    task, now = draft.task, draft.now
+    work = _seen(task, found, work)
+    account = resources.account_of(task, found)
+    uses = (CommandUse(resources.command_key(task), account),) if account and found.provider else ()
+    match cause:
+        case Cause.PROVIDER_LIMIT:
+            assert account is not None
+            before = work.breakers.get(account)
+            after = _hold(before, account, found, now, met_by_canary=_is_canary(before, task, around))
+            fed = save(work, before, after)
+            return replace(fed, made=replace(fed.made, uses=uses), until=after.until)
+        case Cause.CRASH_LOOP:
+            return _crash(task, found, around, now, work)
+        case Cause.INCIDENT:
+            fed = _incident(task, found, around, now, work)
+            return replace(fed, made=replace(fed.made, uses=(*uses, *fed.made.uses)))
+        case _:
+            return Fed(made=Decision(uses=uses), work=work)
+
+
+def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
+    """Credits are used up: the account is held until the question is answered."""
+    account = resources.account_of(draft.task, found)
+    if account is None or found.subcategory != "quota":
+        return Fed(work=work)
+    before = work.breakers.get(account)
+    after = breaker.hold_for_answer(before, account, draft.now, why=found.summary, question_id=question_id)
+    return save(work, before, after)
+
+
+def settle_canary(made: Decision, task: Task, number: int, now: int, before: WorkingSet) -> Decision:
+    """A canary ended: what it says of the breaker it was sent for, unless its failure was the breaker's own."""
+    sent_for = next(
+        (each for each in before.breakers.values() if (each.canary_task, each.canary_number) == (task.id, number)), None
+    )
+    if sent_for is None or any(change.after.key == sent_for.key for change in made.breakers):
+        return made
+    assert made.attempt_end is not None
+    gone = made.attempt_end.outcome in NEW_CANARY
+    after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
+    fed = save(made.work, sent_for, after)
+    return replace(
+        made,
+        breakers=(*made.breakers, *fed.made.breakers),
+        questions_closed=(*made.questions_closed, *fed.made.questions_closed),
+        events=(*made.events, *fed.made.events),
+        work=fed.work,
+    )
+
+
+def save(work: WorkingSet, before: Breaker | None, after: Breaker) -> Fed:
+    """A changed breaker, and the working set that the next rule sees."""
+    made = changed_breaker(before, after)
+    if not made.breakers:
+        return Fed(work=work)
+    stored = replace(after, version=(before.version if before else 0) + 1)
+    breakers = {key: each for key, each in work.breakers.items() if key != after.key}
+    if after.state != "closed":
+        breakers[after.key] = stored
+    return Fed(made=made, work=replace(work, breakers=breakers))
+
+
+def _hold(before: Breaker | None, account: str, found: Diagnosis, now: int, *, met_by_canary: bool) -> Breaker:
+    if met_by_canary:
+        assert before is not None
+        return breaker.canary_met_it(before, now, named=found.retry_after_ms, why=found.summary)
+    return breaker.place_hold(
+        before, account, now, named=found.retry_after_ms, why=found.summary, met=found.fingerprint
+    )
+
+
+def _crash(task: Task, found: Diagnosis, around: Around, now: int, work: WorkingSet) -> Fed:
+    key = resources.crash_loop_key(task.runner, around.host)
+    before = work.breakers.get(key) or work.counted.get(key) or around.crash_loop
+    if _is_canary(before, task, around):
+        assert before is not None
+        return save(work, before, breaker.canary_met_it(before, now, named=None, why=found.summary))
+    limits = around.limits
+    after = breaker.strike(
+        before,
+        key,
+        "crash_loop",
+        now,
+        why=found.summary,
+        failures=limits.crash_failures,
+        window_ms=limits.crash_window_ms,
+    )
+    fed = save(work, before, after)
+    counted = {**work.counted, key: replace(after, version=(before.version if before else 0) + 1)}
+    return replace(fed, work=replace(fed.work, counted=counted)) if fed.made.breakers else fed
+
+
+def _incident(task: Task, found: Diagnosis, around: Around, now: int, work: WorkingSet) -> Fed:
+    key = resources.incident_key(found.fingerprint)
+    own = CommandUse(resources.command_key(task), key)
+    before = work.breakers.get(key)
+    if before is None:
+        alike = _alike(task, found, around, work)
+        after, asked = incident.opened(found, alike, now)
+        fed = save(work, None, after)
+        told = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
+        uses = tuple(CommandUse(command, key) for command in sorted(set(alike.values())))
+        made = replace(fed.made, questions=(asked,), events=(*fed.made.events, told), uses=uses)
+        return replace(fed, made=made)
+    met = _is_canary(before, task, around)
+    after = breaker.canary_met_it(before, now, named=found.retry_after_ms, why=before.why) if met else before
+    fed = save(work, before, after)
+    return replace(fed, made=replace(fed.made, uses=(own,)))
+
+
+def _is_canary(before: Breaker | None, task: Task, around: Around) -> bool:
+    return (
+        before is not None and around.canary and (before.canary_task, before.canary_number) == (task.id, around.number)
+    )
+
+
+def _alike(task: Task, found: Diagnosis, around: Around, work: WorkingSet) -> Mapping[str, str]:
+    """The tasks that met this failure lately, this one among them, with the keys of their commands."""
+    return {**around.others, **work.sightings.get(found.fingerprint, {}), task.id: resources.command_key(task)}
+
+
+def _seen(task: Task, found: Diagnosis, work: WorkingSet) -> WorkingSet:
+    if not incident.is_shared(found):
+        return work
+    alike = {**work.sightings.get(found.fingerprint, {}), task.id: resources.command_key(task)}
+    return replace(work, sightings={**work.sightings, found.fingerprint: alike})

@@ -1,0 +1,223 @@
+"""Looking after breakers: canaries, releases, storms that are over; and what a person does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from medbay.core import breaker as rule
+from medbay.core import resources, rules
+from medbay.core.breaker import RETRY_STORM, Breaker, Kind, Limits
+from medbay.core.decision import Decision, QuestionClosed
+from medbay.core.model import Event, Option, Question, Task
+from medbay.core.news import changed_breaker
+from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.store import activity, attempts, breakers, questions, workers
+from medbay.store import tasks as task_rows
+from medbay.store.apply import apply
+from medbay.store.database import Tx
+
+LOOKED_AFTER_AT_ONCE: Final = 20
+CANDIDATES: Final = 20
+OPENED_BY_HAND: Final[tuple[Kind, ...]] = ("provider", "crash_loop", "agency")
+
+
+def look(tx: Tx, *, limits: Limits) -> int:
+    """Do what is due for breakers: send a canary, release the next, see whether one is over. How many were due."""
+    due = breakers.due(tx, LOOKED_AFTER_AT_ONCE)
+    served = _served_queues(tx) if due else ()
+    for each in due:
+        if each.kind == RETRY_STORM:
+            _look_at_storm(tx, each, limits, served)
+        elif each.state == "closed":
+            _release_some(tx, each)
+        elif each.state == "half_open":
+            _look_at_canary(tx, each, served)
+        elif each.spent:
+            _look_for_answer(tx, each)
+        elif each.rule.parks:
+            _send_canary(tx, each, served)
+        else:  # the next one that comes is let through
+            apply(tx, changed_breaker(each, rule.send_canary(each, None, tx.now)))
+    return len(due)
+
+
+def notice_storm(tx: Tx, retries: int, *, limits: Limits) -> None:
+    """So many retries fell due at once: told once, until it is over."""
+    if retries > limits.storm_retries:
+        before = breakers.get(tx, RETRY_STORM)
+        if before is None or before.state == "closed":
+            apply(tx, changed_breaker(before, rule.open_storm(tx.now, retries)))
+
+
+def open_one(tx: Tx, given: str, *, actor: str, why: str, until: int | None) -> Breaker:
+    """A person holds a provider's account, a runner on a host, or triage, until they close it or until a time."""
+    key, kind = _named(given)
+    before = breakers.get(tx, key)
+    after = rule.open_by_hand(before, key, kind, tx.now, by=actor, why=why, until=until)
+    apply(tx, changed_breaker(before, after))
+    return _found(tx, key)
+
+
+def close_one(tx: Tx, given: str, *, actor: str) -> Breaker:
+    """A person says that it is over: what it held is released, spread out, and an incident's question withdrawn."""
+    before = _open_like(tx, given)
+    if before.spent:
+        hint = f"medbay answer {before.question_id} releases it and the tasks that wait for the answer"
+        raise NotAllowed(f"{before.key} waits for an answer: {before.why}", hint=hint)
+    after = replace(rule.close(before, tx.now), why=f"closed by {actor}: {before.why}")
+    apply(tx, changed_breaker(before, after))
+    return _found(tx, before.key)
+
+
+def incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
+    """The incidents, the newest first."""
+    return [each for each in breakers.select(tx, closed=closed) if each.kind == "incident"]
+
+
+def incident(tx: Tx, given: str) -> tuple[Breaker, list[Task]]:
+    """One incident by any beginning of its fingerprint, and some of the tasks it holds."""
+    known = [each for each in incidents(tx, closed=True) if _begins(each, given)]
+    return (one := _only(known, given, "incident")), task_rows.held(tx, one.key, CANDIDATES)
+
+
+def answer(tx: Tx, asked: Question, option: Option, *, actor: str, note: str) -> bool:
+    """Answer a question that belongs to an incident and to no task; whether it was one."""
+    mine = next(
+        (each for each in breakers.not_closed(tx, changing=True).values() if each.question_id == asked.id), None
+    )
+    if mine is None or asked.task_ids:
+        return False
+    after = replace(mine, question_id=None)
+    if option.effect == "retry" and mine.state == "open":
+        after = replace(after, probe_at=tx.now)
+    said = f"{option.label}: {note}" if note else option.label
+    closed = QuestionClosed(question_id=asked.id, task_id="", whole=True, by=actor, answer=said)
+    told = Event(name="question:answered", data={"question": asked.id, "by": actor, "answer": said})
+    apply(tx, replace(changed_breaker(mine, after), questions_closed=(closed,), events=(told,)))
+    return True
+
+
+def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]) -> None:
+    waiting = sum(activity.count_ready_again(tx, queue, limits.storm_retries + 1) for queue in served)
+    over = waiting <= limits.storm_retries
+    later = replace(storm, probe_at=tx.now + rule.STORM_LOOKED_AT_MS)
+    apply(tx, changed_breaker(storm, rule.close(storm, tx.now) if over else later))
+
+
+def _release_some(tx: Tx, closed: Breaker) -> None:
+    held = task_rows.count_held(tx, closed.key) if "gap_ms" not in closed.data else 0
+    number, after = rule.release_some(closed, held, tx.now)
+    released = [rules.on_released(task, tx.now, hold=closed) for task in task_rows.held(tx, closed.key, number)]
+    if len(released) < number and not task_rows.has_held(tx, closed.key):
+        after = rule.all_released(closed)
+        _forget(tx, closed)
+    made = changed_breaker(closed, after)
+    apply(tx, replace(made, changes=tuple(change for each in released for change in each.changes)))
+
+
+def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
+    """It runs for long enough, or it still waits for a slot, or it will never start and the next one is sent."""
+    task_id, number = half_open.canary_task, half_open.canary_number
+    task = task_rows.get(tx, task_id) if task_id is not None else None
+    if number is not None:
+        alive = task is not None and task.live == number
+        apply(tx, changed_breaker(half_open, (rule.canary_lived if alive else rule.canary_gone)(half_open, tx.now)))
+        return
+    if task is not None and task.canary and task.ready and task.queue in served:
+        later = replace(half_open, probe_at=tx.now + rule.CANARY_PATIENCE_MS)
+        apply(tx, changed_breaker(half_open, later))
+        return
+    made = changed_breaker(half_open, rule.canary_gone(half_open, tx.now))
+    dropped = rules.on_canary_dropped(task, tx.now) if task is not None and task.canary else Decision()
+    apply(tx, replace(made, changes=dropped.changes))
+
+
+def _look_for_answer(tx: Tx, held: Breaker) -> None:
+    """Credits were used up: held until the question about them is closed."""
+    asked = questions.get(tx, held.question_id or "")
+    open_still = asked is not None and asked.status == "open"
+    later = replace(held, probe_at=tx.now + rule.ANSWER_LOOKED_FOR_MS)
+    apply(tx, changed_breaker(held, later if open_still else rule.close(held, tx.now)))
+
+
+def _send_canary(tx: Tx, held: Breaker, served: Iterable[str]) -> None:
+    """One task goes ahead: a parked one, else of those that failed the one due soonest."""
+    chosen = _parked(tx, held, served) or _failed(tx, held, served)
+    if chosen is not None:
+        apply(tx, rules.on_canary_chosen(chosen, tx.now, breaker=held))
+    elif task_rows.has_held(tx, held.key):  # by queues that nobody serves now
+        apply(tx, changed_breaker(held, replace(held, probe_at=tx.now + rule.CANARY_PATIENCE_MS)))
+    else:
+        after = rule.nobody_to_send(held, tx.now)
+        apply(tx, changed_breaker(held, after))
+
+
+def _parked(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
+    found = (task for queue in served for task in task_rows.parked(tx, held.key, queue, 1))
+    return min(found, key=lambda task: (task.priority, task.ready_at or 0, task.id), default=None)
+
+
+def _failed(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
+    alike = (task for met in held.fingerprints for task in task_rows.failed_alike(tx, met, CANDIDATES))
+    able = (task for task in alike if not task.paused and not task.unmet and not task.cancel_requested)
+    able = (task for task in able if task.waits_for is None and task.due_at is not None and task.queue in served)
+    early = held.kind == "provider"  # whose named time is the hold's own: once in six hours a probe may come before it
+    able = (task for task in able if early or not _named_later(tx, task))
+    return min(able, key=lambda task: (task.due_at or 0, task.id), default=None)
+
+
+def _named_later(tx: Tx, task: Task) -> bool:
+    newest = attempts.newest_diagnosed(tx, task.id)
+    named = newest.diagnosis.retry_after_ms if newest is not None and newest.diagnosis is not None else None
+    return named is not None and named > tx.now
+
+
+def _forget(tx: Tx, over: Breaker) -> None:
+    """An incident's commands were held because of it alone."""
+    if over.kind == "incident":
+        breakers.forget_uses(tx, over.key)
+
+
+def _served_queues(tx: Tx) -> tuple[str, ...]:
+    alive = (each for each in workers.alive(tx) if each.lease_until > tx.now)
+    return tuple(sorted({queue for each in alive for queue in each.queues}))
+
+
+def _named(given: str) -> tuple[str, Kind]:
+    given = given.strip()
+    kind, _, rest = given.partition(":")
+    for each in OPENED_BY_HAND:
+        if kind == each and (rest or each == "agency"):
+            return given, each
+    if given and ":" not in given:  # the name of a provider alone
+        return resources.PROVIDER + given, "provider"
+    raise UsageError(f'"{given}" is nothing that can be held', hint="for example provider:anthropic/work")
+
+
+def _open_like(tx: Tx, given: str) -> Breaker:
+    known = [each for each in breakers.select(tx) if _begins(each, given)]
+    return _only(known, given, "open breaker")
+
+
+def _begins(each: Breaker, given: str) -> bool:
+    given = given.strip()
+    return bool(given) and any(name.startswith(given) for name in (each.key, each.name, each.name.rpartition(":")[2]))
+
+
+def _only(known: list[Breaker], given: str, what: str) -> Breaker:
+    exact = [each for each in known if given.strip() in (each.key, each.name)]
+    known = exact if len(exact) == 1 else known
+    if len(known) > 1:
+        raise UsageError(f'"{given}" could be {known[0].key} or {known[1].key}', hint="type one more letter")
+    if not known:
+        raise NotFound(f'there is no {what} "{given}"', hint="medbay breaker list --all shows them")
+    return known[0]
+
+
+def _found(tx: Tx, key: str) -> Breaker:
+    found = breakers.get(tx, key)
+    if found is None:
+        raise NotAllowed(f"{key} was not stored", hint="try again")
+    return found
