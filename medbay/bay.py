@@ -20,6 +20,7 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
+from medbay.outages import Outages
 from medbay.service import bulk, calls, exchange, liveness, requests, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
@@ -56,7 +57,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep):
+class Bay(Upkeep, Outages):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -193,7 +194,8 @@ class Bay(Upkeep):
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy)
+            share = self.place.config.engine.slots_for_recovery
+            return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy, recovery_share=share)
 
     def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
         """What comes after what: around one task, or everything that waits for another."""

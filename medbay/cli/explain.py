@@ -87,7 +87,11 @@ def changes(found: Explanation) -> list[str]:
         return [answer, f"medbay cancel {task.id}"]
     if task.paused:
         return [f"medbay resume {task.id}", f"medbay cancel {task.id}"]
-    ways = [f"medbay retry {task.id} (now{_likely(found)})"] if not task.ready and task.unmet == 0 else []
+    waits = not task.ready or found.breaker is not None
+    ways = [f"medbay retry {task.id} (now{_likely(found)})"] if waits and task.unmet == 0 else []
+    if found.breaker is not None:
+        asked = found.breaker.question_id if found.breaker.spent else None
+        ways.append(f"medbay answer {asked}" if asked else f"medbay breaker close {found.breaker.key}")
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
     return [*ways, f"medbay pause {task.id}", f"medbay cancel {task.id}"]
@@ -111,6 +115,7 @@ def as_json(found: Explanation) -> dict[str, Any]:
         "known": views.pattern(found.known) if found.known else None,
         "retry": views.retry(found.retry) if found.retry else None,
         "question": views.question(found.question) if found.question else None,
+        "breaker": found.breaker.key if found.breaker else None,
         "waits_for": list(found.chain),
         "next_attempt_at": views.iso(views.next_attempt_at(found.task)),
         "changes": changes(found),

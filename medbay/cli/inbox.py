@@ -64,5 +64,6 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
         default = " (default)" if number == question.default else ""
         told = f"{number} {clean(option.label)}{default}: {clean(option.consequence)}"
         lines.append("    " + cut(told, shown.width - 4))
-    lines.append(f"    medbay answer {first} {question.default}        evidence: medbay log {first}")
+    more = f"evidence: medbay log {first}" if question.task_ids else "more: medbay incidents"
+    lines.append(f"    medbay answer {first} {question.default}        {more}")
     return [shown.plain(line) for line in lines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean, cut
+from medbay.core.breaker import Breaker
 from medbay.core.model import Task
 from medbay.env import SystemClock
 from medbay.store import tasks as task_rows
@@ -65,10 +66,15 @@ def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
     """What is said about each task."""
     after = waits_for(bay, tasks)
     served = {queue for worker, _ in bay.workers() if worker.lease_until > now_ms for queue in worker.queues}
+    around = _Around(
+        served=served,
+        out_of_share=bay.queues_out_of_share(served, bay.place.config.engine.slots_for_recovery),
+        breakers={each.key: each for each, _ in bay.breakers()} if any(task.hold for task in tasks) else {},
+    )
     made: list[Row] = []
     for task in tasks:
         phrase = status_phrase(task, now_ms, after=after.get(task.id, ()))
-        why = _why(bay, task, phrase, now_ms, served)
+        why = _why(bay, task, phrase, now_ms, around)
         made.append(
             Row(task=task, phrase=phrase, why=clean(why), next=_next(task, phrase, now_ms), next_at=_next_at(task))
         )
@@ -154,7 +160,16 @@ def waits_for(bay: Bay, tasks: Sequence[Task]) -> dict[str, list[str]]:
         }
 
 
-def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, served: set[str]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Around:
+    """What is asked once for all rows."""
+
+    served: set[str]
+    out_of_share: set[str]  # queues in which retries wait for fresh work
+    breakers: Mapping[str, Breaker]
+
+
+def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, around: _Around) -> str:
     if task.live is not None:
         return _output_seen(bay, task, now_ms)
     if task.status == "blocked":
@@ -163,8 +178,13 @@ def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, served: set[str]) ->
         return f"{task.attempts} attempts, last failure {task.last_category}" if phrase.kind == "healed" else ""
     if task.status == "failed":
         return task.last_summary or task.last_category
-    if phrase.glyph == glyphs.READY and task.queue not in served:
+    if phrase.glyph == glyphs.HELD and (held := around.breakers.get(task.hold or "")) is not None:
+        when = f"{times.clock(held.next_at, now_ms)}: " if held.next_at is not None else ""
+        return f"{held.why}; {when}{held.ends}"
+    if phrase.glyph == glyphs.READY and task.queue not in around.served:
         return f'no worker serves "{task.queue}": medbay up'
+    if phrase.glyph == glyphs.READY and task.recovery and task.queue in around.out_of_share:
+        return "retries have their share of the slots; fresh work goes first"
     return task.last_summary if task.streak else ""
 
 

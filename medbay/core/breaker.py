@@ -128,6 +128,24 @@ class Breaker:
         return self.state != "closed" and stays
 
     @property
+    def ends(self) -> str:
+        """What releases it, in words."""
+        if self.state == "closed":
+            return "it is over, and what it held is released one after another"
+        if self.spent:
+            return f"until {self.question_id} is answered"
+        if self.only_a_person_ends:
+            return f"until somebody closes it: medbay breaker close {self.key}"
+        if self.state == "half_open":
+            return "one task has gone ahead; when it lives, the rest follows"
+        return "then one task goes ahead, and when it lives, the rest follows"
+
+    @property
+    def next_at(self) -> int | None:
+        """When something happens to it by itself, as far as that is known."""
+        return self.probe_at if self.state == "open" and not self.only_a_person_ends else None
+
+    @property
     def fingerprints(self) -> tuple[str, ...]:
         """The failures that met it; a failed task with one of them may be its canary."""
         return tuple(self.data.get("fingerprints", ()))

@@ -133,6 +133,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
     draft = Draft(task, now, actor=actor)
     changed = {name: value for name, value in edit.fields.items() if getattr(task, name) != value}
     draft.set(**changed)
+    if not changed.keys().isdisjoint(("resources", "command", "runner")):
+        draft.set(hold=None)  # it may need something else now, and is looked at again
     if edit.reset_failures:
         draft.task = forget_failures(draft.task)
     if changed or edit.reset_failures:

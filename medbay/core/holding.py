@@ -23,6 +23,7 @@ class Circumstances:
     provider_hold: str | None = None
     incident: str | None = None
     crash_loop: str | None = None
+    heals_at: int | None = None  # when what holds it is looked into next
     queue_served: bool = True
     recovery_share_used: bool = False
     slots_busy: bool = False
@@ -44,7 +45,7 @@ def reasons(task: Task, now: int, around: Circumstances) -> tuple[Reason, ...]:
     for number, (needs, rule) in enumerate(_RULES, start=1):
         what = rule(task, now, around)
         if what is not None and not _passes(task, number):
-            until = task.due_at if number in (4, 8) else None
+            until = task.due_at if number in (4, 8) else around.heals_at if 10 <= number <= 12 else None
             found.append(Reason(number, what, needs, until))
     return tuple(found)
 

@@ -18,6 +18,7 @@ class Surroundings:
     open_question: bool = False
     unfinished_before: int = 0  # how many tasks it comes after can still complete
     pending_retry: bool = False
+    hold_ends: bool = True  # whether anything will release what is parked under its hold
 
 
 def standstill(task: Task, around: Surroundings) -> str | None:
@@ -54,7 +55,9 @@ def _failed(task: Task, around: Surroundings) -> str | None:
 
 
 def _pending(task: Task, around: Surroundings) -> str | None:
-    if task.ready or task.paused or task.waits_for is not None or task.hold is not None:
+    if task.hold is not None and not around.hold_ends:
+        return f"held by {task.hold}, which is over"
+    if task.ready or task.paused or task.waits_for is not None:
         return None
     if task.unmet == 0 and task.due_at is None:
         return "pending, not ready, and nothing will wake it"

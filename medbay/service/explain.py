@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from medbay.core import holding
+from medbay.core.breaker import Breaker
 from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
 from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Question, Retry, Task
 from medbay.core.policy import Policy
-from medbay.store import activity, attempts, patterns, questions, retries, tasks, workers
+from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
+from medbay.store import activity, attempts, breakers, patterns, questions, retries, tasks, workers
 from medbay.store.database import Tx
 
 
@@ -27,9 +31,10 @@ class Explanation:
     question: Question | None
     chain: tuple[str, ...]  # what it waits for, and what that waits for
     coming: tuple[Forecast, ...]
+    breaker: Breaker | None = None  # what holds it
 
 
-def explain(tx: Tx, task: Task, policy: Policy) -> Explanation:
+def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) -> Explanation:
     """Collect the answer from the store; nothing is guessed."""
     recent = attempts.of_task(tx, task.id, 20)
     last = next((each for each in reversed(recent) if each.diagnosis is not None), None)
@@ -40,7 +45,9 @@ def explain(tx: Tx, task: Task, policy: Policy) -> Explanation:
         known = patterns.get(tx, last.diagnosis.fingerprint)
         if not task.finished:
             coming = forecast(task, apply_teaching(last.diagnosis, known), policy, tx.now)
-    reasons = holding.reasons(task, tx.now, circumstances(tx, task))
+    held = _held(tx, task)
+    around = circumstances(tx, task, held, recovery_share=recovery_share)
+    reasons = holding.reasons(task, tx.now, around)
     return Explanation(
         task=task,
         now=tx.now,
@@ -51,21 +58,56 @@ def explain(tx: Tx, task: Task, policy: Policy) -> Explanation:
         question=questions.open_of_task(tx, task.id),
         chain=_chain(tx, task.id),
         coming=coming,
+        breaker=held,
     )
 
 
-def circumstances(tx: Tx, task: Task) -> Circumstances:
-    """What around a task may hold it back."""
+def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: float) -> Circumstances:
+    """What around a task may hold it back; `held` is the breaker that does."""
     waiting = [other for other, status in tasks.comes_after(tx, task.id) if status != "completed"] if task.unmet else []
     serving = [each for each in workers.alive(tx) if each.lease_until > tx.now and task.queue in each.queues]
     busy = activity.live_by_worker(tx) if serving else {}
     full = bool(serving) and all(busy.get(each.id, 0) >= each.slots for each in serving)
+    loops = [breakers.get(tx, crash_loop_key(task.runner, each.host)) for each in serving]
+    looping = [each for each in loops if each is not None and each.state != "closed"]
+    stopped = looping[0] if looping and len(looping) == len(serving) else None
+    what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
     return Circumstances(
         waiting_on=tuple(waiting),
-        provider_hold=f"held by {task.hold}" if task.hold else None,
+        provider_hold=what.get("provider"),
+        incident=what.get("incident"),
+        crash_loop=what.get("crash_loop"),
+        heals_at=next((each.next_at for each in (held, stopped) if each is not None), None),
         queue_served=bool(serving),
+        recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,
     )
+
+
+def queues_out_of_share(tx: Tx, queues: Iterable[str], recovery_share: float) -> set[str]:
+    """The queues in which recovery has its share of the slots of everybody who serves them, and fresh work waits."""
+    live = activity.live_recovery_by_worker(tx)
+    if not live:
+        return set()
+    serving = [each for each in workers.alive(tx) if each.lease_until > tx.now]
+    out = set()
+    for queue in queues:
+        mine = [each for each in serving if queue in each.queues]
+        used = bool(mine) and all(live.get(each.id, 0) >= math.ceil(each.slots * recovery_share) for each in mine)
+        if used and tasks.claim_head(tx, queue, recovery=False, limit=1):
+            out.add(queue)
+    return out
+
+
+def _held(tx: Tx, task: Task) -> Breaker | None:
+    """What holds it or would hold it now: the breaker it is parked under, else the first its resources meet."""
+    if task.finished:
+        return None
+    if task.hold is not None:
+        return breakers.get(tx, task.hold)
+    command = command_key(task)
+    needs = breakers.uses(tx, [command], since=tx.now - KNOWN_FOR_MS).get(command, ())
+    return held_by(task, breakers.not_closed(tx), needs)
 
 
 def _chain(tx: Tx, task_id: str, depth: int = 10) -> tuple[str, ...]:

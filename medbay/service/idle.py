@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from medbay.store import activity
+from medbay.store import activity, breakers, tasks
 from medbay.store.database import Tx
 
 EXIT_DONE = 0
@@ -18,14 +18,20 @@ def has_claimable(tx: Tx, queues: Sequence[str]) -> bool:
 
 
 def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
-    """Nothing live, nothing claimable, nothing waiting to be tried again, in the queues that are served."""
+    """Nothing live, claimable, waiting to be tried again or held for a while, in the queues that are served."""
     return not any(
         activity.has_live_attempt(tx, queue)
         or activity.has_claimable(tx, queue)
         or activity.has_pending_retry(tx, queue)
         or activity.has_requeued(tx, queue)
         for queue in queues
-    )
+    ) and not _holds_for_a_while(tx, queues)
+
+
+def _holds_for_a_while(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether something is held that a canary or a time releases; what only a person ends is not waited for."""
+    healing = [each for each in breakers.holding(tx) if not each.only_a_person_ends]
+    return any(tasks.parked(tx, each.key, queue, 1) for each in healing for queue in queues)
 
 
 def exit_code(tx: Tx, worker_ids: Sequence[str]) -> int:

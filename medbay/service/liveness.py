@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from medbay.core.liveness import Surroundings, standstill
-from medbay.store import attempts, questions, retries, tasks
+from medbay.store import attempts, breakers, questions, retries, tasks
 from medbay.store.database import Tx
 
 
@@ -12,6 +12,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
     live = attempts.live_keys(tx)
     waiting = questions.tasks_waiting(tx)
     pending = retries.tasks_with_pending(tx)
+    holding = {each.key for each in breakers.holding(tx)}
     found = []
     for task in tasks.unfinished(tx):
         before = tasks.comes_after(tx, task.id) if task.unmet else []
@@ -20,6 +21,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
             open_question=task.id in waiting,
             unfinished_before=sum(1 for _, status in before if status not in ("completed", "cancelled")),
             pending_retry=task.id in pending,
+            hold_ends=task.hold in holding,
         )
         why = standstill(task, around)
         if why is not None:

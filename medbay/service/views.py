@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from medbay.core import times
+from medbay.core.breaker import Breaker
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
@@ -241,6 +242,31 @@ def event(each: Event) -> dict[str, Any]:
         "task": each.task_id,
         "attempt": each.attempt,
         "data": each.data,
+    }
+
+
+def breaker(each: Breaker, held: int) -> dict[str, Any]:
+    """One breaker, with how many tasks are parked under it."""
+    return {
+        "key": each.key,
+        "kind": each.kind,
+        "state": each.state,
+        "why": each.why,
+        "opened_by": each.opened_by,
+        "opened_at": iso(each.opened_at),
+        "until": iso(each.until),
+        "next_probe_at": iso(each.next_at),
+        "ends": each.ends if each.state != "closed" else None,
+        "only_a_person_ends": each.only_a_person_ends,
+        "held": held,
+        "failed_probes": each.failures,
+        "canary": {"task": each.canary_task, "attempt": each.canary_number} if each.canary_task else None,
+        "question": each.question_id,
+        "closed_at": iso(each.closed_at),
+        "fingerprint": each.name if each.kind == "incident" else None,
+        "category": each.data.get("category"),
+        "excerpt": each.data.get("excerpt"),
+        "first_tasks": list(each.data.get("tasks", ())),
     }
 
 

@@ -17,6 +17,7 @@ COLUMNS: Final = ", ".join(FIELDS)
 
 # The statements of the loop; a test reads their query plans.
 OPEN_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' ORDER BY key"
+HOLDING_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' OR probe_at IS NOT NULL ORDER BY key"
 NEXT_LOOK_SQL: Final = "SELECT probe_at FROM breaker WHERE probe_at IS NOT NULL ORDER BY probe_at, key LIMIT 1"
 DUE_SQL: Final = (
     f"SELECT {COLUMNS} FROM breaker WHERE probe_at <= ? AND probe_at IS NOT NULL ORDER BY probe_at, key LIMIT ?"
@@ -28,6 +29,11 @@ def not_closed(tx: Tx, *, changing: bool = False) -> dict[str, Breaker]:
     """Every breaker that is not closed, by key; in a transaction that writes they stay as they are, or are its own."""
     lock = tx.locks.take if changing else tx.locks.keep
     return {row[0]: _breaker(row) for row in tx.rows(OPEN_SQL + lock)}
+
+
+def holding(tx: Tx) -> list[Breaker]:
+    """Breakers under which tasks may be parked: not closed, or closed and still releasing."""
+    return [_breaker(row) for row in tx.rows(HOLDING_SQL)]
 
 
 def get(tx: Tx, key: str) -> Breaker | None:

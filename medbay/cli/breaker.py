@@ -1,0 +1,131 @@
+"""`medbay breaker`: what is held, by whom and why, and when it ends; holding and releasing by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from medbay.cli import glyphs, times
+from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.table import Cell, Column, render
+from medbay.cli.text import clean
+
+if TYPE_CHECKING:
+    from medbay.core.breaker import Breaker
+
+_CUT = Column(cut=True, least=10)
+_COLUMNS = (Column(gap=1), Column(), Column(), Column(), _CUT, _CUT)
+_LOOKS = {"open": (glyphs.HELD, "held"), "half_open": (glyphs.VERIFYING, "wait"), "closed": (glyphs.DONE, "idle")}
+
+
+@click.group()
+def command() -> None:
+    """What stops one kind of activity while it only does harm."""
+
+
+@command.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those that are closed.")
+@json_option
+@pass_session
+def list_them(session: Session, everything: bool) -> None:
+    """List the breakers that are open: what they hold, who opened them and why, when and how they end.
+
+    \b
+    Example:
+      medbay breaker list
+    """
+    show_breakers(session, session.bay().breakers(closed=everything), empty="nothing is held")
+
+
+@command.command("open")
+@click.argument("key", metavar="KEY")
+@click.option("--reason", default="", metavar="TEXT", help="Why, for those who look later.")
+@click.option("--until", metavar="TIME", help="Then one task goes ahead: 2026-11-15T03:00, or +2h.")
+@json_option
+@pass_session
+def open_it(session: Session, key: str, reason: str, until: str | None) -> None:
+    """Hold every task on a provider's account until it is closed, or until a time.
+
+    KEY is provider:NAME, provider:NAME/ACCOUNT or crash_loop:RUNNER@HOST; NAME alone is a provider.
+
+    \b
+    Example:
+      medbay breaker open anthropic/work --until +2h --reason "quota is kept for the release"
+    """
+    refuse_inside_attempts("breaker open")
+    from medbay.env import SystemClock
+    from medbay.service.requests import parse_time
+
+    end = parse_time(until, now=SystemClock().now_ms()) if until is not None else None
+    _told(session, session.bay().open_breaker(key, why=reason, until=end), "is held")
+
+
+@command.command("close")
+@click.argument("key", metavar="KEY")
+@json_option
+@pass_session
+def close_it(session: Session, key: str) -> None:
+    """Say that it is over: what it held is released, spread out.
+
+    KEY may be any unambiguous beginning of it.
+
+    \b
+    Example:
+      medbay breaker close anthropic
+    """
+    refuse_inside_attempts("breaker close")
+    _told(session, session.bay().close_breaker(key), "is closed; what it held is released one after another")
+
+
+def show_breakers(session: Session, found: list[tuple[Breaker, int]], *, empty: str) -> None:
+    """The table, or the lines, or the JSON of some breakers."""
+    from medbay.env import SystemClock
+    from medbay.service import views
+
+    if session.json:
+        print_json([views.breaker(each, held) for each, held in found])
+        return
+    shown, now = screen(), SystemClock().now_ms()
+    if shown.terminal:
+        for line in render([_row(each, held, now) for each, held in found], _COLUMNS, shown):
+            say(line)
+    for each, held in found if not shown.terminal else ():
+        opened = (each.opened_by, times.iso(each.opened_at))
+        fields(each.key, each.kind, each.state, held, *opened, times.iso(each.next_at), each.why)
+    if not found:
+        note(empty)
+
+
+def _row(each: Breaker, held: int, now: int) -> list[Cell]:
+    glyph, token = _LOOKS[each.state]
+    colour = glyphs.COLOURS[token]  # type: ignore[index]
+    return [
+        Cell(glyph, colour),
+        Cell(clean(each.key)),
+        Cell(each.state.replace("_", "-"), colour),
+        Cell(f"{held} held"),
+        Cell(clean(f"{_when(each, now)}{each.ends}" if each.state != "closed" else _ended(each, now))),
+        Cell(clean(f"{each.why} (by {each.opened_by} {times.ago(each.opened_at, now)})")),
+    ]
+
+
+def _when(each: Breaker, now: int) -> str:
+    return f"{times.clock(each.next_at, now)}: " if each.next_at is not None else ""
+
+
+def _ended(each: Breaker, now: int) -> str:
+    return f"ended {times.ago(each.closed_at, now)}" if each.closed_at is not None else ""
+
+
+def _told(session: Session, changed: Breaker, what: str) -> None:
+    from medbay.service import views
+
+    if session.json:
+        held = next((count for each, count in session.bay().breakers(closed=True) if each.key == changed.key), 0)
+        print_json(views.breaker(changed, held))
+    elif screen().terminal:
+        say(f"{clean(changed.key)} {what}")
+    else:
+        fields(changed.key, changed.state)
