@@ -74,8 +74,9 @@ def test_calls_are_claimed_ahead_of_the_slots_in_their_order(world: World, runne
 def test_nothing_overtakes_a_task_that_needs_a_slot(world: World, runner: FeedingRunner) -> None:
     """A command in between ends what is fed."""
     first = [add(world, runner) for _ in range(3)]
-    world.add("command", None, priority=2)
-    add(world, runner, priority=3)
+    world.clock.advance(1)
+    world.add("command", None)
+    add(world, runner)
     engine = world.engine(slots=2, runners={"python": runner})
 
     world.run(engine, ticks=3)
