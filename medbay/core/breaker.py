@@ -293,6 +293,8 @@ def open_by_hand(
 ) -> Breaker:
     """A person holds something: until they close it, or until a time, and then by way of a canary."""
     found = before.fingerprints if before is not None else ()
+    if until is not None and before is not None and before.state != "closed":
+        until = max(until, before.until or 0)  # what the provider named stands
     data = {"probed_at": now, "fingerprints": list(found)}
     return Breaker(key=key, kind=kind, why=why, opened_by=by, opened_at=now, until=until, probe_at=until, data=data)
 

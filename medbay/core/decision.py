@@ -130,6 +130,11 @@ class WorkingSet:
     counted: Mapping[str, Breaker] = field(default_factory=dict)  # closed ones that counted a failure just now
     sightings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # fingerprint -> tasks and their commands
 
+    @property
+    def parks(self) -> bool:
+        """Whether a breaker holds tasks now, so that what is ready has to be looked at before it is claimed."""
+        return any(each.rule.parks for each in self.breakers.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:

@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from medbay.core.breaker import Breaker
 from medbay.core.lifecycles import TASK
 from medbay.core.model import Event, Question, Retry, Task
+from medbay.core.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
-from medbay.store import attempts, checks, history, questions, retries, tasks, workers
+from medbay.store import attempts, breakers, checks, history, questions, retries, tasks, workers
 from medbay.store.database import Store, Tx
 
 EVENTS_MAX: Final = 100_000
@@ -36,6 +38,7 @@ class Checker:
         self._clock = clock
         self._slots = slots
         self._seq = 0
+        self._probed: dict[str | None, int] = {}  # when each account was placed on hold, or tried last
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
     def process_started(self, process: Process, machines: Machines) -> None:
@@ -56,6 +59,9 @@ class Checker:
             if not events:
                 return
             self._seq = events[-1].seq
+            for event in events:
+                if event.name == "hold:placed" and not event.data["extended"]:
+                    self._probed[event.data["key"]] = event.at
             by_task: dict[str, list[Event]] = {}
             for event in events:
                 if event.task_id is not None:
@@ -97,6 +103,8 @@ class Checker:
         known = known or Known(after)
         self.known[task_id] = known
         before_ids = graph.get(task_id, ())
+        claimed = after.live is not None and (before is None or before.live != after.live)
+        open_now = breakers.not_closed(tx) if claimed else {}
         seen = Seen(
             known=known,
             before=before,
@@ -110,15 +118,28 @@ class Checker:
             now=tx.now,
             latest=self._latest,
             elapsed_ms=self._clock.elapsed_ms,
+            breakers=open_now,
+            held_by=self._held_by(tx, after, open_now),
+            probed_at=self._probed.get(told[-1].data.get("canary"), 0) if claimed else 0,
         )
         check(seen)
+        if claimed and (key := told[-1].data.get("canary")) is not None:
+            self._probed[key] = tx.now
         known.task = after
         self._remember_work(after)
         self._note(seen, by_person=actor == PERSON)
         return seen.claimed
 
+    def _held_by(self, tx: Tx, task: Task, open_now: Mapping[str, Breaker]) -> str | None:
+        if not open_now:
+            return None
+        command = command_key(task)
+        needs = breakers.uses(tx, [command], since=tx.now - KNOWN_FOR_MS).get(command, ())
+        found = held_by(task, open_now, needs)
+        return found.key if found is not None else None
+
     def _remember_work(self, task: Task) -> None:
-        if task.ready or task.cancel_requested:
+        if (task.ready and task.hold is None) or task.cancel_requested:
             self.waiting.add(task.id)
         else:
             self.waiting.discard(task.id)

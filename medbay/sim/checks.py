@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from medbay.core import holding
+from medbay.core.breaker import PROBE_AT_LEAST_EVERY_MS
 from medbay.core.model import Attempt
 from medbay.sim.ledger import Broken, Seen
 
@@ -88,7 +89,6 @@ def _nothing_held_is_dispatched(seen: Seen) -> str | None:
         (task.cancel_requested, "its cancel was requested"),
         (task.unmet > 0, f"it waited for {task.unmet} others"),
         (task.waits_for is not None, f"it waited for its {task.waits_for}"),
-        (task.hold is not None and not task.forced and not task.canary, f"it was held by {task.hold}"),
         (not task.forced and task.due_at is not None and task.due_at > seen.latest, "it was not due"),
     ):
         if held:
@@ -107,21 +107,51 @@ def _nothing_starts_before_what_it_comes_after(seen: Seen) -> str | None:
 
 
 def _nothing_before_the_named_time(seen: Seen) -> str | None:
-    if seen.claimed and seen.latest < seen.known.not_before:
-        return f"dispatched {seen.known.not_before - seen.latest} ms before the time its failure named"
-    return None
+    """Except one uncharged probe of a held account every six hours."""
+    if not seen.claimed or seen.latest >= seen.known.not_before:
+        return None
+    probe = seen.attempts[-1].canary and seen.now - seen.probed_at >= PROBE_AT_LEAST_EVERY_MS
+    return None if probe else f"dispatched {seen.known.not_before - seen.latest} ms before the time its failure named"
 
 
 def _streak_moves_by_the_rules(seen: Seen) -> str | None:
     if seen.before is None:
         return None if seen.after.streak == 0 else "added with a streak"
-    failed = seen.told("task:failed")
+    failed = [] if _canary_ended(seen) else seen.told("task:failed")
     streak = 0 if seen.forgiven else seen.before.streak + len(failed)
     if seen.after.streak != streak:
         return f"the streak went from {seen.before.streak} to {seen.after.streak}, {streak} was due"
     paid = sum(1 for event in failed if event.data.get("charged"))
     charged = 0 if seen.forgiven else seen.before.charged + paid
     return None if seen.after.charged == charged else f"charged is {seen.after.charged}, {charged} was due"
+
+
+def _canary_ended(seen: Seen) -> bool:
+    """Whether what ended now was sent ahead for a breaker."""
+    ended = seen.before.live if seen.before is not None else None
+    return any(each.canary and each.number == ended and each.ended_at is not None for each in seen.attempts)
+
+
+def _canaries_are_never_charged(seen: Seen) -> str | None:
+    wrong = [each.number for each in seen.attempts if each.canary and each.charged]
+    return f"the canary {wrong[0]} was charged" if wrong else None
+
+
+def _nothing_an_open_breaker_holds_is_dispatched(seen: Seen) -> str | None:
+    """But for the one canary that the breaker itself knows, and a person's retry."""
+    if not seen.claimed:
+        return None
+    newest = seen.attempts[-1]
+    sent_for = [event.data.get("canary") for event in seen.told("task:started")][-1]
+    if newest.canary != (sent_for is not None):
+        return f"attempt {newest.number} is a canary of {sent_for}, its row says {newest.canary}"
+    if sent_for is not None:
+        known = seen.breakers.get(sent_for)
+        mine = known is not None and (known.canary_task, known.canary_number) == (seen.after.id, newest.number)
+        return None if mine else f"{sent_for} does not know its canary {newest.number}"
+    if newest.forced or seen.held_by is None:
+        return None
+    return f"dispatched although {seen.held_by} holds it"
 
 
 def _crashes_are_counted(seen: Seen) -> str | None:
@@ -187,6 +217,8 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("4 nothing held is dispatched", _nothing_held_is_dispatched),
     ("4 nothing overtakes what it comes after", _nothing_starts_before_what_it_comes_after),
     ("9 nothing before the named time", _nothing_before_the_named_time),
+    ("4 nothing a breaker holds is dispatched", _nothing_an_open_breaker_holds_is_dispatched),
+    ("a canary is never charged", _canaries_are_never_charged),
     ("5 streak", _streak_moves_by_the_rules),
     ("crash budget", _crashes_are_counted),
     ("counters", _counters_fit),

@@ -12,14 +12,13 @@ from medbay.engine.lease import KILL_AT
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
+from medbay.service import waking
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.machines import Machine, Machines, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
-from medbay.store import breakers as breaker_rows
-from medbay.store import tasks as task_rows
 from medbay.store.database import Store
 
 AWAY_MS: Final = 500
@@ -266,8 +265,9 @@ class SimDaemon:
         ends = [each.running.deadline_s() for each in engine.live.values()]
         wakes = [round(end * 1000) - now for end in ends if end is not None]
         with self._ground.store.read() as tx:
-            times = (task_rows.next_due_at(tx), breaker_rows.next_look_at(tx))
-        wakes += [at - self._ground.clock.now_ms() for at in times if at is not None]
+            at = waking.next_at(tx)
+        if at is not None:
+            wakes.append(at - self._ground.clock.now_ms())
         return min([*wakes, self._look_ms - now, NEVER_MS if self._stored else AWAY_MS])
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:

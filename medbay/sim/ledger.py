@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from medbay.core.breaker import Breaker
 from medbay.core.model import Attempt, Event, Question, Retry, Task
 from medbay.sim.machines import Process
 
@@ -45,6 +47,9 @@ class Seen:
     now: int
     latest: int  # the latest time there ever was; less than now never, more after the clock was set back
     elapsed_ms: int
+    breakers: Mapping[str, Breaker] = field(default_factory=dict)  # those that are not closed
+    held_by: str | None = None  # the breaker that holds what was claimed
+    probed_at: int = 0  # when the account it was sent for was tried last
 
     @property
     def claimed(self) -> bool:

@@ -10,11 +10,12 @@ from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Check, Task
 from medbay.env import Random
 from medbay.errors import NotAllowed
-from medbay.service import tasks
+from medbay.service import breakers, tasks
 from medbay.service.tasks import NewTask
 from medbay.sim.daemon import Ground
 from medbay.sim.faults import FaultyStore
 from medbay.sim.plan import DAY, HOUR, MINUTE, SECOND
+from medbay.store import breakers as breaker_rows
 from medbay.store import questions
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
@@ -44,6 +45,8 @@ class Person:
             (3, self._edit),
             (6, self._answer),
             (1, self._come_after),
+            (1, self._open_breaker),
+            (2, self._close_breaker),
         )
 
     def add(self) -> None:
@@ -55,12 +58,14 @@ class Person:
         if rng.random() < 0.2:
             longest = rng.choice((MINUTE, HOUR, DAY))
             at = self._ground.clock.now_ms() + rng.randint(-SECOND, longest)
+        command = self._ground.work.draw_command(rng)
         checks = tuple(Check(self._ground.work.draw_command(rng)) for _ in range(rng.choice((0, 0, 1))))
         new = NewTask(
             checks=checks,
             check_timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE)),
             title=f"task {len(known) + 1}",
-            command=self._ground.work.draw_command(rng),
+            command=command,
+            resources=self._ground.work.draw_resources(command, rng),
             priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),
             timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE, 30 * MINUTE)),
             after=after,
@@ -93,6 +98,11 @@ class Person:
             patient = max((self._answers[each] for each in task_ids), default=0) <= ANSWERS_BEFORE_GIVING_UP
             with self._store.write() as tx:
                 tasks.answer(tx, question_id, "retry" if patient else "cancel", actor=ACTOR)
+        with self._store.read() as tx:
+            by_hand = [each.key for each in breaker_rows.not_closed(tx).values() if each.by_hand]
+        for key in by_hand:
+            with self._store.write() as tx:
+                breakers.close_one(tx, key, actor=ACTOR)
         for task_id in paused:
             with self._store.write() as tx:
                 tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
@@ -148,6 +158,20 @@ class Person:
                 raise NotAllowed("nobody asks anything")
             choice = self._rng.choice(("default", "retry", "retry", "pause", "cancel"))
             tasks.answer(tx, self._rng.choice(waiting).id, choice, actor=ACTOR, note=self._rng.choice(("", "try it")))
+
+    def _open_breaker(self) -> None:
+        until = self._ground.clock.now_ms() + self._rng.choice((MINUTE, HOUR))
+        with self._store.write() as tx:
+            breakers.open_one(
+                tx, "anthropic", actor=ACTOR, why="by hand", until=until if self._rng.random() < 0.8 else None
+            )
+
+    def _close_breaker(self) -> None:
+        with self._store.write() as tx:
+            held = [each for each in breaker_rows.not_closed(tx, changing=True).values() if not each.spent]
+            if not held:
+                raise NotAllowed("nothing is held")
+            breakers.close_one(tx, self._rng.choice(held).key, actor=ACTOR)
 
     def _come_after(self) -> None:
         with self._store.write() as tx:

@@ -13,6 +13,7 @@ from medbay.sim.plan import MINUTE, SECOND, Plan
 PROGRAM: Final = "sim"
 NEVER_MS: Final = 1 << 50
 SERVICES: Final = ("db", "api")
+PROVIDER: Final = "anthropic"  # a service whose failures are limits of an account
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     "code": Ending('app.ts(45,12): error TS2304: Cannot find name "foo"', exit_code=2),
     "limit": Ending("HTTP 429 Too Many Requests\nRetry-After: {after}", names_s=(30, 120, 3600, 40_000)),
     "limit_unnamed": Ending("HTTP 429 Too Many Requests"),
+    "held": Ending(
+        "anthropic API error: HTTP 429 Too Many Requests\nRetry-After: {after}", names_s=(30, 600, 9_000, 40_000)
+    ),
+    "held_unnamed": Ending("anthropic API error: HTTP 429 Too Many Requests"),
+    "spent": Ending("anthropic: insufficient_quota, your credit balance is too low"),
     "missing": Ending("bash: foo: command not found", exit_code=127),
     "auth": Ending("HTTP 401 Unauthorized"),
     "disk": Ending("OSError: [Errno 28] No space left on device"),
@@ -46,8 +52,11 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 }
 FAILURES: Final = (*ENDINGS, "spawn", "hang")  # no binary at all; never ends by itself
 HOPELESS: Final = ("test", "code", "missing", "auth", "module", "odd", "silent", "signal", "memory", "hang")
-STUBBORN: Final = tuple(kind for kind in FAILURES if kind != "lock")  # a lock is tried once a minute, for days
-_MIXED: Final = ("good", "good", "heals", "heals", "heals", "flaky", "service", "service", "poison", "killer")
+# A lock is tried once a minute, for days; an account whose limit always names a time is probed for ever.
+STUBBORN: Final = tuple(kind for kind in FAILURES if kind not in ("lock", "held"))
+_MIXED: Final = (
+    *("good", "good", "heals", "heals", "heals", "flaky", "service", "service", "provider", "poison", "killer"),
+)
 _MOSTLY_SERVICES: Final = (*("service",) * 12, "good", "heals", "flaky", "poison")
 
 
@@ -78,7 +87,7 @@ class Work:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.healed = False  # the liveness phase: services are up, nobody kills engines, flaky work succeeds
-        self._outages = {service: _outages(plan, service) for service in SERVICES}
+        self._outages = {service: _outages(plan, service) for service in (*SERVICES, PROVIDER)}
 
     def draw_command(self, rng: Random) -> tuple[str, ...]:
         """A behaviour for a new task, as the command it will have."""
@@ -91,10 +100,18 @@ class Work:
             case "service":
                 failure = "network" if self._plan.busy else rng.choice(("network", "limit", "limit_unnamed"))
                 return (PROGRAM, kind, rng.choice(SERVICES), failure)
+            case "provider":
+                return (PROGRAM, "service", PROVIDER, rng.choice(("held", "held", "held_unnamed", "spent")))
             case "killer" if rng.random() < 0.5:
                 return (PROGRAM, "good")
             case _:
                 return (PROGRAM, kind)
+
+    def draw_resources(self, command: tuple[str, ...], rng: Random) -> tuple[str, ...]:
+        """What a new task says of the accounts it uses: nothing, the provider, or one of its accounts."""
+        if PROVIDER not in command and rng.random() < 0.9:
+            return ()
+        return rng.choice(((), (f"provider:{PROVIDER}",), (f"provider:{PROVIDER}/work",), (f"provider:{PROVIDER}",)))
 
     def fate(self, command: tuple[str, ...], task_id: str, number: int, at_ms: int) -> Fate:
         """What this attempt does; the same every time it is asked."""

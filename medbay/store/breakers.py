@@ -37,8 +37,8 @@ def holding(tx: Tx) -> list[Breaker]:
 
 
 def get(tx: Tx, key: str) -> Breaker | None:
-    """One breaker, closed or not; in a transaction that writes it is this one's from now on."""
-    row = tx.one(f"SELECT {COLUMNS} FROM breaker WHERE key = ?{tx.locks.take}", (key,))
+    """One breaker, closed or not."""
+    row = tx.one(f"SELECT {COLUMNS} FROM breaker WHERE key = ?", (key,))
     return _breaker(row) if row else None
 
 

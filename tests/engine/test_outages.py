@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -214,7 +215,7 @@ def test_a_limit_without_a_time_is_probed_with_longer_waits(store: Store, clock:
     world.pass_time(engine, back + HOUR)
 
     minutes = [(at - begun) / MINUTE for at, _ in world.weather.started][:5]
-    waits = [later - earlier for earlier, later in zip(minutes, minutes[1:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(minutes)]
     assert waits == pytest.approx([1, 2, 4, 8], rel=0.15)
     assert {task.status for task in now_of(world, added)} == {"completed"}
     assert {task.charged for task in now_of(world, added)} == {0}
@@ -316,9 +317,10 @@ def test_a_lost_canary_is_followed_by_the_next(store: Store, clock: ManualClock)
     """It says nothing of the provider; neither does one that was cancelled."""
     world = World(store, clock)
     engine = world.engine(slots=1)
-    world.add("first", failed(UNNAMED), priority=0, provider=["anthropic"])
+    first = world.add("first", failed(UNNAMED), priority=0, provider=["anthropic"])
     added = [world.add(f"call {n}", None, provider=["anthropic"]) for n in range(3)]
     world.run(engine, ticks=3)
+    world.act(tasks.cancel, first.id)
     clock.advance(70 * SECOND)
     world.run(engine, ticks=2)
     (canary,) = (task for task in now_of(world, added) if task.live is not None)
@@ -338,9 +340,11 @@ def test_a_canary_that_runs_for_a_minute_lives(store: Store, clock: ManualClock)
     """The rest does not wait for its end."""
     world = World(store, clock)
     engine = world.engine(slots=2)
-    world.add("first", failed(UNNAMED), priority=0, provider=["anthropic"])
+    first = world.add("first", failed(UNNAMED), priority=0, provider=["anthropic"])
     world.run(engine, ticks=2)
+    world.act(tasks.cancel, first.id)
     slow = [world.add(f"call {n}", None, None, provider=["anthropic"]) for n in range(2)]
+    world.run(engine)
     clock.advance(70 * SECOND)
     world.run(engine, ticks=2)
     assert sum(task.live is not None for task in now_of(world, slow)) == 1
