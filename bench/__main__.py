@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ MEASUREMENTS: dict[str, Callable[[], list[str]]] = {
 def main() -> int:
     """Figures as lines, scenarios as JSON lines with a table of the bars; 1 when a run was troubled."""
     chosen = _arguments()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # servers and daemons are ended on the way out
     if chosen.names == ["report"]:
         report.render(json.loads((report.DOCS / "benchmarks.json").read_text("utf-8")))
         return 0
