@@ -110,6 +110,7 @@ def build_engine(
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
+        limits=config.limits,
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )

@@ -18,6 +18,7 @@ from typing import Any, Final
 from medbay import toml_lines
 from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
 from medbay.config_kinds import Wrong, shown
+from medbay.core.breaker import Limits
 from medbay.core.presets import LADDER, Rungs
 from medbay.errors import ConfigError
 
@@ -92,6 +93,7 @@ class Config:
     store: StoreConfig
     engine: EngineConfig
     policy: PolicyConfig
+    limits: Limits  # of breakers and incidents
     runner: RunnerConfig
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -144,6 +146,13 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             preset=value["policy.preset"],
             rungs=MappingProxyType(rungs),
             max_retries_total=value["policy.max_retries_total"],
+        ),
+        limits=Limits(
+            storm_retries=value["breakers.retry_storm.limit"],
+            crash_failures=value["breakers.crash_loop.failures"],
+            crash_window_ms=value["breakers.crash_loop.window"],
+            incident_tasks=value["incidents.tasks"],
+            incident_window_ms=value["incidents.window"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"]),
         settings=settings,

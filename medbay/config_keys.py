@@ -11,15 +11,17 @@ from types import MappingProxyType
 from typing import Final
 
 from medbay.config_kinds import Kind, choice, duration, durations, share, shown, store_url, switch, texts, whole
+from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
 
+LIMITS: Final = Limits()
 _BY_VARIABLE = ("store", "engine", "policy")  # the sections whose scalar keys the environment may set
 
 LATER: Final = frozenset(
     tuple(path.split("."))
     for path in (
-        "policy.adaptive recurring triage breakers incidents agents models budget notify web beads intake"
+        "policy.adaptive recurring triage breakers.agency breakers.phase agents models budget notify web beads intake"
     ).split()
 )
 """What is known by name but not built yet."""
@@ -61,6 +63,9 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "engine": "How work is claimed, run and given back.",
         "policy": "What happens after a failure.",
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
+        "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
+        "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
+        "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
     }
 )
@@ -159,6 +164,41 @@ KEYS: Final[tuple[Key, ...]] = (
                 doc="How many charged retries the category allows.",
             ),
         )
+    ),
+    Key(
+        section="breakers.retry_storm",
+        name="limit",
+        kind=whole(1, 1_000_000),
+        default=LIMITS.storm_retries,
+        doc="More retries than this due at once are a retry storm.",
+    ),
+    Key(
+        section="breakers.crash_loop",
+        name="failures",
+        kind=whole(1, 1000),
+        default=LIMITS.crash_failures,
+        doc="So many starts of a runner that failed on one host stop it there.",
+    ),
+    Key(
+        section="breakers.crash_loop",
+        name="window",
+        kind=duration(low_ms=1_000),
+        default=write_duration(LIMITS.crash_window_ms),
+        doc="Within this time.",
+    ),
+    Key(
+        section="incidents",
+        name="tasks",
+        kind=whole(2, 1_000_000),
+        default=LIMITS.incident_tasks,
+        doc="So many different tasks with the same shared cause make an incident.",
+    ),
+    Key(
+        section="incidents",
+        name="window",
+        kind=duration(low_ms=1_000),
+        default=write_duration(LIMITS.incident_window_ms),
+        doc="Within this time of each other.",
     ),
     Key(
         section="runner",

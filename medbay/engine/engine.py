@@ -304,7 +304,7 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
-        times += [self._recover_at_s, self._claim_again_s]
+        times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s]
         with self.store.read() as tx:
             if (at := waking.next_at(tx)) is not None:
                 times.append(now_s + max(0, at - tx.now) / 1000)
