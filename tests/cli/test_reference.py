@@ -64,6 +64,7 @@ def test_every_field_stands_in_the_page(cli: Cli) -> None:
         cli.good("policy", "show", "--json").json,
         cli.good("doctor", "--json").json,
         cli.good("workers", "--json").json[0],
+        cli.good("breaker", "open", "anthropic", "--json").json,
         *(cli.good(*words, "--json").json[0] for words in (["list"], ["inbox"])),
     ]
 

@@ -80,6 +80,19 @@ def test_a_hold_by_hand_is_not_changed_by_a_limit() -> None:
     assert again.fingerprints == ("transient:1",)
 
 
+def test_a_person_does_not_shorten_what_was_named() -> None:
+    """The provider's time stands; a later one of theirs does too."""
+    named = hold(NOW + 4 * HOUR)
+
+    def mine(before: Breaker | None, until: int | None) -> int | None:
+        return breaker.open_by_hand(before, KEY, "provider", NOW, by="person:a", why="", until=until).until
+
+    assert mine(named, NOW + HOUR) == named.until
+    assert mine(named, NOW + 9 * HOUR) == NOW + 9 * HOUR
+    assert mine(named, None) is None
+    assert mine(breaker.close(named, NOW), NOW + HOUR) == NOW + HOUR
+
+
 def test_a_closed_hold_is_placed_anew() -> None:
     """With nothing of the old one."""
     over = breaker.close(hold(NOW + HOUR), NOW)

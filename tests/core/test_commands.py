@@ -195,6 +195,18 @@ def test_a_retry_is_recorded_as_that_persons_act(some: Task, event: str, data: d
     assert all(step.actor == PERSON for change in decision.changes for step in change.transitions)
 
 
+def test_an_edit_of_what_it_needs_takes_it_out_of_its_hold() -> None:
+    """It may need something else now; another title changes nothing."""
+    parked = task(hold="provider:x")
+    for fields, hold in (
+        ({"resources": ("provider:y",)}, None),
+        ({"command": "b"}, None),
+        ({"title": "b"}, "provider:x"),
+    ):
+        made = on_edit_command(parked, NOW, actor=PERSON, edit=Edit(fields=fields))
+        assert after(made).hold == hold
+
+
 def test_a_retry_takes_a_parked_task_out_of_its_hold() -> None:
     """A person passes holds for one attempt."""
     assert after(retry(task(hold="provider:x"))).hold is None

@@ -56,6 +56,7 @@ def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around
             ALONE,
             "pending_verification without a live attempt",
         ),
+        (task(hold="provider:x"), Surroundings(hold_ends=False), "held by provider:x, which is over"),
         (blocked(block_kind="spec"), ALONE, "blocked · spec without a question or a time"),
         (
             blocked(block_kind="external", due_at=NOW, unmet=1),

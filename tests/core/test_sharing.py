@@ -370,6 +370,12 @@ def test_an_incident_holds_what_failed_like_it_and_fresh_tasks_of_the_same_comma
     assert held_by(task(last_fingerprint="other", streak=1), breakers, {held.key}) is None
 
 
+def test_only_what_parks_makes_a_claim_look_closer() -> None:
+    """A storm holds nothing."""
+    assert open_work(held_account()).parks
+    assert not open_work(breaker.open_storm(NOW, 60)).parks
+
+
 def test_nothing_is_told_of_what_did_not_change() -> None:
     """And a longer look is no news."""
     held = held_account()
