@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from chaos.checker import PROMISES, check, resumed_ms, working_again_ms
+from chaos.checker import PROMISES, check, resumed_ms, taken_over_ms, working_again_ms
 from chaos.disks import CannotMount, mounted
 from chaos.evidence import Evidence, gather
 from chaos.scenarios import Scenario, Setting
@@ -90,7 +90,8 @@ def _facts(found: Evidence, seconds: float) -> str:
         f"{seconds:.0f} s",
     ]
     if found.kills:
-        parts.append(f"working again after a kill {_spread(working_again_ms(found))}")
+        parts.append(f"a killed daemon was given up after {_spread(taken_over_ms(found))}")
+        parts.append(f"the next start after a kill came after {_spread(working_again_ms(found))}")
     parts.append(f"a daemon's first claim after {_spread(resumed_ms(found))}")
     return "; ".join(parts)
 

@@ -72,7 +72,7 @@ def _let_some_work_be_done(world: World) -> None:
     """Until a few notes more are in the record, and then to a moment between two of them."""
     notes = world.notes_bytes() + NOTE_BYTES * world.rng.randrange(8)
     with contextlib.suppress(GaveUp):  # they may all be starting
-        wait_for(lambda: world.notes_bytes() >= notes, "", 2.0)
+        wait_for(lambda: world.notes_bytes() >= notes, "", 10.0)
     time.sleep(world.rng.uniform(0.0, 0.1))
 
 

@@ -1,4 +1,4 @@
-"""Real engines and processes: what a killed one left is ended, and of many that claim one wins. See also tests/chaos."""
+"""Real engines and processes: what a killed one left is ended, and of many that claim one wins. See tests/chaos."""
 
 from __future__ import annotations
 
