@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from medbay.env import Clock
-from medbay.errors import MedbayError, NotAllowed, StoreError, StoreRemoved, StoreUnavailable, UsageError
+from medbay.errors import (
+    MedbayError,
+    NotAllowed,
+    StaleClaim,
+    StoreError,
+    StoreRemoved,
+    StoreUnavailable,
+    UsageError,
+)
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
+from medbay.store.together import Together
 
 BUSY_TIMEOUT_MS: Final = 10_000
 STATEMENTS_CACHED: Final = 256
@@ -24,13 +33,14 @@ _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs"
 class SqliteTx:
     """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
 
-    __slots__ = ("_cursor", "_depth", "now", "store_id")
+    __slots__ = ("_cursor", "_depth", "_waiting", "now", "store_id")
     dialect = SQLITE
     locks = NO_LOCKS
 
     def __init__(self, connection: sqlite3.Connection, now: int, store_id: str) -> None:
         self._cursor = connection.cursor()
         self._depth = 0
+        self._waiting: Together | None = None
         self.now = now
         self.store_id = store_id
 
@@ -40,7 +50,30 @@ class SqliteTx:
 
     def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
         """Run a statement once for each set of values; how many rows it changed in all."""
-        return max(0, self._cursor.executemany(sql, params).rowcount)
+        self._write_waiting()
+        return self._run_many(sql, params)
+
+    def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
+        """Run a statement now, or with others like it; with `stale` it has to change one row."""
+        if self._waiting is not None:
+            self._waiting.add(sql, params, stale)
+        elif self._run(sql, params).rowcount != 1 and stale:
+            raise StaleClaim(stale, hint="try again")
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is put inside runs once for many."""
+        self._waiting = Together()
+        try:
+            yield
+            self._write_waiting()
+        finally:
+            self._waiting = None
+
+    def begin_decision(self) -> None:
+        """What is put from here on belongs to another decision."""
+        if self._waiting is not None:
+            self._waiting.begin_decision()
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
@@ -61,8 +94,8 @@ class SqliteTx:
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
-        """Run it now: nobody else can commit before this transaction does."""
-        self._run(sql, params)
+        """Run it like any other: nobody else can commit before this transaction does."""
+        self.put(sql, params)
 
     def serialise(self, name: str) -> None:
         """There is only one writer."""
@@ -70,6 +103,7 @@ class SqliteTx:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """What happens inside is undone alone when it raises."""
+        self._write_waiting()
         self._depth += 1
         name = f"s{self._depth}"
         self._cursor.execute(f"SAVEPOINT {name}")
@@ -83,12 +117,31 @@ class SqliteTx:
             self._depth -= 1
 
     def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        if self._waiting is not None:
+            self._write_waiting()
         try:
             return self._cursor.execute(sql, params)
-        except sqlite3.IntegrityError as error:
-            raise Violation(str(error)) from error
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"the store did not answer: {error}") from error
+        except sqlite3.Error as error:
+            raise _told(error) from error
+
+    def _run_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        try:
+            return max(0, self._cursor.executemany(sql, params).rowcount)
+        except sqlite3.Error as error:
+            raise _told(error) from error
+
+    def _write_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.run(self._run_many)
+
+
+def _told(error: sqlite3.Error) -> Exception:
+    """What went wrong in one statement, in our words; the rest is told where a transaction ends."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return Violation(str(error))
+    if isinstance(error, sqlite3.OperationalError):
+        return StoreUnavailable(f"the store did not answer: {error}")
+    return error
 
 
 class SqliteStore:

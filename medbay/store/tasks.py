@@ -12,6 +12,7 @@ from medbay.store.database import Tx
 from medbay.store.rows import TASK_COLUMNS, task
 
 _LIMIT: Final = 1_000
+_LISTED_AT_ONCE: Final = 16
 
 # The statements of the loop; a test reads their query plans.
 CLAIM_HEAD_SQL: Final = (
@@ -173,6 +174,19 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
         f" ORDER BY id{tx.locks.take}"
     )
     return tuple(task(row) for row in tx.rows(sql, (task_id,)))
+
+
+def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:
+    """The tasks that come directly after any of these, by the one they come after; most have none."""
+    if not ids:
+        return {}
+    wanted = [*ids, *[ids[-1]] * (-len(ids) % _LISTED_AT_ONCE)]  # few lengths, so that statements are prepared once
+    marks = ", ".join("?" * len(wanted))
+    found: dict[str, list[str]] = {}
+    for after_id, task_id in tx.rows(f"SELECT after_id, task_id FROM dependency WHERE after_id IN ({marks})", wanted):
+        found.setdefault(after_id, []).append(task_id)
+    waiting = {each.id: each for each in many(tx, {task_id for those in found.values() for task_id in those})}
+    return {after_id: tuple(waiting[each] for each in sorted(those)) for after_id, those in found.items()}
 
 
 def ids_after(tx: Tx, task_id: str) -> list[str]:
