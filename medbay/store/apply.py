@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Final
 
 from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed, RetryClosed
 from medbay.core.events import EVENT_NAMES
@@ -66,29 +67,33 @@ def _save_checks(tx: Tx, decision: Decision) -> None:
         checks.end(tx, decision.checks_ended)
 
 
+_INSERT_TASK_SQL: Final = (
+    f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(TASK_FIELDS))}) ON CONFLICT (id) DO NOTHING"
+)
+
+
 def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> list[Task]:
     """Save new tasks, each with the tasks it comes after. Raises StaleClaim when somebody took an id meanwhile."""
     tasks = [decision.changes[0].after for decision, _ in added]
-    marks = ", ".join("?" * len(TASK_FIELDS))
-    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
-    if tx.execute_many(sql, map(task_row, tasks)) != len(tasks):
+    if tx.execute_many(_INSERT_TASK_SQL, map(task_row, tasks)) != len(tasks):
         raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(task.id, other) for task, (_, after) in zip(tasks, added, strict=True) for other in after]
     if edges:
         tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
     _write_tags(tx, tasks)
-    write_events(tx, tuple(event for decision, _ in added for event in decision.events))
+    with tx.together():
+        write_events(tx, tuple(event for decision, _ in added for event in decision.events))
     return tasks
+
+
+_EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)"
 
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
     """Append events, in the transaction of what they report; their numbers follow the order of commits."""
     for event in events:
         assert event.name in EVENT_NAMES, event.name
-        tx.execute_last(
-            "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)",
-            (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)),
-        )
+        tx.execute_last(_EVENT_SQL, (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)))
 
 
 def _save_change(tx: Tx, change: Change) -> None:
