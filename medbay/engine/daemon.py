@@ -137,6 +137,7 @@ class Daemon:
         grace_s = engine.settings.grace_ms / 1000
         self._drained_by_s = begun_s + grace_s
         asked = False
+        engine.hand_back_all("the worker is stopping", waiting_only=True)
         while engine.live or not engine.collect():
             spent_s = self._clock.monotonic_s() - begun_s
             if self._stops > 1 or spent_s >= grace_s:
