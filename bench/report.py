@@ -41,10 +41,17 @@ KINDS = {
 RATES = ("enqueue_per_s", "drain_per_s", "e2e_per_s", "worker_cpu_ms_per_task", "enqueue_cpu_ms_per_task")
 
 
-def write(results: Sequence[Result], *, machine: str, day: str, docs: Path = DOCS) -> list[Path]:
-    """Write everything; which files."""
-    kept = {"machine": machine, "day": day, "results": list(results)}
+def write(results: Sequence[Result], *, machine: str, day: str, docs: Path = DOCS, add: bool = False) -> list[Path]:
+    """Write everything; which files. With `add` the scenarios that were not measured now keep what they had."""
     figures = docs / "benchmarks.json"
+    found = [{**each, "day": day} for each in results]
+    if add and figures.exists():
+        again = {(each["scenario"], each["store"]) for each in results}
+        before = json.loads(figures.read_text("utf-8"))["results"]
+        found += [each for each in before if (each["scenario"], each["store"]) not in again]
+    order = list(SCENARIOS)
+    found.sort(key=lambda each: (each["store"] != "sqlite", order.index(each["scenario"])))
+    kept = {"machine": machine, "day": day, "results": found}
     figures.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return [figures, *render(kept, docs=docs)]
 
@@ -108,7 +115,7 @@ def _figure(value: float) -> str:
 
 def _others(results: Iterable[Result]) -> list[str]:
     """D to F and W as they were told, without what is the same for all."""
-    same = {"peer", "scenario", "store", "load1", "settings"}
+    same = {"peer", "scenario", "store", "load1", "settings", "day"}
     lines = []
     for each in results:
         if each["scenario"] not in "ABC" or "failed" in each:
