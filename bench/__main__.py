@@ -68,7 +68,8 @@ def _side_by_side(letters: list[str], chosen: argparse.Namespace) -> int:
         others = peers.Peers(scripts, ground, kept=chosen.kept, count=chosen.count)
         try:
             results = []
-            for result in peers.run(ground, others, letters, rounds=chosen.runs, count=chosen.count):
+            stores = chosen.store or STORES
+            for result in peers.run(ground, others, letters, stores, rounds=chosen.runs, count=chosen.count):
                 _tell(result, chosen.json)
                 results.append(result)
         finally:

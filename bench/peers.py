@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.ground import Ground
-from bench.scenarios import SCENARIOS, measure
+from bench.scenarios import measure
 from bench.throughput import spread
 
 Result = dict[str, Any]
@@ -83,10 +83,12 @@ class Peers:
         return {**os.environ, **ours}
 
 
-def run(ground: Ground, peers: Peers, wanted: Sequence[str], *, rounds: int, count: int = 0) -> Iterator[Result]:
+def run(
+    ground: Ground, peers: Peers, wanted: Sequence[str], stores: Sequence[str], *, rounds: int, count: int = 0
+) -> Iterator[Result]:
     """Every scenario in turns; one result for each side of it."""
     for (scenario, store), beside in BESIDE.items():
-        if scenario not in wanted or store not in SCENARIOS[scenario].stores:
+        if scenario not in wanted or store not in stores:
             continue
         ours: list[Result] = []
         theirs: dict[str, list[Result]] = {peer: [] for peer in beside}
