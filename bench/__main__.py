@@ -74,11 +74,26 @@ def _side_by_side(letters: list[str], chosen: argparse.Namespace) -> int:
                 results.append(result)
         finally:
             others.close()
-    written = report.write(results, machine=machine(), day=time.strftime("%Y-%m-%d"), docs=chosen.docs, add=chosen.add)
+    written = report.write(
+        results,
+        machine=machine(),
+        day=time.strftime("%Y-%m-%d"),
+        command=_words(letters, chosen),
+        docs=chosen.docs,
+        add=chosen.add,
+    )
     ours = [result for result in results if result["peer"].startswith("medbay-")]
     print("\n".join(targets.table(targets.verdicts(ours, [each for each in results if each not in ours]))))
     print(f"written: {', '.join(path.name for path in written)}")
     return _failures(ours)
+
+
+def _words(letters: list[str], chosen: argparse.Namespace) -> str:
+    """The command again, without the folders of this machine."""
+    scenarios = [] if letters == list(SCENARIOS) else letters
+    stores = [word for store in chosen.store or () for word in ("--store", store)]
+    counted = ["--count", str(chosen.count)] if chosen.count else []
+    return " ".join(["peers", "--peers DIR", *scenarios, *stores, "--runs", str(chosen.runs), *counted])
 
 
 def _scenarios(letters: list[str], chosen: argparse.Namespace) -> int:
