@@ -52,6 +52,15 @@ def live_keys(tx: Tx) -> frozenset[tuple[str, int]]:
     return frozenset((row[0], row[1]) for row in tx.rows("SELECT task_id, number FROM attempt WHERE ended_at IS NULL"))
 
 
+def ownerless(tx: Tx) -> frozenset[tuple[str, int]]:
+    """Live attempts whose worker was given up without them: who gives one up ends or takes over all it ran."""
+    sql = (
+        "SELECT a.task_id, a.number FROM attempt a LEFT JOIN worker w ON w.id = a.worker_id"
+        " WHERE a.ended_at IS NULL AND (w.id IS NULL OR w.how IN ('lost', 'crashed'))"
+    )
+    return frozenset((row[0], row[1]) for row in tx.rows(sql))
+
+
 def verifying(tx: Tx, worker_id: str) -> list[Attempt]:
     """What of a worker's live attempts has its checks to come or under way."""
     columns = ", ".join(f"a.{name}" for name in ATTEMPT_FIELDS)
