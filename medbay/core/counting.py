@@ -42,7 +42,7 @@ def excuse(task: Task, waited_ms: int) -> Task:
     """Time inside a hold with a named end does not count towards the bound of free tries."""
     if task.uncharged_since is None or waited_ms <= 0:
         return task
-    return replace(task, uncharged_since=task.uncharged_since + waited_ms)
+    return changed(task, uncharged_since=task.uncharged_since + waited_ms)
 
 
 def forget_failures(task: Task) -> Task:

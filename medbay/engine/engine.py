@@ -22,7 +22,7 @@ from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, waking, workers, working_set
-from medbay.service.attempts import Capacity, Claim, Finished, Judgement
+from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -75,10 +75,7 @@ class Engine:
         self._leftovers = leftovers
         self._see = see
         self._host = host
-        by = Judgement(
-            policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone, limits=settings.limits
-        )
-        self._settler = Settler(store, by)
+        self._settler = Settler(store, settings.judgement)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
         self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._footprints = Footprints()

@@ -9,6 +9,7 @@ from pathlib import Path
 from medbay.core.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.service.attempts import Judgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,11 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
+
+    @property
+    def judgement(self) -> Judgement:
+        """What ended attempts are judged by."""
+        return Judgement(policy=self.policy, crash_budget=self.crash_budget, zone=self.zone, limits=self.limits)
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
