@@ -1,0 +1,1 @@
+-- Kept free for recurring work: its tables come under this number.
