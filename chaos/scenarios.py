@@ -228,10 +228,12 @@ def clock_set_back(world: World, setting: Setting) -> str:
 
 def redeploys(world: World, setting: Setting) -> str:
     """A new version every second: SIGTERM, and the next daemon at once."""
+    world.add(world.fed, wait=True)
     for _ in range(setting.size):
         world.feed()
         daemon = world.start()
         world.wait_until_known()
+        world.work_on(1)
         time.sleep(1.0)
         world.end(daemon, signal.SIGTERM)
     world.settle()
