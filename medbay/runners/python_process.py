@@ -201,8 +201,9 @@ class WorkerProcess:
     def _count(self, answer: Answer) -> None:
         self.keys.popleft()
         self.overdue = False
-        before_s = answer.took_s if self.average_s is None else self.average_s
-        self.average_s = before_s + _NEWEST_SHARE * (answer.took_s - before_s)
+        if self.answered:  # the first call also imported what it needs
+            before_s = answer.took_s if self.average_s is None else self.average_s
+            self.average_s = before_s + _NEWEST_SHARE * (answer.took_s - before_s)
         self.answered += 1
         self.resident_bytes = answer.resident_bytes
 
