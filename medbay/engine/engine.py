@@ -300,7 +300,7 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
-        times.append(self._recover_at_s)
+        times.append(max(self._recover_at_s, self._reap_from_s))
         with self.store.read() as tx:
             due_at = task_rows.next_due_at(tx)
             if due_at is not None:
