@@ -26,7 +26,7 @@ class Settings:
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
-        return self.root / "logs" / task_id / f"{number}.log"
+        return self.root.joinpath("logs", task_id, f"{number}.log")
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
@@ -34,7 +34,7 @@ class Settings:
 
     def result_path(self, task_id: str, number: int) -> Path:
         """Where an attempt may leave its result."""
-        return self.root / "logs" / task_id / f"{number}.result.json"
+        return self.root.joinpath("logs", task_id, f"{number}.result.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,8 @@ class PythonRunner:
         if running.begun_afresh:
             running.not_started("a new worker process could not begin the call")
         else:
-            running.start_over()
+            running.begun_afresh = True
+            running.handed_to(None)
             self._begin_or_fail(running, monotonic_s, fresh=True)
         self._dispatch(monotonic_s, slots=0)
 

@@ -17,6 +17,7 @@ _OURS: Final = "MEDBAY_"
 _SOURCES_MAX: Final = 500  # files of the task's own directory that are watched for changes
 _LINGER_S: Final = 0.05  # how long threads and children have to end after the call that made them
 _LOOK_S: Final = 0.002
+_AS_PATHS: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -33,7 +34,7 @@ class Baseline:
         self._environ = os.environ
         self._known: dict[bytes, bytes] = self._environ._data  # type: ignore[attr-defined]
         self._variables = dict(self._known)
-        self._given: dict[bytes, bytes] = {}
+        self._wanted = self._variables  # with what the call was given
         self._path = list(sys.path)
         self._directory = os.getcwd()
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
@@ -48,7 +49,9 @@ class Baseline:
     def enter(self, directory: str, variables: Mapping[str, str]) -> None:
         """Stand where the task stands and see what it sees; modules of its directory come first."""
         os.chdir(directory)
-        self._set_variables({os.fsencode(name): os.fsencode(value) for name, value in variables.items()})
+        given = {name.encode(*_AS_PATHS): value.encode(*_AS_PATHS) for name, value in variables.items()}
+        self._wanted = {**self._variables, **given}
+        self._set_variables()
         path = [directory, *(each for each in self._path if each != directory)]
         if sys.path != path:
             sys.path[:] = path
@@ -75,7 +78,7 @@ class Baseline:
         except (OSError, ValueError):
             return False
         os.environ = self._environ  # noqa: B003 (not cleared: put back, in case it was replaced)
-        self._set_variables(self._given)
+        self._set_variables()
         if sys.path != self._path:
             sys.path[:] = self._path
         sys.argv[:] = [""]
@@ -111,16 +114,14 @@ class Baseline:
                 _signal.signal(number, handler)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, self._masked)
 
-    def _set_variables(self, given: dict[bytes, bytes]) -> None:
+    def _set_variables(self) -> None:
         """The environment is what it was at the start and what the call was given, nothing else."""
-        wanted = {**self._variables, **given}
-        self._given = given
-        if self._known == wanted:
+        if self._known == self._wanted:
             return
-        for name in self._known.keys() - wanted.keys():
+        for name in self._known.keys() - self._wanted.keys():
             os.unsetenv(name)
             del self._known[name]
-        for name, value in wanted.items():
+        for name, value in self._wanted.items():
             if self._known.get(name) != value:
                 os.putenv(name, value)
                 self._known[name] = value

@@ -119,10 +119,13 @@ class PythonRunning:
     # What the runner tells it
 
     def handed_to(self, worker: WorkerProcess | None) -> None:
-        """This process has it now; None: it waits for one."""
-        self.worker = worker
+        """This process has it now; None: it waits for one, whatever was prepared while another had it."""
         if worker is None:
-            self._begun_s = None
+            if self._shown:
+                python_spool.remove(os.fspath(self.launch.log_path))
+            self._shown = False
+            self._begun_s = self._process = self._leave_by_s = None
+        self.worker = worker
 
     def begin(self, monotonic_s: float) -> None:
         """Its process makes it from now on."""
@@ -132,13 +135,6 @@ class PythonRunning:
         limited = self.launch.memory_bytes is not None or self.launch.cpu_s is not None
         if self.call.isolated or limited:
             self._watch()
-
-    def start_over(self) -> None:
-        """A process that knew old code did not begin it: it is for another."""
-        if self._shown:
-            python_spool.remove(os.fspath(self.launch.log_path))
-        self.begun_afresh, self._shown = True, False
-        self._begun_s = self._process = None
 
     def answered(self, answer: Answer) -> None:
         """Its process said how it ended."""

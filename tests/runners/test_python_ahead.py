@@ -169,11 +169,14 @@ def test_a_death_is_the_failure_of_the_call_it_happened_in(call: Caller, positio
             assert isinstance(outcome, Succeeded)
 
 
-def test_a_process_that_dies_between_calls_takes_nothing_with_it(call: Caller) -> None:
-    """Nobody is charged for it."""
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_process_that_dies_between_calls_takes_nothing_with_it(call: Caller, lasting: bool) -> None:
+    """Nobody is charged for it, also when it took so long to receive a call that this was watched already."""
     pid = call.value("pid")
     os.kill(pid, signal.SIGSTOP)
     calls = [call.start("more:note", 0), *ahead(call, "note", 1, 2)]
+    if lasting:
+        wait_until(lambda: calls[0].lasting, calls[0])
     os.kill(pid, signal.SIGKILL)
 
     outcomes = settle(calls, call.runner, free=1)
