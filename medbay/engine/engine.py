@@ -114,7 +114,11 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
+                ended.append(
+                    Finished(
+                        task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks, claim=each.claim
+                    )
+                )
         self._settler.take(ended)
         stored = self._settler.settle(self.worker.id)
         self.verify()

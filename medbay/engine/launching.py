@@ -19,7 +19,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         runner=task.runner,
         command=task.command,
         cwd=Path(task.cwd) if task.cwd else settings.root.parent,
-        log_path=settings.log_path(task.id, attempt.number),
+        log_path=Path(attempt.log_path),
         result_path=settings.result_path(task.id, attempt.number),
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
         env=dict(task.env),
