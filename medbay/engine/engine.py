@@ -14,6 +14,7 @@ from typing import Final
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
+from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
@@ -61,12 +62,14 @@ class Engine:
         see: Callable[[Worker], Sighting],
         settings: Settings,
         host: Host,
+        guardian: Guards | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
         self._runners = runners
@@ -112,10 +115,15 @@ class Engine:
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
-        self._settler.take(ended)
-        stored = self._settler.settle(self.worker.id)
+        if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
+            self._settler.take(ended)
+        stored = self._settle()
         self.verify()
         return stored
+
+    def _settle(self) -> bool:
+        """Store how attempts ended; not under an identity whose lease is over."""
+        return not self._settler.unstored if self.lease.state() == "gone" else self._settler.settle(self.worker.id)
 
     def verify(self) -> None:
         """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
@@ -280,6 +288,7 @@ class Engine:
         self._settler.forget()
         self._started.clear()
         self.worker, self.lease = worker, lease
+        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -301,7 +310,7 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        worker_id = self._ids.worker()
+        worker_id, renewed_s = self._ids.worker(), self._clock.boottime_s()
         with self.store.write() as tx:
             worker = Worker(
                 id=worker_id,
@@ -319,7 +328,8 @@ class Engine:
             )
             workers.register(tx, worker)
         self.worker_ids.append(worker_id)
-        return worker, Lease(worker_id, self._clock, lease_ms=self.settings.lease_ms)
+        lease_ms = self.settings.lease_ms
+        return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
 
     def _capacity(self, free: int) -> Capacity:
         held = [each.claim.task for each in self.live.values()]

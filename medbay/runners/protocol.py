@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
-
-PART_MARK: Final = "/"  # between an attempt's key and the name of a part of it
+from medbay.runners.processes import PART_MARK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
