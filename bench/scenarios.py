@@ -1,0 +1,59 @@
+"""The scenarios by their letters, each on the databases it is measured on. One result is one JSON line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bench import throughput, workers
+from bench.ground import STORES, Ground, settings
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What it is, where it runs, and what measures it: (ground, store, runs, count)."""
+
+    what: str
+    stores: tuple[str, ...]
+    measure: Callable[[Ground, str, int, int], Result]
+
+
+def _throughput(letter: str) -> Callable[[Ground, str, int, int], Result]:
+    return lambda ground, store, runs, count: throughput.measure(
+        letter, partial(ground.site, store), runs=runs, count=count
+    )
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "A": Scenario("a durable function that does nothing", STORES, _throughput("A")),
+    "B": Scenario("a function that fails twice and then succeeds, without delays", STORES, _throughput("B")),
+    "C": Scenario("/bin/true, its output and exit code recorded", STORES, _throughput("C")),
+    "W": Scenario(
+        "two engines against one, tasks that sleep 20 ms",
+        ("postgres",),
+        lambda ground, store, runs, count: workers.measure(ground, runs=runs, count=count),
+    ),
+}
+
+
+def run(ground: Ground, letters: Sequence[str], stores: Sequence[str], *, runs: int, count: int) -> Iterator[Result]:
+    """Measure one after the other; each result as it comes."""
+    for letter in letters:
+        for store in SCENARIOS[letter].stores:
+            if store in stores:
+                yield measure(ground, letter, store, runs=runs, count=count)
+
+
+def measure(ground: Ground, letter: str, store: str, *, runs: int, count: int = 0) -> Result:
+    """One scenario on one database."""
+    load = round(os.getloadavg()[0], 1)
+    head = {"peer": f"medbay-{store}", "scenario": letter, "store": store, "load1": load, "settings": settings(store)}
+    try:
+        return head | SCENARIOS[letter].measure(ground, store, runs, count)
+    except throughput.Troubled as error:
+        return head | {"failed": str(error)}
