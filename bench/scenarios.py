@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bench import throughput, workers
+from bench import backlog, cold, crash, throughput, workers
 from bench.ground import STORES, Ground, settings
 
 Result = dict[str, Any]
+SQLITE = ("sqlite",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,24 @@ def _throughput(letter: str) -> Callable[[Ground, str, int, int], Result]:
     )
 
 
+def _backlog(size: int) -> Callable[[Ground, str, int, int], Result]:
+    return lambda ground, store, runs, count: backlog.measure(ground, store, count=size or count)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "A": Scenario("a durable function that does nothing", STORES, _throughput("A")),
     "B": Scenario("a function that fails twice and then succeeds, without delays", STORES, _throughput("B")),
     "C": Scenario("/bin/true, its output and exit code recorded", STORES, _throughput("C")),
+    "D": Scenario("100,000 future tasks, 1,000 due", SQLITE, _backlog(0)),
+    "D1M": Scenario("a million future tasks, 1,000 due", SQLITE, _backlog(1_000_000)),
+    "E": Scenario(
+        "kill -9 in the middle of 2,000",
+        SQLITE,
+        lambda ground, store, runs, count: crash.measure(ground, store, runs=runs, count=count),
+    ),
+    "F": Scenario(
+        "cold start and an idle daemon", SQLITE, lambda ground, store, runs, count: cold.measure(ground, store)
+    ),
     "W": Scenario(
         "two engines against one, tasks that sleep 20 ms",
         ("postgres",),

@@ -22,6 +22,19 @@ class Target:
     peer_figure: str = ""  # where peers have it, if elsewhere
 
 
+def _backlog(scenario: str) -> tuple[Target, ...]:
+    bars = (
+        ("first_due_latency_s", "first of 1,000 due", " s", 0.5),
+        ("all_due_done_s", "all of 1,000 due", " s", 2.0),
+        ("mem_without_warm.pss_mb", "memory, no warm workers", " MB", 80.0),
+        ("idle_cpu_pct", "idle CPU", " %", 0.5),
+    )
+    return tuple(
+        Target(scenario=scenario, store="sqlite", figure=figure, what=what, unit=unit, at_most=most)
+        for figure, what, unit, most in bars
+    )
+
+
 def _on_postgres(scenario: str, figure: str, what: str) -> Target:
     return Target(scenario=scenario, store="postgres", figure=figure, what=what, unit="/s", of_best=1.0)
 
@@ -32,6 +45,12 @@ TARGETS: tuple[Target, ...] = (
     Target(scenario="A", store="sqlite", figure="bulk_per_s", what="bulk adds", unit="/s", at_least=20_000),
     Target(scenario="B", store="sqlite", figure="e2e_per_s", what="two failures, then done", unit="/s", of_best=4.0),
     Target(scenario="C", store="sqlite", figure="of_spawn", what="/bin/true, of a bare spawn", at_least=0.8),
+    *_backlog("D"),
+    *_backlog("D1M"),
+    Target(scenario="E", store="sqlite", figure="not_done_after_restart", what="lost by kill -9", at_most=0),
+    Target(scenario="E", store="sqlite", figure="recorded_done_again", what="done, and done again", at_most=0),
+    Target(scenario="F", store="sqlite", figure="help_s", what="--help", unit=" s", at_most=0.2),
+    Target(scenario="F", store="sqlite", figure="idle_daemon.rss_mb", what="idle daemon", unit=" MB", at_most=60),
     _on_postgres("A", "drain_per_s", "no-op drained"),
     _on_postgres("B", "e2e_per_s", "two failures, then done"),
     _on_postgres("C", "drain_per_s", "/bin/true drained"),
@@ -97,12 +116,12 @@ def _judged(target: Target, result: Mapping[str, Any], peers: list[Mapping[str, 
 def table(found: Iterable[Verdict]) -> list[str]:
     """For people: what, how much, the bar, whether it is met."""
     words = {True: "met", False: "MISSED", None: "-"}
-    lines = [f"{'':2} {'store':9}{'what':30}{'measured':>12}  {'bar':24}"]
+    lines = [f"{'':4}{'store':9}{'what':30}{'measured':>12}  {'bar':24}"]
     for each in found:
         target = each.target
         measured = "-" if each.measured is None else f"{each.measured:,.4g}{target.unit}"
         lines.append(
-            f"{target.scenario:2} {target.store:9}{target.what:30}{measured:>12}  {bar_words(each):24}{words[each.met]}"
+            f"{target.scenario:4}{target.store:9}{target.what:30}{measured:>12}  {bar_words(each):24}{words[each.met]}"
         )
     return lines
 

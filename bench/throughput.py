@@ -83,18 +83,16 @@ def spawn_rate(count: int = SPAWNS) -> float:
 
 def summary(runs: Sequence[Figures]) -> Figures:
     """Several runs as one."""
-    spread = {
-        name: {
-            "median": round(statistics.median(values), 3),
-            "min": round(min(values), 3),
-            "max": round(max(values), 3),
-            "n": len(values),
-        }
-        for name in SUMMED
-        if (values := [run[name] for run in runs if run.get(name) is not None])
-    }
+    values = {name: [run[name] for run in runs if run.get(name) is not None] for name in SUMMED}
+    rates = {name: spread(found) for name, found in values.items() if found}
     same = {"n": runs[0]["n"], "done": [run["done"] for run in runs], "attempts": [run["attempts"] for run in runs]}
-    return {**spread, **same, "busy": [run["machine_busy_pct"] for run in runs]}
+    return {**rates, **same, "busy": [run["machine_busy_pct"] for run in runs]}
+
+
+def spread(values: Sequence[float]) -> Figures:
+    """Median, least and most."""
+    rounded = [round(each, 3) for each in values]
+    return {"median": statistics.median(rounded), "min": min(rounded), "max": max(rounded), "n": len(rounded)}
 
 
 def _drain(site: Site, kind: str, count: int) -> Figures:
