@@ -16,7 +16,7 @@ from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints
 from medbay.engine.guardian import Guards, Unguarded
-from medbay.engine.lease import Lease
+from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
@@ -84,8 +84,8 @@ class Engine:
         self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._footprints = Footprints()
         self._recovery_first = False
-        self._recover_at_s = 0.0
-        self._reap_from_s = 0.0
+        self._clock_watch = ClockWatch(clock)
+        self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
         self._claims_in_doubt = False
         self.worker, self.lease = self._register()
@@ -138,12 +138,12 @@ class Engine:
         now_s = self._clock.monotonic_s()
         if self.lease.state() == "gone":
             self.become_another()
-        jumped = self.lease.clock_jump_ms()
-        if jumped:
+        if jumped := self._clock_watch.jumped_ms():
             log.warning("the clock jumped by %d ms; nothing is taken over for one lease", jumped)
+            self.hold_reaping()
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
-            self.hold_reaping()
+            self._clock_watch.told()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()

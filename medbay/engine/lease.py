@@ -35,8 +35,6 @@ class Lease:
         self._clock = clock
         self._lease_ms = lease_ms
         self._tell = tell
-        self._wall_ms = clock.now_ms()
-        self._seen_s = clock.monotonic_s()
 
     @property
     def interval_s(self) -> float:
@@ -96,9 +94,25 @@ class Lease:
     def _is_too_late(self) -> bool:
         return self.given_up or self._share() >= RENEW_BEFORE
 
-    def clock_jump_ms(self) -> int:
-        """How far the wall clock moved against the monotonic one since the last look; 0 when they agree."""
+
+class ClockWatch:
+    """Sees the wall clock jump, also by a suspend, and remembers it until the store has it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._wall_ms = clock.now_ms()
+        self._seen_s = clock.monotonic_s()
+        self._jumped_ms = 0
+
+    def jumped_ms(self) -> int:
+        """How far the wall clock moved against the monotonic one, as far as it was not told; 0 when they agree."""
         wall_ms, seen_s = self._clock.now_ms(), self._clock.monotonic_s()
         moved = (wall_ms - self._wall_ms) - round((seen_s - self._seen_s) * 1000)
         self._wall_ms, self._seen_s = wall_ms, seen_s
-        return moved if abs(moved) > JUMP_MS else 0
+        if abs(moved) > JUMP_MS:
+            self._jumped_ms += moved
+        return self._jumped_ms
+
+    def told(self) -> None:
+        """It is recorded."""
+        self._jumped_ms = 0

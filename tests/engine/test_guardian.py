@@ -18,6 +18,7 @@ from medbay.bay import Bay
 from medbay.engine.guardian import Guardian
 from medbay.runners.guardian import newest, verdict
 from medbay.runners.processes import GUARD_NAME, KEY_NAME, marks, pids, read_process
+from tests.guardians import guardians_of
 
 CONFIG = """
 [engine]
@@ -82,19 +83,6 @@ def tree_of(bay: Bay, task_id: str = "") -> set[int]:
     """The living processes of a store, or of one of its tasks."""
     found = marks(f"{bay.store.store_id}:{task_id}")
     return {pid for pid in found if (process := read_process(pid)) is not None and not process.dead}
-
-
-def guardians_of(engine_pid: int) -> set[int]:
-    """The guardian processes that watch this engine."""
-    found = set()
-    for pid in pids():
-        with suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if any(b"runners.guardian" in word for word in words) and str(engine_pid).encode() in words:
-                process = read_process(pid)
-                if process is not None and not process.dead:
-                    found.add(pid)
-    return found
 
 
 def session_of(leader: int) -> set[int]:

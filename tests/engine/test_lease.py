@@ -10,6 +10,7 @@ import pytest
 from medbay.core.outcome import Failed, Succeeded
 from medbay.errors import StoreUnavailable
 from medbay.store import attempts as attempt_rows
+from medbay.store import history
 from medbay.store.database import Store, Tx
 from tests.worlds import ManualClock, World
 
@@ -103,6 +104,8 @@ def test_a_machine_that_was_suspended_knows_that_its_lease_is_over(world: World)
 
     assert engine.worker.id != before
     assert engine.lease.state() == "held"
+    with world.store.read() as tx:
+        assert "clock:jumped" in [event.name for event in history.events_since(tx, 0, limit=100)]
 
 
 def test_what_ended_after_five_sixths_is_not_taken_for_work_that_failed(world: World) -> None:
@@ -147,6 +150,35 @@ def test_what_ended_in_time_is_stored_until_the_lease_ends_and_not_after(
     assert not engine.collect()
 
     assert sorted(str(each) for task in tasks for each in outcomes_of(world, task.id)) == ["None", "succeeded"]
+
+
+@pytest.mark.parametrize(("refusals", "commits"), [(1, 1), (2, 3), (3, 2)])
+def test_a_commit_that_failed_is_tried_again_and_then_one_by_one(
+    world: World, monkeypatch: pytest.MonkeyPatch, refusals: int, commits: int
+) -> None:
+    """Together, once more together, then each alone; what is still refused waits for the next round."""
+    tasks = [world.add(name, None) for name in ("a", "b", "c")]
+    engine = world.engine()
+    world.run(engine)
+    for running in world.runner.running:
+        running.outcome = Succeeded()
+    write, made = world.store.write, []
+
+    @contextmanager
+    def refusing() -> Iterator[Tx]:
+        made.append(len(made) < refusals)
+        if made[-1]:
+            raise StoreUnavailable("refused")
+        with write() as tx:
+            yield tx
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.store, "write", refusing)
+        stored = engine.collect()
+
+    assert (stored, made.count(False)) == (refusals < 3, commits)
+    assert engine.collect()
+    assert [world.task(task.id).status for task in tasks] == ["completed"] * 3
 
 
 def test_a_new_identity_has_a_guardian_that_knows_nothing_of_the_old_lease(world: World) -> None:
