@@ -162,7 +162,8 @@ def test_a_commit_that_failed_is_tried_again_and_then_one_by_one(
     world.run(engine)
     for running in world.runner.running:
         running.outcome = Succeeded()
-    write, made = world.store.write, []
+    write = world.store.write
+    made: list[bool] = []
 
     @contextmanager
     def refusing() -> Iterator[Tx]:
