@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +16,12 @@ from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.lease import ClockWatch, Lease
+from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -34,19 +34,6 @@ from medbay.store.database import Store
 RECOVER_EVERY_S: Final = 1.0
 
 log = logging.getLogger("medbay.engine")
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """An attempt this engine is running."""
-
-    claim: Claim
-    running: Running
-
-    @property
-    def verifying(self) -> bool:
-        """Whether its work has ended well and its checks are what runs."""
-        return self.claim.task.status == "pending_verification"
 
 
 class Engine:
@@ -117,7 +104,7 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
+                ended.append(each.finished(outcome, now))
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
         over = self.lease.state() == "gone"  # then this identity never writes again
@@ -389,7 +376,7 @@ class Engine:
             runner=task.runner,
             command=task.command,
             cwd=Path(task.cwd) if task.cwd else self.settings.root.parent,
-            log_path=self.settings.log_path(task.id, attempt.number),
+            log_path=Path(attempt.log_path),
             result_path=self.settings.result_path(task.id, attempt.number),
             idempotency_key=f"{self.store.store_id}:{task.id}:{task.iteration}",
             env=dict(task.env),
