@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
@@ -15,13 +14,14 @@ from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints
 from medbay.engine.guardian import Guards, Unguarded
+from medbay.engine.launching import launch_of
 from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner
+from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -230,6 +230,7 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
+        free = self._free()
         for claim in claims:
             if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
@@ -237,8 +238,10 @@ class Engine:
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
                 self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
+            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
+            free -= 1
             try:
-                running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
+                running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
@@ -320,21 +323,27 @@ class Engine:
         return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
 
     def _capacity(self) -> Capacity:
+        for runner in self._feeding:
+            runner.begin_waiting(self._free(), self._clock.monotonic_s())
         held = [each.claim.task for each in self.live.values()]
-        waiting = sum(each.running.waiting for each in self.live.values())
+        free = self._free()
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
         feeding = () if self._checker.waiting else self._feeding
         return Capacity(
             slots=self.settings.slots,
-            free=max(0, self.settings.slots - len(held) + waiting - self._checker.waiting),
-            waiting=waiting,
-            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead().items()},
+            free=free,
+            waiting=sum(each.running.waiting for each in self.live.values()),
+            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead(free).items()},
             home=str(self.settings.root.parent),
             live_recovery=sum(task.recovery for task in held),
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self.settings.recovery_share,
             recovery_first=self._recovery_first,
         )
+
+    def _free(self) -> int:
+        begun = sum(not each.running.waiting for each in self.live.values())
+        return max(0, self.settings.slots - begun - self._checker.waiting)
 
     def _sweep(self) -> None:
         """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
@@ -366,22 +375,3 @@ class Engine:
         with self.store.read() as tx:
             lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
             return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
-
-    def _launch(self, claim: Claim) -> Launch:
-        task, attempt = claim.task, claim.attempt
-        return Launch(
-            store_id=self.store.store_id,
-            task_id=task.id,
-            number=attempt.number,
-            runner=task.runner,
-            command=task.command,
-            cwd=Path(task.cwd) if task.cwd else self.settings.root.parent,
-            log_path=Path(attempt.log_path),
-            result_path=self.settings.result_path(task.id, attempt.number),
-            idempotency_key=f"{self.store.store_id}:{task.id}:{task.iteration}",
-            env=dict(task.env),
-            guidance=attempt.guidance,
-            timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
-            memory_bytes=task.memory_bytes,
-            cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
-        )

@@ -59,8 +59,12 @@ class ShellRunner:
 
     def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
         """An attempt whose process is there already."""
-        cap = LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
+        cap = self.log_cap(launch, monotonic_s)
         return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage)
+
+    def log_cap(self, launch: Launch, monotonic_s: float) -> LogCap:
+        """The size limit of an attempt's log."""
+        return LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
 
 
 class ShellRunning:
