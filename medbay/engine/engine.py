@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints
+from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.launching import launch_of
-from medbay.engine.lease import Lease
+from medbay.engine.lease import ClockWatch, Lease
+from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -33,19 +34,6 @@ from medbay.store.database import Store
 RECOVER_EVERY_S: Final = 1.0
 
 log = logging.getLogger("medbay.engine")
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """An attempt this engine is running."""
-
-    claim: Claim
-    running: Running
-
-    @property
-    def verifying(self) -> bool:
-        """Whether its work has ended well and its checks are what runs."""
-        return self.claim.task.status == "pending_verification"
 
 
 class Engine:
@@ -62,12 +50,14 @@ class Engine:
         see: Callable[[Worker], Sighting],
         settings: Settings,
         host: Host,
+        guardian: Guards | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
         self._runners = runners
@@ -81,8 +71,8 @@ class Engine:
         self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._footprints = Footprints()
         self._recovery_first = False
-        self._recover_at_s = 0.0
-        self._reap_from_s = 0.0
+        self._clock_watch = ClockWatch(clock)
+        self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
         self._claims_in_doubt = False
         self.worker, self.lease = self._register()
@@ -114,13 +104,11 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(
-                    Finished(
-                        task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks, claim=each.claim
-                    )
-                )
-        self._settler.take(ended)
-        stored = self._settler.settle(self.worker.id)
+                ended.append(each.finished(outcome, now))
+        if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
+            self._settler.take(ended)
+        over = self.lease.state() == "gone"  # then this identity never writes again
+        stored = not self._settler.unstored if over else self._settler.settle(self.worker.id)
         self.verify()
         return stored
 
@@ -137,12 +125,12 @@ class Engine:
         now_s = self._clock.monotonic_s()
         if self.lease.state() == "gone":
             self.become_another()
-        jumped = self.lease.clock_jump_ms()
-        if jumped:
+        if jumped := self._clock_watch.jumped_ms():
             log.warning("the clock jumped by %d ms; nothing is taken over for one lease", jumped)
+            self.hold_reaping()
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
-            self.hold_reaping()
+            self._clock_watch.told()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
@@ -291,6 +279,7 @@ class Engine:
         self._settler.forget()
         self._footprints.forget()
         self.worker, self.lease = worker, lease
+        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -312,7 +301,7 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        worker_id = self._ids.worker()
+        worker_id, renewed_s = self._ids.worker(), self._clock.boottime_s()
         with self.store.write() as tx:
             worker = Worker(
                 id=worker_id,
@@ -330,7 +319,8 @@ class Engine:
             )
             workers.register(tx, worker)
         self.worker_ids.append(worker_id)
-        return worker, Lease(worker_id, self._clock, lease_ms=self.settings.lease_ms)
+        lease_ms = self.settings.lease_ms
+        return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
 
     def _capacity(self) -> Capacity:
         for runner in self._feeding:

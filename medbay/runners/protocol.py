@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
+from medbay.runners.processes import PART_MARK
 
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
-PART_MARK: Final = "/"  # between an attempt's key and the name of a part of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

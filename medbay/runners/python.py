@@ -38,12 +38,13 @@ class PythonRunner:
         grace_s: float,
         secrets: Sequence[str] = (),
         *,
+        guard: str = "",
         workers: int = 4,
         lifetime: Lifetime = Lifetime(),
     ) -> None:
         self.lock = threading.RLock()  # a call may be ended from beside the loop
-        self._processes = ShellRunner(grace_s, secrets)
-        self._inherited = inheritable(os.environ, secrets)
+        self._processes = ShellRunner(grace_s, secrets, guard=guard)
+        self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._lifetime = lifetime
         self._pool = Pool(workers)

@@ -36,12 +36,13 @@ class ShellRunner:
         grace_s: float,
         secrets: Sequence[str] = (),
         *,
+        guard: str = "",
         head_bytes: int = 1_000_000,
         tail_bytes: int = 4_000_000,
     ) -> None:
         self.grace_s = grace_s
         self.census = Census()
-        self._inherited = inheritable(os.environ, secrets)
+        self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # one for all that are started
         weakref.finalize(self, os.close, self._stdin)
         self._head_bytes = head_bytes
