@@ -216,7 +216,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (retry_before_the_named_time, "9 nothing before the named time", 1),
     (skip_the_history, "7 history", 1),
     (reuse_a_number, "attempt numbers rise by one", 1),
-    (let_recovery_have_everything, "recovery share", 40),
+    (let_recovery_have_everything, "recovery share", 55),
     (run_suspects_together, "suspects", 7),
     (leave_processes_behind, "2 one process tree", 3),
     (never_reap, "", 1),
