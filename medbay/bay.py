@@ -139,6 +139,11 @@ class Bay(Upkeep):
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
 
+    def titles(self, task_ids: Iterable[str]) -> dict[str, str]:
+        """The titles of many tasks by their ids."""
+        with self.store.read() as tx:
+            return task_rows.titles(tx, sorted(task_ids))
+
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
         with self.store.read() as tx:
