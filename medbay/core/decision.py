@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Final, Literal
 
-from medbay.core import holding
+from medbay.core import holding, schedule
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
@@ -174,6 +174,8 @@ class Draft:
 
     def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until somebody or something releases it; `until` only for kinds that time out."""
+        if self.task.status == "pending":  # what is planned has not run
+            self.set(planned_at=schedule.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False)
         self.tell("task:blocked", kind=kind, reason=reason)
@@ -198,7 +200,7 @@ class Draft:
             task = changed(task, ready=False, ready_at=None)
         recovery = task.streak > 0 or task.canary
         hold = task.hold if ready and not (task.forced or task.canary) else None
-        task = changed(task, recovery=recovery, hold=hold)
+        task = changed(task, recovery=recovery, hold=hold, endless=task.recurs and task.max_iterations is None)
         return Change(self.before, task, tuple(self._transitions))
 
 

@@ -124,6 +124,7 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
     concerned = isinstance(finished.outcome, Succeeded | Checked | Cancelled) or task.cancel_requested
+    loop = tasks.of_loop(tx, task.loop)
     dependents = tasks.dependents(tx, task.id) if concerned else ()
     return Ended(
         task=task,
@@ -131,6 +132,7 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         outcome=finished.outcome,
         checks=finished.checks,
         dependents=dependents,
+        loop=loop,
         policy=by.policy,
         crash_budget=by.crash_budget,
         zone=by.zone,
@@ -207,6 +209,7 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
+        planned_at=task.planned_at,
         started_at=tx.now,
         canary=task.canary,
         forced=task.forced,

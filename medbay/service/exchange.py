@@ -26,7 +26,7 @@ Line = tuple[int, Mapping[str, Any]]  # its number in the file, and what it says
 def written(tx: Tx, task: Task) -> dict[str, Any]:
     """One task as a line; what it comes after and need not wait for any more is left out."""
     after = [other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"]
-    never_ran = task.status == "pending" and task.attempts == 0
+    never_ran = task.status == "pending" and task.attempts == 0 and not task.recurs
     line: dict[str, Any] = {
         "id": task.id,
         "status": task.status,
@@ -45,11 +45,25 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         "policy": task.policy,
         "provider": [each.removeprefix("provider:") for each in task.resources],
         **_checks(task),
+        **_schedule(task),
         "after": after,
         "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
         "key": task.key,
     }
     return {name: value for name, value in line.items() if value not in (None, "", [], {})}
+
+
+def _schedule(task: Task) -> dict[str, Any]:
+    """When it recurs; a loop is not taken over, its tasks are."""
+    if not task.recurs or task.loop:
+        return {}
+    return {
+        "cron": task.cron,
+        "zone": task.zone,
+        "every": _duration(task.every_ms),
+        "catch_up": task.catch_up,
+        "max_iterations": task.max_iterations,
+    }
 
 
 def _checks(task: Task) -> dict[str, Any]:

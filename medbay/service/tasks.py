@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 from medbay.core import rules
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import dependencies
-from medbay.store import questions, tasks
+from medbay.service import dependencies, schedules
+from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
 
@@ -54,6 +54,11 @@ class NewTask:
     fail_fast: bool = False
     after: tuple[str, ...] = ()
     at: int | None = None
+    cron: str = ""
+    zone: str = ""
+    every_ms: int | None = None
+    catch_up: CatchUp = "one"
+    max_iterations: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
 
@@ -139,6 +144,8 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
     if cancelled is not None:
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
+    for each in blockers:
+        dependencies.refuse_recurring(each)
     task = Task(
         id=task_id,
         title=new.title,
@@ -159,6 +166,11 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         checks=new.checks,
         check_timeout_ms=new.check_timeout_ms,
         fail_fast=new.fail_fast,
+        cron=new.cron,
+        zone=new.zone,
+        every_ms=new.every_ms,
+        catch_up=new.catch_up,
+        max_iterations=new.max_iterations,
         key=new.key,
         created_at=tx.now,
         created_by=actor,
@@ -198,8 +210,9 @@ def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
 def release_due(tx: Tx, *, actor: str) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
     found = tasks.due(tx, RELEASED_AT_ONCE)
+    up_since = min((each.started_at for each in workers.alive(tx) if each.lease_until > tx.now), default=tx.now)
     for task in found:
-        apply(tx, rules.on_due(task, tx.now, actor=actor))
+        apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
     return len(found)
 
 
@@ -237,7 +250,8 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
             return rules.on_resume_command(task, tx.now, actor=actor)
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
-            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked)
+            loop = tasks.of_loop(tx, task.loop)
+            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked, loop=loop)
         case "retry" | "unblock":
             command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
             asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
@@ -261,6 +275,7 @@ def edit(
     after: Sequence[str] = (),
 ) -> None:
     """Change it from the next attempt on."""
+    fields = schedules.edited(tx, task, fields)
     apply(
         tx,
         rules.on_edit_command(task, tx.now, actor=actor, edit=Edit(fields=fields, reset_failures=reset_failures)),
@@ -290,6 +305,7 @@ def answer(
             note=note,
             attempts=attempts,
             dependents=tasks.dependents(tx, task_id) if option.effect == "cancel" else (),
+            loop=tasks.of_loop(tx, task.loop),
             unmet=dependencies.unmet(tx, task_id),
         )
         apply(tx, decision)
