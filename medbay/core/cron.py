@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -119,14 +120,9 @@ def _extremes(rules: CronSim) -> tuple[tuple[int, int, int], tuple[int, int, int
 
 
 def _walked(expression: str, zone: str, first: int, until_ms: int) -> Span:
-    number, last = 1, first
-    for fire in _from(expression, zone, first):
-        at = _ms(fire)
-        if at > until_ms:
-            break
-        if at > last:
-            number, last = number + 1, at
-    return Span(first, last, number)
+    walked = takewhile(lambda at: at <= until_ms, map(_ms, _from(expression, zone, first)))
+    found = [first, *walked]
+    return Span(first, found[-1], len(found))
 
 
 def _from(expression: str, zone: str, after_ms: int) -> CronSim:
