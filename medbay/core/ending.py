@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
-from medbay.core import gate, knowledge, loops, policy, question, recurring, verifying
+from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, verifying
 from medbay.core.cause import Case, is_charged
 from medbay.core.counting import (
     count_failure,
@@ -265,6 +265,7 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
     if not outcome.hard_crash or crashes < ended.crash_budget:
         _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
+    draft.set(planned_at=schedule.before_planned(draft.task))
     asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
     return _decision(ended, draft, work, questions=(asked,))
 

@@ -39,7 +39,12 @@ def next_after(task: Task, after: int) -> int | None:
 
 def accounted_until(task: Task) -> int | None:
     """The moment up to which every occurrence ran or was skipped; what is planned next comes after it."""
-    if task.planned_at is None or task.loop or task.status != "pending":
+    return before_planned(task) if task.status == "pending" else task.planned_at
+
+
+def before_planned(task: Task) -> int | None:
+    """A moment that only what is planned next, and has not run, comes after."""
+    if task.planned_at is None or task.loop:
         return task.planned_at
     return task.planned_at - (1 if task.cron else _every(task))
 

@@ -24,6 +24,7 @@ ACTOR: Final = "person:sim"
 ANSWERS_BEFORE_GIVING_UP: Final = 2
 RECURRING_SHARE: Final = 0.25
 CRONS: Final = ("*/5 * * * *", "0 * * * *", "17,43 * * * *", "30 2 * * *")
+FAILURES_BORNE: Final = 6  # in a row, of a recurring task
 LOOKED_AT: Final = 30  # tasks, before a person gives up looking for one to do something to
 
 
@@ -118,6 +119,7 @@ class Person:
         with self._store.read() as tx:
             waiting = [(asked.id, asked.task_ids) for asked in questions.open_questions(tx)]
             paused = [task.id for task in task_rows.unfinished(tx) if task.paused]
+            hopeless = [task.id for task in task_rows.unfinished(tx) if task.recurs and task.streak > FAILURES_BORNE]
         for question_id, task_ids in waiting:
             self._answers.update(task_ids)
             patient = max(self._answers[each] for each in task_ids) <= ANSWERS_BEFORE_GIVING_UP
@@ -126,7 +128,10 @@ class Person:
         for task_id in paused:
             with self._store.write() as tx:
                 tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
-        return f"answered {len(waiting)}, resumed {len(paused)}"
+        for task_id in hopeless:  # it would go on for ever
+            with self._store.write() as tx:
+                tasks.cancel(tx, tasks.resolve(tx, task_id), actor=ACTOR)
+        return f"answered {len(waiting)}, resumed {len(paused)}, gave up {len(hopeless)}"
 
     def _pick(self, tx: Tx, *, status: str | None = None, paused: bool = False) -> Task:
         ids = list(self.added)
