@@ -16,19 +16,20 @@ COMMANDS = (["--help"], ["--version"], ["lifecycle", "show", "task"])
 def measure() -> list[str]:
     """Whole processes, warm caches, bytecode compiled as for users."""
     medbay = Path(sys.executable).parent / "medbay"
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    bare = _median([sys.executable, "-c", ""], environ)
+    bare = statistics.median(durations([sys.executable, "-c", ""]))
     lines = [f"bare python: {bare * 1000:.0f} ms"]
     for words in COMMANDS:
-        took = _median([str(medbay), *words], environ)
+        took = statistics.median(durations([str(medbay), *words]))
         lines.append(f"medbay {' '.join(words)}: {took * 1000:.0f} ms (bar 200 ms for --help)")
     return lines
 
 
-def _median(command: list[str], environ: dict[str, str]) -> float:
+def durations(command: list[str]) -> list[float]:
+    """How many seconds a command took, each of several times."""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(RUNS):
         began = time.perf_counter()
         subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
         times.append(time.perf_counter() - began)
-    return statistics.median(times)
+    return times

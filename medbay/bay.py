@@ -17,7 +17,7 @@ from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
-from medbay.engine.daemon import Daemon
+from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
 from medbay.service import bulk, calls, exchange, liveness, requests, schedules, tasks, teaching, views
@@ -347,10 +347,11 @@ class Bay(Upkeep):
         workers: int | None = None,
         queues: tuple[str, ...] | None = None,
         on_round: Callable[[], None] | None = None,
+        round_every_s: float = LOOK_EVERY_S,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""
         engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues)
-        return Daemon(engine, self._clock, on_round=on_round)
+        return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""

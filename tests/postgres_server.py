@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import psycopg
 import pytest
 
 START_S = 30.0
+CHEAP = {"listen_addresses": "", "shared_buffers": "32MB", "fsync": "off", "max_connections": "60"}
 _names = itertools.count(1)
 
 
@@ -31,9 +33,10 @@ def binaries() -> Path:
 
 
 class Server:
-    """One cluster in a directory of its own. Nothing it holds is worth a sync."""
+    """One cluster in a directory of its own. Unless told otherwise, nothing it holds is worth a sync."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Mapping[str, str] = CHEAP) -> None:
+        self._options = dict(options)
         self._programs = binaries()
         self.home = Path(tempfile.mkdtemp(prefix="pg_"))  # short: the path of a socket has little room
         self._as_user = self._hand_over()
@@ -48,13 +51,13 @@ class Server:
 
     def url(self, database: str = "postgres") -> str:
         """The address of one of its databases."""
-        return f"postgresql://postgres@/{database}?host={self.home}"
+        port = f"&port={self._options['port']}" if "port" in self._options else ""
+        return f"postgresql://postgres@/{database}?host={self.home}{port}"
 
     def start(self) -> None:
         """Start it and wait until it answers."""
         log = open(self.home / "log", "ab")
-        options = {"listen_addresses": "", "shared_buffers": "32MB", "fsync": "off", "max_connections": "60"}
-        flags = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+        flags = [word for name, value in self._options.items() for word in ("-c", f"{name}={value}")]
         self._process = subprocess.Popen(
             [self._programs / "postgres", "-D", self.home / "data", "-k", self.home, *flags],
             stdout=log,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from medbay.engine.engine import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch, LiveAttempts
+from medbay.runners.protocol import Identity, Launch, LiveAttempts, Runner
 from medbay.service import requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows
@@ -57,6 +57,9 @@ class ScriptedRunning:
         self.launch = launch
         self.outcome = outcome
         self.killed = False
+        self.waiting = False
+        self.lasting = True
+        self.left_nothing = False
         self.identity: Identity | None = Identity(pid=4242, pid_start=1, group=4242)
 
     def fileno(self) -> int:
@@ -137,7 +140,13 @@ class World:
         self._pids = iter(range(100, 10_000))
 
     def engine(
-        self, *, slots: int = 4, queues: tuple[str, ...] = ("default",), host: str = "here", **settings: Any
+        self,
+        *,
+        slots: int = 4,
+        queues: tuple[str, ...] = ("default",),
+        host: str = "here",
+        runners: Mapping[str, Runner] | None = None,
+        **settings: Any,
     ) -> Engine:
         """A new engine on this store; its process counts as alive until a test says otherwise."""
         pid = next(self._pids)
@@ -146,7 +155,7 @@ class World:
             store=self.store,
             clock=self.clock,
             ids=self.ids,
-            runners={"shell": self.runner},
+            runners={"shell": self.runner, **(runners or {})},
             leftovers=self.leftovers,
             see=self._see,
             settings=Settings(root=Path("/nowhere"), slots=slots, queues=queues, policy=self.policy, **settings),

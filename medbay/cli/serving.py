@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
 
 STILL_WAITING: Final = 75
+ROUND_EVERY_S: Final = 0.5  # the line in place counts down; what happens is told when it happens
 
 
 def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
@@ -21,7 +22,12 @@ def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] |
     display = Display()
     telling = Telling(bay, display, name=name)
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display, telling.note):
-        daemon = bay.daemon(workers=workers, queues=queues, on_round=lambda: telling.round(interrupts.count))
+        daemon = bay.daemon(
+            workers=workers,
+            queues=queues,
+            on_round=lambda: telling.round(interrupts.count),
+            round_every_s=ROUND_EVERY_S,
+        )
         telling.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         try:

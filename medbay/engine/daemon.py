@@ -9,7 +9,7 @@ import select
 import signal
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from medbay.engine.engine import Engine
 from medbay.env import Clock
@@ -17,10 +17,15 @@ from medbay.errors import StoreBusy, StoreError, StoreRemoved
 from medbay.service import idle
 from medbay.store.database import Store
 
-LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed
+LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed where nobody tells of it
+FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told of
+LOOKS_GROW: Final = 4
+TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
 GUARD_SHARE: Final = 1 / 24  # how often the lease is looked at, as a share of it
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
+
+Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run
 
 log = logging.getLogger("medbay.engine")
 
@@ -28,10 +33,20 @@ log = logging.getLogger("medbay.engine")
 class Daemon:
     """Runs an engine until it is stopped, or until nothing is left to do."""
 
-    def __init__(self, engine: Engine, clock: Clock, *, on_round: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        *,
+        on_round: Callable[[], None] | None = None,
+        round_every_s: float = LOOK_EVERY_S,
+    ) -> None:
+        """`on_round` is called after every tick, and this often while nothing happens."""
         self.engine = engine
         self._clock = clock
         self._on_round = on_round or (lambda: None)
+        self._round_every_s = round_every_s if on_round else TOLD_LOOK_S
+        self._rounded_s = 0.0
         self._stops = 0
         self._away_since_s: float | None = None
         self._drained_by_s = 0.0
@@ -74,7 +89,7 @@ class Daemon:
         """One tick; whether the store was there for it."""
         try:
             self.engine.tick()
-            self._on_round()
+            self._tell()
         except StoreRemoved:
             self.engine.kill_all()
             raise
@@ -93,6 +108,10 @@ class Daemon:
             self.engine.hold_reaping()
         return True
 
+    def _tell(self) -> None:
+        self._rounded_s = self._clock.monotonic_s()
+        self._on_round()
+
     def _is_over(self, *, until_idle: bool, until: Callable[[], bool] | None) -> bool:
         """Whether the run has reached its end; a store that went away this moment has not said so."""
         try:
@@ -108,26 +127,35 @@ class Daemon:
             self._sleep(AWAY_S)
             return
         try:
-            wake_s = self.engine.next_wake_s()
-            while True:
-                left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else LOOK_EVERY_S
-                if left_s <= 0 or self._sleep(min(LOOK_EVERY_S, left_s)) or self.engine.store.changed():
+            wake_s, look_s = self.engine.next_wake_s(), FIRST_LOOK_S
+            store = self.engine.store
+            while not store.changed():
+                told = store.fileno()
+                left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s
+                if left_s <= 0 or (heard := self._sleep(min(look_s, left_s), told=told)) == "end":
                     return
-                self._on_round()
+                longest_s = LOOK_EVERY_S if told < 0 else min(TOLD_LOOK_S, self._round_every_s)
+                look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
+                if self._clock.monotonic_s() - self._rounded_s >= self._round_every_s:
+                    self._tell()
         except StoreError:
             self._sleep(AWAY_S)
 
-    def _sleep(self, seconds: float) -> bool:
-        """Whether something happened before the time was up."""
+    def _sleep(self, seconds: float, *, told: int = -1) -> Heard:
+        """What happened before the time was up; commits only where their descriptor is given, and is read after."""
         poller = select.poll()
         poller.register(self._wake_read, select.POLLIN)
+        if told >= 0:
+            poller.register(told, select.POLLIN)
         for each in self.engine.live.values():
             if (descriptor := each.running.fileno()) >= 0:
                 poller.register(descriptor, select.POLLIN)
         happened = poller.poll(max(1, round(seconds * 1000)))
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake_read, 64)
-        return bool(happened)
+        if not happened:
+            return "nothing"
+        return "commit" if [descriptor for descriptor, _ in happened] == [told] else "end"
 
     def _drain(self) -> None:
         """Let attempts finish for half of the grace period, hand the rest back, and end what resists."""
@@ -137,6 +165,7 @@ class Daemon:
         grace_s = engine.settings.grace_ms / 1000
         self._drained_by_s = begun_s + grace_s
         asked = False
+        engine.hand_back_all("the worker is stopping", waiting_only=True)
         while engine.live or not engine.collect():
             spent_s = self._clock.monotonic_s() - begun_s
             if self._stops > 1 or spent_s >= grace_s:

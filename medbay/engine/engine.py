@@ -14,12 +14,13 @@ from typing import Final
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
+from medbay.engine.footprints import Footprints
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Launch, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner, Running
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -77,7 +78,8 @@ class Engine:
             store, Judgement(policy=settings.policy, crash_budget=settings.crash_budget, zone=settings.zone)
         )
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
-        self._started: list[tuple[str, int, int, int]] = []
+        self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
+        self._footprints = Footprints()
         self._recovery_first = False
         self._recover_at_s = 0.0
         self._reap_from_s = 0.0
@@ -108,6 +110,7 @@ class Engine:
             if outcome is None:
                 continue
             del self.live[key]
+            self._footprints.ended(key, each.running)
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
@@ -121,7 +124,7 @@ class Engine:
         """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
         if not self.claiming or self._settler.unstored or self.lease.state() != "held":
             return
-        held = [each.claim for each in self.live.values()]
+        held = [each.claim for each in self.live.values() if not each.running.waiting]
         for claim, running in self._checker.start(self.worker.id, held, self._settler.take):
             self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
@@ -197,25 +200,26 @@ class Engine:
                 each.running.cancel(self._clock.monotonic_s())
 
     def claim(self) -> list[Claim]:
-        """Fill the free slots. Nothing new while how something ended is not stored."""
-        free = self.settings.slots - len(self.live) - self._checker.waiting
-        if free <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
+        """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
+        capacity = self._capacity()
+        if capacity.room <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
             if not idle.has_claimable(tx, self.settings.queues):
                 return []
         self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
-            attempts.record_processes(tx, self._started)
+            lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+            attempts.record_processes(tx, lasting)
             claims = attempts.claim(
                 tx,
                 self.worker,
-                self._capacity(free),
+                capacity,
                 working_set.load(tx),
                 log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
             )
         self._claims_in_doubt = False
-        self._started.clear()
+        self._footprints.recorded(lasting)
         if claims:
             self._recovery_first = not claims[-1].task.recovery
         return claims
@@ -235,7 +239,7 @@ class Engine:
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
         for claim in claims:
-            if claim.again and not alone:
+            if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
                 continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
@@ -249,13 +253,13 @@ class Engine:
                 continue
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
-            if (process := running.identity) is not None:
-                self._started.append((*key, process.pid, process.pid_start))
+            self._footprints.began(key)
 
-    def hand_back_all(self, why: str) -> None:
-        """Ask every live attempt to end, to be started again elsewhere or later."""
+    def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
+        """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
         for each in self.live.values():
-            each.running.hand_back(self._clock.monotonic_s(), why=why)
+            if each.running.waiting or not waiting_only:
+                each.running.hand_back(self._clock.monotonic_s(), why=why)
 
     def kill_all(self) -> None:
         """End every live attempt at once."""
@@ -278,7 +282,7 @@ class Engine:
         self.live.clear()
         self._checker.waiting = 0
         self._settler.forget()
-        self._started.clear()
+        self._footprints.forget()
         self.worker, self.lease = worker, lease
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
@@ -293,7 +297,7 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
-        times.append(self._recover_at_s)
+        times.append(max(self._recover_at_s, self._reap_from_s))
         with self.store.read() as tx:
             due_at = task_rows.next_due_at(tx)
             if due_at is not None:
@@ -321,11 +325,17 @@ class Engine:
         self.worker_ids.append(worker_id)
         return worker, Lease(worker_id, self._clock, lease_ms=self.settings.lease_ms)
 
-    def _capacity(self, free: int) -> Capacity:
+    def _capacity(self) -> Capacity:
         held = [each.claim.task for each in self.live.values()]
+        waiting = sum(each.running.waiting for each in self.live.values())
+        # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
+        feeding = () if self._checker.waiting else self._feeding
         return Capacity(
             slots=self.settings.slots,
-            free=free,
+            free=max(0, self.settings.slots - len(held) + waiting - self._checker.waiting),
+            waiting=waiting,
+            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead().items()},
+            home=str(self.settings.root.parent),
             live_recovery=sum(task.recovery for task in held),
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self.settings.recovery_share,
@@ -346,7 +356,7 @@ class Engine:
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
         """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
-        if any(claim.again for claim in claims):
+        if any(map(self._footprints.may_be_left, claims)):
             try:
                 self._end_leftovers()
             except StoreError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from medbay.runners.protocol import Closing, Launch, Runner, Running
+from medbay.runners.protocol import Closing, Feeding, Launch, Runner, Running
 
 
 class LazyRunner:
@@ -19,6 +19,11 @@ class LazyRunner:
         if self._made is None:
             self._made = self._make()
         return self._made.start(launch, monotonic_s)
+
+    def room_ahead(self) -> Mapping[str, int]:
+        """Of the runner, if there is one and it takes any."""
+        made = self._made
+        return made.room_ahead() if made is not None and isinstance(made, Feeding) else {}
 
     def close(self) -> None:
         """Close the runner, if there is one and it keeps anything."""

@@ -52,6 +52,21 @@ class Running(Protocol):
     """One live attempt."""
 
     @property
+    def waiting(self) -> bool:
+        """Whether it was handed ahead and is not begun: then it takes no slot."""
+        ...
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its process is worth recording: it runs, and not only for a moment."""
+        ...
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether it has ended and it is known that no process of it is left anywhere."""
+        ...
+
+    @property
     def identity(self) -> Identity | None:
         """The process, or None when the runner has none of its own."""
         ...
@@ -86,6 +101,15 @@ class Runner(Protocol):
 
     def start(self, launch: Launch, monotonic_s: float) -> Running:
         """Start it; raises SpawnFailed when there is nothing to run."""
+        ...
+
+
+@runtime_checkable
+class Feeding(Protocol):
+    """A runner whose processes take the next attempts while they are at work on one."""
+
+    def room_ahead(self) -> Mapping[str, int]:
+        """How many more attempts may be started than there are slots, by working directory."""
         ...
 
 

@@ -118,6 +118,10 @@ class PythonRunner:
 class PythonRunning:
     """One live call and the process that makes it."""
 
+    waiting = False
+    lasting = True
+    left_nothing = False
+
     def __init__(
         self, runner: PythonRunner, call: Call, launch: Launch, worker: WorkerProcess, *, monotonic_s: float
     ) -> None:

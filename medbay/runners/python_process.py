@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from medbay.core.feeding import needs_own_process
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import Launch
 from medbay.runners.python_channel import receive, send
 from medbay.runners.spawn import Child, spawn_into
 
 IDLE: Final = "idle"  # in place of task and number in the mark of a process between two calls: no attempt's key
-_FRESH_VARIABLES: Final = ("PYTHON", "LD_")  # they are read when a process starts
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.python_worker import main; main(sys.argv[1:])"
 )
@@ -39,8 +39,7 @@ class Call:
         command = launch.command
         if isinstance(command, str) or len(command) < 2:
             raise ValueError("a Python task has a command of target and arguments")
-        at_start = launch.cpu_s is not None or any(name.startswith(_FRESH_VARIABLES) for name in launch.env)
-        isolated = at_start or "isolated" in command[2:]
+        isolated = launch.cpu_s is not None or needs_own_process(command, launch.env)
         return cls(target=command[0], arguments=_normal(command[1]), isolated=isolated)
 
 

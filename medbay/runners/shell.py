@@ -65,6 +65,10 @@ class ShellRunner:
 class ShellRunning:
     """One live command and its tree."""
 
+    waiting = False  # it begins when it is started
+    lasting = True
+    left_nothing = False  # what it started may live in a session of its own
+
     def __init__(
         self,
         launch: Launch,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Final
 
-from medbay.core import ending, guidance, rules
+from medbay.core import ending, feeding, guidance, rules
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Attempt, Check, Task, Worker
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
@@ -52,6 +52,14 @@ class Capacity:
     live_suspects: int = 0
     recovery_share: float = 0.5
     recovery_first: bool = False  # with one slot, fresh work and recovery take turns
+    waiting: int = 0  # what is handed ahead and not begun, beyond the slots
+    ahead: Mapping[str, int] = field(default_factory=dict)  # how many more may be handed ahead, by directory
+    home: str = ""  # the directory of a task that names none
+
+    @property
+    def room(self) -> int:
+        """How many can be claimed, in free slots and ahead."""
+        return self.free + sum(self.ahead.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Claim:
 def claim(
     tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet, *, log_path: Callable[[str, int], str]
 ) -> list[Claim]:
-    """Take what fits into the free slots. Nothing when the worker's own lease has run out."""
+    """Take what fits into the free slots, and ahead of them. Nothing when the worker's own lease has run out."""
     owner = workers.get(tx, worker.id)
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
@@ -165,22 +173,25 @@ def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> l
 
 def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
     """Fresh work and recovery by urgency, recovery never above its share while fresh work is ready."""
-    if capacity.free <= 0:
+    room = capacity.room
+    if room <= 0:
         return []
-    limit = HEAD_MAX if work.breakers else min(HEAD_MAX, capacity.free)
+    limit = HEAD_MAX if work.breakers else min(HEAD_MAX, room)
     fresh = _heads(tx, worker.queues, limit, work, recovery=False)
     again = _heads(tx, worker.queues, limit, work, recovery=True)
     share = _share_left(capacity)
     if capacity.slots == 1 and fresh and again:
-        return (again if capacity.recovery_first else fresh)[:1]
-    if len(fresh) < capacity.free:  # then no fresh work is left waiting, and recovery may have the rest
-        share = max(share, capacity.free - len(fresh))
+        return (again if capacity.recovery_first else fresh)[: min(1, capacity.free)]
+    if len(fresh) < room:  # then no fresh work is left waiting, and recovery may have the rest
+        share = max(share, room - len(fresh))
     candidates = sorted([*fresh, *again[: max(0, share)]], key=_urgency)
-    return candidates[: capacity.free]
+    begun, rest = candidates[: capacity.free], candidates[capacity.free : room]
+    return begun + feeding.fed_ahead(rest, capacity.ahead, home=capacity.home)
 
 
 def _share_left(capacity: Capacity) -> int:
-    return math.ceil(capacity.slots * capacity.recovery_share) - capacity.live_recovery
+    places = capacity.slots + capacity.waiting + sum(capacity.ahead.values())
+    return math.ceil(places * capacity.recovery_share) - capacity.live_recovery
 
 
 def _heads(tx: Tx, queues: Sequence[str], limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:

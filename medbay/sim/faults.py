@@ -100,6 +100,10 @@ class FaultyStore:
         """The scheduler knows better."""
         return False
 
+    def fileno(self) -> int:
+        """Nothing to wait on."""
+        return -1
+
     def sibling(self) -> Store:
         """A store in memory has one connection."""
         return self

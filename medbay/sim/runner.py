@@ -45,6 +45,10 @@ class SimRunner:
 class SimRunning:
     """One live simulated attempt, as its engine sees it."""
 
+    waiting = False  # it begins when it is started
+    lasting = True
+    left_nothing = False  # what it started may live in a session of its own
+
     def __init__(
         self, process: Process, launch: Launch, *, limit_ms: int | None, grace_ms: int, now_ms: Callable[[], int]
     ) -> None:

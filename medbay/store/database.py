@@ -85,6 +85,10 @@ class Store(Protocol):
         """Whether another process committed since the last call: a cheap hint to look again."""
         ...
 
+    def fileno(self) -> int:
+        """Readable when another process may have committed and `changed` is worth a call; -1 where nobody tells."""
+        ...
+
     def sibling(self) -> Store:
         """The same store on a connection of its own."""
         ...

@@ -219,6 +219,13 @@ class PostgresStore:
         self._look_at_s = now_s + (LOOK_S if self._notify else LOOK_UNTOLD_S) * self._jitter.uniform(0.75, 1.25)
         return True
 
+    def fileno(self) -> int:
+        """The connection, which is readable when somebody said that they committed; -1 while there is none."""
+        connection = self._connection
+        if connection is None or connection.closed or not (self._notify and connection.listening):
+            return -1
+        return connection.fileno()
+
     def sibling(self) -> PostgresStore:
         """The same store on a connection of its own, made at its first transaction."""
         other = object.__new__(PostgresStore)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from medbay.env import Clock
+from medbay.env import Clock, SystemClock
 from medbay.errors import MedbayError, NotAllowed, StoreError, StoreRemoved, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
 
+if TYPE_CHECKING:
+    from medbay.store.commits import Commits
+
 BUSY_TIMEOUT_MS: Final = 10_000
+TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
@@ -102,6 +107,7 @@ class SqliteStore:
         self._clock = clock
         self._connection = _connect(self._path)
         self._data_version = -1
+        self._commits: Commits | None = None
         self._inode = _inode(self._path)
         self.store_id = ""
         self.migrated: Sequence[str] = ()
@@ -117,13 +123,13 @@ class SqliteStore:
         """A transaction that may change things; committed, and synced, when the block ends well."""
         if _inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
             raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
-        with _translated(), self._transaction("BEGIN IMMEDIATE") as tx:
+        with _translated(), self._transaction(self._begin_writing) as tx:
             yield tx
 
     @contextmanager
     def read(self) -> Iterator[SqliteTx]:
         """A transaction that sees one state of the store and changes nothing."""
-        with _translated(), self._transaction("BEGIN") as tx:
+        with _translated(), self._transaction(lambda: self._connection.execute("BEGIN")) as tx:
             yield tx
 
     def check(self) -> list[str]:
@@ -155,10 +161,22 @@ class SqliteStore:
 
     def changed(self) -> bool:
         """Whether another connection committed since the last call."""
+        if self._commits is not None:
+            self._commits.take()  # first: what is said from here on is for the next call
         with _translated():
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
         return bool(seen != version)
+
+    def fileno(self) -> int:
+        """Readable after anybody wrote to the file's log; -1 where the kernel cannot tell."""
+        if self._path == ":memory:":
+            return -1
+        if self._commits is None:
+            from medbay.store.commits import Commits  # only who waits for others needs it
+
+            self._commits = Commits(self._path)
+        return self._commits.fileno()
 
     def sibling(self) -> SqliteStore:
         """The same file on a connection of its own; a store in memory has only the one."""
@@ -168,11 +186,13 @@ class SqliteStore:
 
     def close(self) -> None:
         """Give the connection back."""
+        if self._commits is not None:
+            self._commits.close()
         self._connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[SqliteTx]:
-        self._connection.execute(begin)
+    def _transaction(self, begin: Callable[[], object]) -> Iterator[SqliteTx]:
+        begin()
         # The clock is read after the lock is held, so that times follow the order of commits.
         tx = SqliteTx(self._connection, self._clock.now_ms(), self.store_id)
         try:
@@ -182,6 +202,27 @@ class SqliteStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+
+    def _begin_writing(self) -> None:
+        """Take the one place of a writer.
+
+        SQLite's own waiting sleeps up to 100 ms between two tries; beside somebody who adds one task after the other
+        it hardly ever finds the place free.
+        """
+        connection, clock = self._connection, SystemClock()
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            give_up_s = clock.monotonic_s() + BUSY_TIMEOUT_MS / 1000
+            while True:
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or clock.monotonic_s() > give_up_s:
+                        raise
+                time.sleep(TRY_AGAIN_S)
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"

@@ -13,7 +13,7 @@ from medbay.engine.engine import Engine
 from medbay.env import SystemClock
 from medbay.errors import StoreBusy, StoreUnavailable
 from medbay.service import idle, tasks
-from medbay.store import attempts, history, questions, retries, workers
+from medbay.store import attempts, history, meta, questions, retries, workers
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World, failed
 
@@ -468,6 +468,36 @@ def test_a_store_that_leaves_while_it_is_asked_for_work_left_does_not_end_the_ru
     assert Daemon(engine, SystemClock()).run(until_idle=True) == 0
 
     assert world.task(task.id).status == "completed"
+
+
+def test_a_waiting_daemon_hears_of_commits_apart_from_ends(world: World) -> None:
+    """A commit is worth a look; a stop ends the wait."""
+    store = world.store
+    other = store.sibling()
+    daemon = Daemon(world.engine(), SystemClock())
+    while store.changed():
+        pass
+    assert daemon._sleep(0.001, told=store.fileno()) == "nothing"
+
+    with other.write() as tx:
+        meta.put(tx, "x", "1")
+    assert daemon._sleep(30.0, told=store.fileno()) == "commit"
+
+    daemon.stop()
+    assert daemon._sleep(30.0) == "end"
+    other.close()
+
+
+def test_an_engine_that_may_not_reap_yet_does_not_wake_for_it(world: World) -> None:
+    """After the store was away nothing is taken over for one lease; until then there is nothing to wake for."""
+    engine = world.engine()
+    world.run(engine)
+    engine.hold_reaping()
+
+    world.clock.advance(5_000)
+
+    wake_s = engine.next_wake_s()
+    assert wake_s is not None and wake_s > world.clock.monotonic_s()
 
 
 def _raise_unavailable(**options: Any) -> int:

@@ -144,7 +144,7 @@ def let_recovery_have_everything(patch: Patch) -> None:
 def run_suspects_together(patch: Patch) -> None:
     """Suspects are not counted."""
     real = Engine._capacity
-    patch.setattr(Engine, "_capacity", lambda self, free: replace(real(self, free), live_suspects=0))
+    patch.setattr(Engine, "_capacity", lambda self: replace(real(self), live_suspects=0))
 
 
 def leave_processes_behind(patch: Patch) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from medbay.env import SystemClock
 from medbay.errors import StoreError, StoreRemoved, StoreTooNew, StoreUnavailable
 from medbay.store import migrations
+from medbay.store.commits import Commits
 from medbay.store.dialect import SQLITE
-from medbay.store.sqlite import SqliteStore
+from medbay.store.sqlite import BUSY_TIMEOUT_MS, SqliteStore
 
 
 def open_at(path: Path) -> SqliteStore:
@@ -95,6 +97,34 @@ def test_a_locked_store_is_away_not_broken(tmp_path: Path, monkeypatch: pytest.M
 
     with other.write(), pytest.raises(StoreUnavailable), store.write():
         pass
+
+
+def test_a_writer_that_had_to_wait_is_next(tmp_path: Path) -> None:
+    """It looks again every millisecond: one who commits without pause leaves the place free for no longer."""
+    store, other = open_at(tmp_path / "a.db"), open_at(tmp_path / "a.db")
+    entered = threading.Event()
+
+    def write() -> None:
+        with store.write():
+            entered.set()
+
+    with other.write():
+        waiting = threading.Thread(target=write)
+        waiting.start()
+        assert not entered.wait(0.05)
+    assert entered.wait(10)
+    waiting.join()
+    with store.read() as tx:
+        assert tx.one("PRAGMA busy_timeout") == (BUSY_TIMEOUT_MS,)
+
+
+def test_where_the_kernel_cannot_tell_one_has_to_look(tmp_path: Path) -> None:
+    """No log to watch, and no descriptor: -1, and nothing to read or close."""
+    commits = Commits(str(tmp_path / "nothing.db"))
+
+    assert commits.fileno() == -1
+    commits.take()
+    commits.close()
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -89,6 +90,24 @@ def test_another_connections_commit_is_noticed(store: Store) -> None:
 
     assert eventually(store.changed, 0.7)
     assert not store.changed()
+    other.close()
+
+
+def test_whoever_waits_is_told_of_a_commit(store: Store) -> None:
+    """The descriptor becomes readable by itself, and is quiet again once somebody looked."""
+    other = store.sibling()
+    while store.changed():
+        pass
+    waiting = select.poll()
+    waiting.register(store.fileno(), select.POLLIN)
+    assert not waiting.poll(0)
+
+    with other.write() as tx:
+        tx.execute(PUT, ("x",))
+
+    assert waiting.poll(10_000)
+    assert eventually(store.changed, 0.7)
+    assert not waiting.poll(0)
     other.close()
 
 

@@ -1,0 +1,39 @@
+"""Which tasks may be handed to a process that is still at work on another: Python calls that need nothing of their own.
+
+Such a task is claimed and waits ahead; one that is not begun in time is handed back as if it had not been claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from medbay.core.model import Task
+
+_READ_AT_START: Final = ("PYTHON", "LD_")  # variables that only a new process heeds
+
+
+def needs_own_process(command: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Whether a Python call asks for a process of its own, in words or by a variable that is read at the start."""
+    return "isolated" in command[2:] or any(name.startswith(_READ_AT_START) for name in env)
+
+
+def fed_ahead(candidates: Sequence[Task], room: Mapping[str, int], *, home: str) -> list[Task]:
+    """Those that find room ahead in their directory, in their order, up to the first that does not."""
+    left = dict(room)
+    fed = []
+    for task in candidates:
+        directory = task.cwd or home
+        if not _may_wait(task) or left.get(directory, 0) <= 0:
+            break
+        left[directory] -= 1
+        fed.append(task)
+    return fed
+
+
+def _may_wait(task: Task) -> bool:
+    limited = task.memory_bytes is not None or task.cpu_ms is not None
+    watched = task.crashes > 0 or task.canary or task.forced or bool(task.checks)
+    return (
+        task.runner == "python" and not limited and not watched and not needs_own_process(task.command, dict(task.env))
+    )
