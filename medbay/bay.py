@@ -307,10 +307,7 @@ class Bay(Upkeep):
         )
 
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
-        """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`.
-
-        The first is the owner: a failure starts the round again there, after a backoff.
-        """
+        """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
         asked = requests.loop(**options)
 
         def make(tx: Tx) -> list[Task]:

@@ -50,7 +50,7 @@ def _plan_next(draft: Draft) -> bool:
     assert task.planned_at is not None
     missed = schedule.occurrences(task, task.planned_at, now)
     if missed is None or task.catch_up == "none":
-        coming = schedule.next_after(task, now)
+        coming = schedule.next_after(task, max(now, task.planned_at))  # a run by hand may have come before its time
         _skip(draft, missed, "overlap")
         draft.set(planned_at=coming)
         _due(draft)
@@ -107,18 +107,17 @@ def goes_on(draft: Draft) -> None:
 
 
 def run_now(draft: Draft) -> None:
-    """A person's retry is a run outside the plan, unless what is planned is due anyway."""
+    """A person's retry is a run beside the plan, unless what is planned is due anyway."""
     task, now = draft.task, draft.now
     before = schedule.accounted_until(task)
-    if task.loop or before is None:
-        draft.set(planned_at=now, due_at=None)
-        return
-    if task.status in ("failed", "blocked"):
-        _skip(draft, schedule.occurrences(task, before, now), "backoff" if task.status == "failed" else "blocked")
-        draft.set(planned_at=now)
-    elif task.planned_at is not None and task.planned_at > now:
-        draft.set(planned_at=now)
     draft.set(due_at=None)
+    if task.loop or before is None:
+        draft.set(planned_at=now)
+    elif task.status in ("failed", "blocked"):
+        _skip(draft, schedule.occurrences(task, before, now), "backoff" if task.status == "failed" else "blocked")
+        draft.set(planned_at=max(before, now))
+    elif task.planned_at is not None and task.planned_at > now:
+        draft.set(planned_at=before)
 
 
 def replan(draft: Draft, before: Task) -> None:

@@ -220,7 +220,7 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
-        planned_at=task.planned_at,
+        planned_at=None if task.planned_at is None else min(task.planned_at, tx.now),
         started_at=tx.now,
         canary=task.canary,
         forced=task.forced,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from medbay.core import rules
@@ -61,6 +62,10 @@ class NewTask:
     max_iterations: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
+
+
+_TAKEN_OVER: Final = tuple(each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict"))
+_taken_over: Final = attrgetter(*_TAKEN_OVER)
 
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
@@ -148,35 +153,12 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         dependencies.refuse_recurring(each)
     task = Task(
         id=task_id,
-        title=new.title,
-        runner=new.runner,
-        command=new.command,
-        cwd=new.cwd,
-        env=new.env,
-        description=new.description,
-        spec=new.spec,
-        timeout_ms=new.timeout_ms,
-        memory_bytes=new.memory_bytes,
-        cpu_ms=new.cpu_ms,
-        priority=new.priority,
-        queue=new.queue,
-        tags=new.tags,
-        policy=new.policy,
-        resources=new.resources,
-        checks=new.checks,
-        check_timeout_ms=new.check_timeout_ms,
-        fail_fast=new.fail_fast,
-        cron=new.cron,
-        zone=new.zone,
-        every_ms=new.every_ms,
-        catch_up=new.catch_up,
-        max_iterations=new.max_iterations,
-        key=new.key,
         created_at=tx.now,
         created_by=actor,
         since=tx.now,
         unmet=unmet,
         due_at=new.at,
+        **dict(zip(_TAKEN_OVER, _taken_over(new), strict=True)),
     )
     return task, after
 

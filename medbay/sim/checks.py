@@ -198,7 +198,7 @@ def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
         at = attempt.planned_at
         if attempt.outcome not in ("succeeded", "failed", "timed_out") or at is None:
             continue
-        if schedule.next_after(task, at - 1) == at:
+        if at > (known.begun or 0) and schedule.next_after(task, at - 1) == at:
             known.ran[at] = known.ran.get(at, 0) + 1
             if known.ran[at] > 1:
                 return f"the occurrence of {at} ran {known.ran[at]} times"
@@ -221,7 +221,9 @@ def _accounted(seen: Seen) -> str | None:
 
 def _never_before_its_time(seen: Seen) -> str | None:
     task = seen.after
-    if not seen.claimed or task.planned_at is None or (seen.before is not None and seen.before.forced):
+    if not seen.claimed or task.planned_at is None or not task.cron:
+        return None
+    if schedule.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
         return None
     early = task.planned_at - seen.latest
     return f"claimed {early} ms before its planned time" if early > 0 else None

@@ -130,7 +130,9 @@ class Person:
                 tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
         for task_id in hopeless:  # it would go on for ever
             with self._store.write() as tx:
-                tasks.cancel(tx, tasks.resolve(tx, task_id), actor=ACTOR)
+                task = tasks.resolve(tx, task_id)
+                if not task.finished:
+                    tasks.cancel(tx, task, actor=ACTOR)
         return f"answered {len(waiting)}, resumed {len(paused)}, gave up {len(hopeless)}"
 
     def _pick(self, tx: Tx, *, status: str | None = None, paused: bool = False) -> Task:
