@@ -6,6 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 PYTHON ?= python3
 SEEDS  ?= 300
+KILLS  ?= 100
 JOBS   ?= auto
 ARGS   ?=
 
@@ -16,7 +17,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check fix sim bench lock clean
+.PHONY: help setup demo test check fix sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +41,9 @@ fix: $(VENV)/.dev ## repair what the linter can, then format
 
 sim: $(VENV)/.dev ## run the simulator; SEEDS=300
 	$(BIN)/python -m medbay.sim --seeds $(SEEDS) $(ARGS)
+
+chaos: $(VENV)/.dev $(VENV)/.postgres ## real daemons under real faults, then every promise checked; KILLS=100
+	$(BIN)/python -m chaos --kills $(KILLS) $(ARGS)
 
 bench: $(VENV)/.dev ## measure against the bars
 	$(BIN)/python -m bench $(ARGS)

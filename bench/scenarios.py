@@ -31,7 +31,7 @@ def _throughput(letter: str) -> Callable[[Ground, str, int, int], Result]:
 
 
 def _backlog(size: int) -> Callable[[Ground, str, int, int], Result]:
-    return lambda ground, store, runs, count: backlog.measure(ground, store, count=size or count)
+    return lambda ground, store, runs, count: backlog.measure(ground, store, count=size)
 
 
 SCENARIOS: dict[str, Scenario] = {

@@ -165,6 +165,11 @@ class Bay(Upkeep):
         with self.store.read() as tx:
             return task_rows.count_by_status(tx)
 
+    def open_counts(self) -> dict[str, int]:
+        """How many tasks have each status that is not an end, however many have ended."""
+        with self.store.read() as tx:
+            return task_rows.count_open(tx)
+
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
@@ -309,13 +314,9 @@ class Bay(Upkeep):
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
         """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
         asked = requests.loop(**options)
-
-        def make(tx: Tx) -> list[Task]:
-            members = [tasks.resolve(tx, each) for each in task_ids]
-            schedules.make_loop(tx, members, asked=asked, actor=self.actor)
-            return [tasks.resolve(tx, each.id) for each in members]
-
-        return self._write(make)
+        return self._write(
+            lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
+        )
 
     def answer(
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2

@@ -114,7 +114,11 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
+                ended.append(
+                    Finished(
+                        task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks, claim=each.claim
+                    )
+                )
         self._settler.take(ended)
         stored = self._settler.settle(self.worker.id)
         self.verify()
@@ -382,7 +386,7 @@ class Engine:
             runner=task.runner,
             command=task.command,
             cwd=Path(task.cwd) if task.cwd else self.settings.root.parent,
-            log_path=self.settings.log_path(task.id, attempt.number),
+            log_path=Path(attempt.log_path),
             result_path=self.settings.result_path(task.id, attempt.number),
             idempotency_key=f"{self.store.store_id}:{task.id}:{task.iteration}",
             env=dict(task.env),

@@ -58,6 +58,8 @@ class Settler:
     def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:
         """Settle within a transaction that is open already; what has to be tried again."""
         attempts.lock(tx, finished)
+        if self._settle_at_once(tx, finished, worker_id, work):
+            return []
         again = []
         for each in finished:
             try:
@@ -73,6 +75,20 @@ class Settler:
                 with tx.savepoint():
                     attempts.end_broken(tx, each, work, worker_id=worker_id, by=self._by, traceback=report)
         return again
+
+    def _settle_at_once(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> bool:
+        """Whether nothing stood in the way: no rule broke, and every task is as its claim left it. Else undone."""
+        if any(each.claim is None for each in finished):
+            return False
+        try:
+            with tx.savepoint():
+                attempts.end_together(tx, finished, work, worker_id=worker_id, by=self._by)
+        except StoreError:
+            raise
+        except Exception as error:
+            log.info("%d results are stored one by one (%s)", len(finished), error)
+            return False
+        return True
 
     def _store_together(self, finished: Sequence[Finished], worker_id: str) -> list[Finished]:
         with self._store.write() as tx:

@@ -56,9 +56,11 @@ def edited(tx: Tx, task: Task, fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def make_loop(tx: Tx, members: Sequence[Task], *, asked: Loop, actor: str) -> None:
+def make_loop(tx: Tx, members: Sequence[Task], asked: Loop, *, actor: str) -> list[Task]:
     """Let tasks follow each other round and round; the first is the owner."""
     for task in members:
         if after := tasks.ids_after(tx, task.id):
             raise NotAllowed(f"{after[0]} comes after {task.id}", hint="nothing can come after a task that recurs")
-    apply(tx, rules.on_loop_command(tuple(members), tx.now, asked=asked, actor=actor))
+    decision = rules.on_loop_command(tuple(members), tx.now, asked=asked, actor=actor)
+    apply(tx, decision)
+    return [change.after for change in decision.changes]

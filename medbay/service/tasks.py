@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from medbay.core import rules
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
@@ -26,6 +26,8 @@ WRITTEN_AT_ONCE: Final = 500
 _IDS_AT_ONCE: Final = 256
 _KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
+
+_NEW: Final = Task(id="", title="")
 
 OnConflict = Literal["return", "refuse", "replace"]
 Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
@@ -151,7 +153,8 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
     for each in blockers:
         dependencies.refuse_recurring(each)
-    task = Task(
+    task = changed(
+        _NEW,
         id=task_id,
         created_at=tx.now,
         created_by=actor,

@@ -102,7 +102,7 @@ class Person:
                 max_iterations=self._rng.choice((1, 2, 3)),
                 max_failure_restarts=self._rng.choice((0, 1, 3)),
             )
-            schedules.make_loop(tx, members, asked=asked, actor=ACTOR)
+            schedules.make_loop(tx, members, asked, actor=ACTOR)
 
     def act_at_random(self) -> str:
         """Do one thing, sensible or not; a refusal is an answer too."""

@@ -9,13 +9,26 @@ from medbay.core.diagnosis.findings import SETUP, Finding
 from medbay.core.diagnosis.roles import WARNED
 from medbay.core.diagnosis.rule import EXACT
 
+# What a wrapper throws because its command failed.
+_THROWN: Final = frozenset(
+    {"trace.python", "trace.uncaught", "trace.caller", "error.named", "child.failed", "child.exception"}
+)
 _TESTS_RAN_AND_FAILED: Final = re.compile(r"^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+", re.MULTILINE)
 
 
 def choose(findings: list[Finding], body: str) -> list[Finding]:
     """The findings with the deciding one first; what cannot be the cause is left out."""
     findings = _without_tests_that_never_ran(findings, body)
-    return _refused_before_cut(_network_before_missing(findings))
+    return _cause_before_child(_refused_before_cut(_network_before_missing(findings)))
+
+
+def _cause_before_child(findings: list[Finding]) -> list[Finding]:
+    """That a command failed is no cause where the text shows one: what the command itself said decides."""
+    if findings and findings[0].rule.id.startswith("child."):
+        for finding in findings[1:]:
+            if finding.score > 1.0 and finding.rule.id not in _THROWN:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
 
 
 def _refused_before_cut(findings: list[Finding]) -> list[Finding]:

@@ -10,16 +10,21 @@ from medbay.core.diagnosis import limits
 from medbay.core.diagnosis import result as results
 from medbay.core.diagnosis.choice import choose
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
-from medbay.core.diagnosis.facts import Facts, Verdict, certain, likely
+from medbay.core.diagnosis.facts import NO_COMMAND, Facts, Verdict, certain, likely
 from medbay.core.diagnosis.findings import Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_tests, fingerprint, template
+from medbay.core.diagnosis.gist import gist_of, named_gist
 from medbay.core.diagnosis.location import locate
 from medbay.core.diagnosis.provider import provider_of
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.diagnosis.rule import RECORD, SHAPE
+from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean
 from medbay.core.diagnosis.wording import advise, summarize
 
+GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
+EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught"})  # they know that it was thrown, not why
+PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
 RUNNERS_UP_MAX: Final = 4
 EXCERPT_MAX: Final = 300
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
@@ -59,16 +64,32 @@ def diagnose(
         spawn_error=spawn_error,
     )
     cleaned = clean(text, results.as_output(result))
-    findings = choose(find_all(cleaned), cleaned.body)
+    findings = read(cleaned)
     verdict, finding = decide(facts, results.said(result), findings)
     after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
     return _record(verdict, finding, findings, cleaned, now=now, runner=runner, after=after)
+
+
+def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
+    """What the text says, the deciding finding first; where no rule is more than a guess, what it is about."""
+    findings = choose(find_all(text, table), text.body)
+    if findings and findings[0].rule.id in EXCEPTIONS:
+        named = named_gist(text, findings[0])
+        return findings if named is None else [named, *findings]
+    if findings and findings[0].score >= GUESS:
+        return findings
+    gist = gist_of(text)
+    if gist is None or (findings and gist.rule.category == findings[0].rule.category):
+        return findings
+    return [gist, *findings] if not findings or gist.rule.id not in PLAIN_GISTS else [*findings, gist]
 
 
 def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
+    if sure is NO_COMMAND and _said_otherwise(findings):
+        sure = None
     if sure is not None:
         return sure, next((finding for finding in findings if finding.rule.category == sure.category), None)
     if facts.exit_code == 0 and facts.signal is None and (top is None or top.rule.level < RECORD):
@@ -78,6 +99,12 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
         return guess or NOTHING_FOUND, None
     rule = top.rule
     return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence), top
+
+
+def _said_otherwise(findings: list[Finding]) -> bool:
+    """Whether a program that ended with 127 told of another failure: a shell that misses a command says so."""
+    told = [finding for finding in findings if finding.score >= SHAPE]
+    return bool(told) and all(finding.rule.category != NO_COMMAND.category for finding in findings)
 
 
 def _record(

@@ -62,8 +62,11 @@ _STATUSES: Final = {
 # Signals that say which limit of the process was reached.
 _LIMITS: Final = {
     24: Verdict("fact.cpu_limit", "timeout", "limit", 0.95, "It exceeded its limit of processor time (SIGXCPU)"),
+    14: Verdict("fact.alarm", "timeout", "limit", 0.9, "Its alarm clock ended it (SIGALRM)"),
     25: Verdict("fact.file_limit", "resource_exhaustion", "disk", 0.95, "A file grew beyond its limit (SIGXFSZ)"),
 }
+
+NO_COMMAND: Final = Verdict("fact.exit_127", "dependency_missing", "command", 0.97, "A command was not found")
 
 
 def certain(facts: Facts) -> Verdict | None:
@@ -84,9 +87,7 @@ def certain(facts: Facts) -> Verdict | None:
         return Verdict("fact.exit_124", "timeout", "limit", 0.97, "It exceeded a time limit (exit status 124)")
     if facts.exit_code == 126:
         return Verdict("fact.exit_126", "unknown", "permission", 0.95, "The command may not be executed")
-    if facts.exit_code == 127:
-        return Verdict("fact.exit_127", "dependency_missing", "command", 0.97, "A command was not found")
-    return None
+    return NO_COMMAND if facts.exit_code == 127 else None
 
 
 def likely(facts: Facts) -> Verdict | None:

@@ -18,9 +18,10 @@ LONG_LINE: Final = 400  # of a longer line only the surroundings of the word are
 AROUND: Final = 160
 SETUP: Final = "tests.setup"
 DECIDED: Final = STRONG + 1.0  # more than a rule that is not strong can score
-COUNTS: Final = "tests.counts"
+COUNTS: Final = ("tests.counts", "tests.cross", "tests.marker")
 _ABOUT_TESTS: Final = re.compile(
     r"tests?\b|tests?[A-Z_.]|\bspecs?\b|_spec|example|assert|scenario|suite|pass|expect|checks?\b"
+    r"|\[ {2}failed {2}\]|● |--- fail| > |\(\d{1,6}(?:\.\d)? ?m?s\)|\bfeature|<<< |^fail(?:ed)?:? \S+[:(]"
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
@@ -108,8 +109,10 @@ def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -
     lines = _lines_by_word(text, table)
     for word in lines:
         search.word(word, _ends(lines[word]), table.entries(word, strong=True))
-    if COUNTS in search.best and not _ABOUT_TESTS.search(text.lowered):
-        del search.best[COUNTS]  # what failed are steps, targets, hosts
+    counted = [rule for rule in COUNTS if rule in search.best]
+    if counted and not _ABOUT_TESTS.search(text.lowered):
+        for rule in counted:
+            del search.best[rule]  # what failed are steps, targets, hosts
     if thorough or not search.decided():
         for word in lines:
             search.word(word, _ends(lines[word]), table.entries(word, strong=False))

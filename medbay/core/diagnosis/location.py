@@ -15,7 +15,7 @@ LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 _LIBRARY: Final = re.compile(
     r"site-packages|dist-packages|node_modules|node:|^internal/|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
     r"|/gems/|/vendor/|/go/pkg/mod|/nix/store|/hostedtoolcache/|/deps/undici|^ext:|^https?:|/share/(?:perl|ruby|php)"
-    r"|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
+    r"|/sysdeps/|/csu/|libc[_-]start|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
 )
 _LOOSE: Final = frozenset({"plain", "generic", "bracket", "parenthesis", "go", "ruby"})
 _NOISE: Final = re.compile(

@@ -12,10 +12,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any, Literal
 
-from medbay.core.diagnosis.choice import choose
-from medbay.core.diagnosis.engine import decide
+from medbay.core.diagnosis.engine import decide, read
 from medbay.core.diagnosis.facts import Facts
-from medbay.core.diagnosis.findings import find_all
 from medbay.core.diagnosis.phrases import anchors, bounded, lowered
 from medbay.core.diagnosis.rule import Rule
 from medbay.core.diagnosis.rules import RULES
@@ -39,7 +37,7 @@ def leave_one_tool_out(
 def category_of(item: dict[str, Any], table: Table) -> str:
     """The category of an output by these rules."""
     text = clean(item["text"])
-    verdict, _ = decide(Facts(exit_code=item["exit_code"]), None, choose(find_all(text, table), text.body))
+    verdict, _ = decide(Facts(exit_code=item["exit_code"]), None, read(text, table))
     return verdict.category
 
 
@@ -65,6 +63,8 @@ def exclusive_phrases(items: list[dict[str, Any]]) -> Forgotten:
                     continue
                 if pattern.search(text.body if rule.case else text.lowered):
                     seen[rule.id, phrase].add(tool)
+                if len(seen[rule.id, phrase]) > 1:
+                    break  # two tools show it: no tool's own
     exclusive: Forgotten = defaultdict(set)
     for key, tools in seen.items():
         if len(tools) == 1:

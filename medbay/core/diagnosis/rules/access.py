@@ -92,6 +92,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "incorrect password attempt",
         r"(?:login|logon|password|passphrase|username)[ :_]{1,2}(?:is |was )?(?:incorrect|denied|failed|failure|invalid|rejected|refused|wrong)",
         "no secret key",
+        r"no (?:\w+ )?secrets? (?:were |was )?(?:found|provided|set)",
+        "(?:failed|unable) to decrypt",
+        "decryption (?:failed|error)",
         on="authentication authenticate authenticationerror authenticationexception authfailed invalid incorrect wrong "
         "credentials credential expired revoked rejected missing disabled logged log login sign username password unauthorized "
         "unauthorised unauthenticated permissiondeniederror invalidclienttokenid expiredtoken expiredtokenexception "
@@ -177,14 +180,14 @@ RULES: Final[tuple[Rule, ...]] = (
         r"signature\b.{0,40}(?:verification failed|could not be verified|is invalid|mismatch)",
         "bad signature",
         "checksum (?:mismatch|did not match|failed|error)",
-        "(?:hash|digest|checksum)(?:es|s)? (?:mismatch|do(?:es)? not match|did not match|differs?)",
+        r"(?:hash|digest|checksum|sha-?\d{1,3}|md5)(?:es|s|sum)? (?:mismatch|do(?:es)? not match|did not match|differs?)",
         "do not match the hashes",
         "hash sum mismatch",
         "EINTEGRITY",
         "integrity check failed",
         "integrity checksum failed",
         "SECURITY ERROR",
-        on="certificate cert x509 pkix sslhandshakeexception ca issuer untrusted pubkey verified gpg signed signature "
+        on="mismatch match differ certificate cert x509 pkix sslhandshakeexception ca issuer untrusted pubkey verified gpg signed signature "
         "checksum hash hashes digest eintegrity integrity security",
         hit=(
             "curl: (60) SSL certificate problem: self-signed certificate",
@@ -201,6 +204,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "unknown/config",
         "not a (?:git|mercurial|hg|svn|jj) repository",
         "no (?:git )?repository found",
+        "not in an? (?:git|hg|svn|mercurial) (?:repository|repo|working (?:tree|copy))",
         "is not a working copy",
         "not inside a (?:git repository|workspace|repository)",
         "does not appear to be a git repository",

@@ -8,7 +8,7 @@ from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, TRACE, Rule, ru
 
 # A path with a suffix (or a well-known name without one), then a line number as compilers write it.
 POSITION: Final = (
-    r"(?:\[?(?:ERROR|error|e)\]?:? (?:file:/{0,3})?)?"
+    r"(?:\[?(?:ERROR|error|e)\]?(?:: ?| )(?:file:/{0,3})?)?"
     r"(?:[A-Za-z]:)?[^\s:()\"'|\[\]]{1,200}(?:\.[A-Za-z]\w{0,9}|file)[:(]\d{1,7}(?:[:.,] ?\d{1,6}(?:-\d{1,6})?){0,2}\)?"
 )
 
@@ -40,9 +40,10 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/compile",
         rf"^{POSITION}: (?:undefined|undeclared|unexpected|expected|cannot|invalid|missing|syntax|unknown|not|no) ",
         rf"^(?=[^\n]{{3,200}}:\d+:\d+: ){POSITION}: (?!(?i:warning|note|info|debug|hint|remark|keyboardinterrupt)\b)\S",
-        rf"^{POSITION}:\s{{1,4}}(?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`]",
+        rf"^{POSITION}:\s{{1,4}}(?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`\[(]",
         rf"^(?:vet: )?(?:\./)?{POSITION}: .{{1,200}}\((?:[a-z][\w-]{{2,40}}|standard:[\w-]+)\)$",
         rf"^{POSITION}:[a-z_]{{3,40}}$",
+        rf"^{POSITION_COLUMN} (?!(?i:warning|note|info|debug|hint|remark)\b)[A-Za-z]",
         on=POSITIONED,
         hit=(
             "./main.go:5:2: undefined: fmtx",
@@ -135,7 +136,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"Task :\S{0,60}compile\w* FAILED",
         r"aborting due to (?:\d+ )?previous error",
         r"ninja: build stopped: subcommand failed",
-        "build failed with an exception",
         r"^FAILED: \S+\.(?:o|obj)\b",
         on="compile error errors o obj failed warnings warning ~!",
         hit=(
@@ -215,9 +215,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "lint.summary",
         "code_error/lint",
         r"✖ \d+ problems?",
-        r"[1-9]\d* (?:\w{3,20} )?(?:problems?|offenses?|violations?|issues?|findings|lint (?:errors?|problems?)|style issues?|mistakes?|alerts?)(?: \(|:| found| detected| were| need|\.|$)",
+        r"[1-9]\d* (?:\w{3,20} )?(?:problems?|offenses?|violations?|issues?|findings?|lint (?:errors?|problems?)|style issues?|mistakes?|alerts?)(?: \(|:| found| detected| were| need|\.|$)",
         r"offenses? detected",
         "would reformat",
+        r"files? (?:would have changed|with changes)",
+        r"would have (?:been )?(?:changed|reformatted|fixed)",
         r"\d+ files? would be reformatted",
         "code style issues? found",
         r"lint(?:ing)? (?:failed|errors? found)",
@@ -240,7 +242,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"\(severity: \w{1,10}\)",
         r"^diff in \S{1,200}(?: at line \d|:\d)",
         r"[1-9]\d* (?:weighted |security )?(?:issues?|bugs?|warnings?|smells?)\b.{0,20}(?:found|reported|detected)",
-        on="✖ problem problems offense offenses violation violations issue issues findings lint linting formatted found linter severity diff bugs bug smells fixed reformatted changed "
+        on="✖ problem problems offense offenses violation violations issue issues finding findings lint linting formatted found linter severity diff bugs bug smells fixed reformatted changed "
         "sc2086 sc2034 sc1091 sc2154 sc2046 sc2148 sc1073 sc1072 sc1009 sc2164 dl3008 dl3006 dl3009 dl4006 dl3018 alerts mistakes \x00",
         hit=(
             "✖ 3 problems (3 errors, 0 warnings)",
@@ -310,6 +312,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "undeclared (?:identifier|variable|name|function)",
         r"undefined (?:variable|local variable|method|function|constant|name)",
         "unknown identifier",
+        r"(?:variable|function|method|identifier|constant|macro|class|property|name) [`'\"‘]?[$@%&]?[\w.:]{1,60}[`'\"’]? (?:is|was|has) not (?:been )?(?:declared|defined)",
         "call to undefined (?:function|method)",
         "does not contain a definition for",
         "has no (?:member|method|field|attribute|property)",

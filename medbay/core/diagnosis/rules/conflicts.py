@@ -27,8 +27,12 @@ RULES: Final[tuple[Rule, ...]] = (
         "resolve (?:your current index|conflicts|all conflicts) first",
         "commit your changes or stash",
         "divergent branches",
+        "multiple head(?:s| revisions)",
+        "remains in conflict",
         "not possible to fast-forward",
         "resourceconflict(?:exception)?",
+        "conditionalcheckfailed(?:exception)?",
+        "conditional request failed",
         "version conflict",
         "version_conflict_engine_exception",
         "the object has been modified",
@@ -44,7 +48,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "out of date",
         "conflict detected",
         "files? (?:still )?(?:has|have|in) conflicts?",
-        on="conflict conflicts merge unmerged apply patch hunk hunks overwritten rejected forward refs resolve stash "
+        on="conditionalcheckfailed conditionalcheckfailedexception conflict conflicts merge unmerged apply patch hunk hunks overwritten rejected forward refs resolve stash "
         "divergent resourceconflict resourceconflictexception modified stale staleobjecterror optimistic "
         "optimisticlockexception optimisticlockingfailureexception head local uncommitted working date",
         hit=(

@@ -132,6 +132,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "DllNotFoundException",
         r"dlopen\b.{0,80}(?:no such file|image not found|cannot open)",
         r"header file .{1,60}not found",
+        r"(?:can't|cannot|could not|unable to) find (?:the )?['\"`]?(?P<what>[\w./+-]{1,60}\.h(?:pp|h)?)\b",
         r"version [`']GLIBC\w*_[\d.]+' not found",
         "fatal error C1083",
         "LNK1104",

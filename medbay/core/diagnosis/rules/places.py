@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
-_NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
+_NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
 _LINE: Final = r"(?P<line>\d{1,7})"
 _COL: Final = r"(?::(?P<col>\d{1,6}))?"
 _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
@@ -47,6 +47,7 @@ PLACES: Final = (
     _place("python", "file \"", rf"^(?:E\s{{1,8}})?\s*File \"(?P<file>[^\"\n]{{1,300}})\", lines? {_LINE}", '  File "a.py", line 3, in f', last=True),
     _place("panic", "panicked at", rf"panicked at (?:'.{{0,200}}', )?{_FILE}:{_LINE}{_COL}", "thread 'main' panicked at src/main.rs:4:21:"),
     _place("dotnet", ":line ", rf" in {_FILE}:line {_LINE}", "   at A.B() in /app/A.cs:line 9"),
+    _place("thrown_at", "@", rf"(?:Error|Exception)@{_FILE}[(:]{_LINE}\)?", "core.exception.ArrayIndexError@a.d(1): index [5]"),
     _place("exunit", ": (", rf"^\s{{4,12}}{_FILE}:{_LINE}: \(", "       t.exs:5: (test)"),
     _place("node", "at ", rf"^\s{{1,12}}at (?:async )?(?:[^\n(]{{1,200}} \()?{_URL}{_FILE}:{_LINE}{_COL}\)?$", "    at f (/app/a.js:4:19)"),
     _place("node.head", ":", rf"^{_URL}(?P<file>/[^\s:]{{1,200}}\.[cm]?[jt]sx?):{_LINE}$", "/home/dev/app/app.js:4"),
@@ -61,13 +62,16 @@ PLACES: Final = (
     _place("shell", ": line ", rf"^(?P<file>(?!(?:ba|z|da|k)?sh:)[^\s:]{{1,120}}): line {_LINE}: ", "deploy.sh: line 3: x: command not found"),
     _place("shell.de", "zeile ", rf"^(?P<file>[^\s:]{{1,120}}): Zeile {_LINE}: ", "d.sh: Zeile 2: x"),
     _place("shell.fr", "ligne ", rf"^(?P<file>[^\s:]{{1,120}}): ligne {_LINE} ?: ", "d.sh: ligne 2 : x"),
+    _place("shell.number", ": ", rf"^{_FILE}: {_LINE}: \S", "a.sh: 2: DEPLOY_ENV: parameter not set"),
+    _place("shell.bracket", "(line ", rf"^{_FILE} \(line {_LINE}\): \S", "a.fish (line 1): Missing end"),
     _place("on_line", " line ", rf"(?:\bin|\bat|\bon|\bIn|\bfile) (?:file )?['\"]?{_FILE}['\"]?,?:? (?:on )?line {_LINE}", "x in /app/a.php on line 3"),
     _place("comma", ", line ", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:'),
     _place("yaml", "line ", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
     _place("from_line", "line ", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
     _place("makefile", "file:", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
-    _place("dockerfile", "file:", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
+    _place("named.comma", ", line", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
+    _place("dockerfile", ":", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
     _place("parenthesis", ":", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
     _place("plain", ":", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),
     _place("generic", ":", rf"(?<![\w/.\\@-]){_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "see src/a.ts:3:5 for more"),

@@ -191,6 +191,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "ERR max number of clients reached",
         ),
         miss="connection pool started with 5",
+        level=EXACT + 0.2,
     ),
     rule(
         "machine.limits",

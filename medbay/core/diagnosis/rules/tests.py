@@ -55,6 +55,7 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"{_MANY} fails? locally",
         rf"Failing:\s{{1,12}}{_MANY}",
         rf"^\s{{0,4}}{_MANY} fail$",
+        rf"{_MANY}/\d+ (?:\w{{1,20}} )?{_THINGS} (?:failed|failures?|failing)",
         on="failed failing failures failure fail fails",
         strict=True,
         hit=(
@@ -145,6 +146,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"expect\(\w{1,30}\)\.to\w*",
         r"(?:^|: )test failed(?:: |$)",
         r"^\s{0,12}expected: .{1,200}\n\s{0,12}(?:got|actual|received|but was): ",
+        r"^\s{0,12}(?:actual|got|received|given): .{0,200}\n\s{0,12}(?:expected|wanted|want): ",
         r"^\s{0,12}Expected .{0,120}\n\s{0,12}(?:Received|Actual|But was|Got|got|to )",
         r"assertion [`']?left",
         "failed asserting that",
@@ -155,7 +157,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"snapshot\b.{0,40}(?:does not match|mismatch|obsolete)",
         r"Failure/Error: .{1,200}",
         r"did not match expected",
-        on="expect expected assertion assert snapshot exunit failure",
+        on="expect expected actual got received assertion assert snapshot exunit failure",
         hit=(
             "Test failed: expect(received).toEqual(expected)",
             "     Failure/Error: expect(1).to eq 2",

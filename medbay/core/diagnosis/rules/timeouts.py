@@ -18,7 +18,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"exceeded timeout of \d+ ?m?s",
         r"timeout of \d+ ?ms exceeded",
         r"test(?: case)? (?:has )?timed out (?:in|after) \d",
-        r"(?:test|spec|hook|example|it)\b.{0,60}timed out after \d",
+        r"(?:test|spec|hook|it)(?![.\w/-]).{0,60}timed out after \d",
         r"Failed: Timeout",
         r"^\+{5,} Timeout \+{5,}",
         "panic: test timed out",
@@ -152,7 +152,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"navigation timeout of",
         r"waiting for (?:selector|locator|element)\b.{0,80}(?:failed|exceeded|timeout)",
         r"timeout \d+ms exceeded",
-        "timed out retrying",
+        r"timed out retrying(?! after \d{1,6}ms: expected)",
         r"system.timeoutexception",
         on="timeouterror timeoutexception timeout timeoutcancellationexception timelimitexceeded expired timed waiting time call",
         hit=(
