@@ -26,7 +26,7 @@ Line = tuple[int, Mapping[str, Any]]  # its number in the file, and what it says
 def written(tx: Tx, task: Task) -> dict[str, Any]:
     """One task as a line; what it comes after and need not wait for any more is left out."""
     after = [other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"]
-    never_ran = task.status == "pending" and task.attempts == 0 and not task.recurs
+    never_ran = task.status == "pending" and task.attempts == 0
     line: dict[str, Any] = {
         "id": task.id,
         "status": task.status,

@@ -431,6 +431,17 @@ def test_a_retry_by_hand_is_a_run_beside_the_plan() -> None:
     assert (story.task.due_at, story.skipped) == (start + HOUR, [])
 
 
+def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:
+    """It waits for a slot; passing it on by hand makes no second run of it."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+    story.run(Succeeded())
+
+    assert (story.ran, story.task.due_at) == ([start + HOUR], start + 2 * HOUR)
+
+
 def test_a_new_schedule_begins_now() -> None:
     """What the old one planned up to now is told as skipped; waiting, failed or running."""
     start = NOW - NOW % HOUR
