@@ -27,7 +27,7 @@ setup: $(VENV)/.dev ## make .venv with everything for development; instant when 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(VENV)/.postgres ## lint, types, and all tests with the coverage gate of the core
+test: check $(VENV)/.postgres $(VENV)/.strace ## lint, types, and all tests with the coverage gate of the core
 	$(BIN)/python -m pytest -n $(JOBS) --cov=medbay.core --cov-branch --cov-fail-under=100 $(ARGS)
 
 check: $(VENV)/.dev ## lint and types only
@@ -84,3 +84,11 @@ $(VENV)/.postgres: | $(BIN)/python
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
 	  echo "NO POSTGRESQL SERVER: its tests will be skipped; install the package postgresql or set PG_BIN" >&2
 	@test -z "$$PG_BIN" && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || touch $@
+
+# That what is acknowledged was synced is shown by system calls. Without strace those tests are skipped, loudly.
+$(VENV)/.strace: | $(BIN)/python
+	@command -v strace >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends strace >/dev/null; } || \
+	  echo "NO STRACE: the tests of what is synced will be skipped; install the package strace" >&2
+	@! command -v strace >/dev/null || touch $@

@@ -29,6 +29,9 @@ says so; for huey and the others without a store of results, when its function r
 
 The machines are shared and noisy. Compare figures within one run only, and look at the CPU time per task, which
 includes child processes that have ended.
+
+The load beside each figure is the machine's at that moment. Where it is far above the number of processors, absolute
+rates and times say little.
 """
 KINDS = {
     ("A", "sqlite"): ("drain_per_s", "No-op functions done per second"),

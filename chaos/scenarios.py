@@ -33,8 +33,24 @@ Play = Callable[[World, Setting], str]
 Expect = Callable[[Evidence], Iterator[str]]
 
 
-def _nothing_more(found: Evidence) -> Iterator[str]:
-    yield from ()
+def _felt(words: str) -> Expect:
+    """A fault that no daemon noticed has shown nothing."""
+
+    def expect(found: Evidence) -> Iterator[str]:
+        if words not in found.daemons_said:
+            yield f"the fault was not felt: no daemon said {words!r}"
+
+    return expect
+
+
+def _work_was_lost(found: Evidence) -> Iterator[str]:
+    if found.kills and not any(event.name == "task:lost" for event in found.events):
+        yield "the kills were not felt: nothing was running at any of them"
+
+
+def _they_shared_the_work(found: Evidence) -> Iterator[str]:
+    if len({event.data["worker"] for event in found.events if event.name == "task:started"}) < 2:
+        yield "one daemon did everything"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +62,7 @@ class Scenario:
     share: float = 1.0  # of the number of faults that was asked for
     options: str = ""  # lines of [engine]
     crash_budget: int = 1000
-    expect: Expect = _nothing_more
+    expect: Expect
     databases: tuple[str, ...] = ("sqlite", "postgres")
     small_disk: bool = False  # the store and its logs get a small file system of their own
 
@@ -212,9 +228,12 @@ def clock_set_back(world: World, setting: Setting) -> str:
 
 def redeploys(world: World, setting: Setting) -> str:
     """A new version every second: SIGTERM, and the next daemon at once."""
+    world.add(world.fed, wait=True)
     for _ in range(setting.size):
         world.feed()
         daemon = world.start()
+        world.wait_until_known()
+        world.work_on(1)
         time.sleep(1.0)
         world.end(daemon, signal.SIGTERM)
     world.settle()
@@ -222,6 +241,7 @@ def redeploys(world: World, setting: Setting) -> str:
 
 
 def _nothing_was_lost_by_a_stop(found: Evidence) -> Iterator[str]:
+    yield from _they_shared_the_work(found)
     for event in found.events:
         if event.name in ("task:lost", "worker:lost"):
             yield f"{event.name} {event.task_id or ''} although every daemon was stopped in order"
@@ -229,14 +249,23 @@ def _nothing_was_lost_by_a_stop(found: Evidence) -> Iterator[str]:
 
 
 SCENARIOS: Final[tuple[Scenario, ...]] = (
-    Scenario(name="kills", play=kills),
-    Scenario(name="suspended", play=suspended, share=0.02, options='lease = "3s"'),
-    Scenario(name="server_killed", play=server_killed, share=0.05, databases=("postgres",)),
-    Scenario(name="disk_full", play=disk_full, share=0.02, small_disk=True),
-    Scenario(name="logs_unwritable", play=logs_unwritable, share=0.02),
-    Scenario(name="two_daemons", play=two_daemons, share=0.02),
+    Scenario(name="kills", play=kills, expect=_work_was_lost),
+    Scenario(name="suspended", play=suspended, share=0.02, options='lease = "3s"', expect=_felt("lost its lease")),
+    Scenario(
+        name="server_killed", play=server_killed, share=0.05, databases=("postgres",), expect=_felt("the store is away")
+    ),
+    Scenario(
+        name="disk_full",
+        play=disk_full,
+        share=0.02,
+        small_disk=True,
+        databases=("sqlite",),  # a server's disk is the server's business, and empty logs need no room
+        expect=_felt("disk is full"),
+    ),
+    Scenario(name="logs_unwritable", play=logs_unwritable, share=0.02, expect=_felt("cannot create the log file")),
+    Scenario(name="two_daemons", play=two_daemons, share=0.02, expect=_they_shared_the_work),
     Scenario(name="poison", play=poison, share=0.0, crash_budget=3, expect=_asked_about_the_poison),
-    Scenario(name="clock_set_back", play=clock_set_back, share=0.02),
+    Scenario(name="clock_set_back", play=clock_set_back, share=0.02, expect=_felt("the clock jumped")),
     Scenario(name="redeploys", play=redeploys, share=0.1, expect=_nothing_was_lost_by_a_stop),
 )
 

@@ -119,9 +119,13 @@ class World:
         self.add(self.fed, wait=True)
         for _ in range(daemons):
             self.start()
+        self.wait_until_known()
+        self.work_on()
+
+    def wait_until_known(self) -> None:
+        """Until every daemon has registered: before that there is nothing to stop in order."""
         pids = {each.process.pid for each in self.daemons}
         wait_for(lambda: pids <= {worker.pid for worker, _ in self.bay.workers()}, "a daemon never registered")
-        self.work_on()
 
     def work_on(self, notes: int = 4) -> None:
         """Until a few notes more are in the record."""

@@ -15,6 +15,7 @@ import pytest
 import medbay
 from medbay.bay import Bay
 from medbay.runners.processes import marks
+from tests.guardians import kill_with_guardian
 from tests.postgres_server import Server
 
 CONFIG = """
@@ -71,8 +72,7 @@ def test_what_a_killed_daemon_left_running_is_ended_by_the_next(bay: Bay, tmp_pa
     bay.add("sleeper", run="setsid sleep 300 & sleep 300", cwd=str(tmp_path))
     daemon = start_daemon(tmp_path)
     wait_for(lambda: len(marks(f"{bay.store.store_id}:")) >= 3)
-    os.kill(daemon.pid, signal.SIGKILL)
-    daemon.wait()
+    kill_with_guardian(daemon)
     old = set(marks(f"{bay.store.store_id}:"))
     assert old
 
