@@ -87,9 +87,10 @@ def get(tx: Tx, task_id: str) -> Task | None:
 
 
 def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> None:
-    """Take tasks and what comes directly after some of them, in one order, before any is read to be changed."""
+    """Take tasks, their loops and what comes directly after some of them, in one order, before any is changed."""
     if tx.locks.take:
-        tx.rows(tx.dialect.lock_tasks_sql, (sorted(ids), sorted(dependents_of)))
+        mine = sorted(ids)
+        tx.rows(tx.dialect.lock_tasks_sql, (mine, mine, sorted(dependents_of)))
 
 
 def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
@@ -174,6 +175,12 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
         f" ORDER BY id{tx.locks.take}"
     )
     return tuple(task(row) for row in tx.rows(sql, (task_id,)))
+
+
+def of_loop(tx: Tx, loop: str) -> tuple[Task, ...]:
+    """The tasks of a loop, in their order; none without a name."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE loop = ? AND loop <> '' ORDER BY loop_place{tx.locks.take}"
+    return tuple(task(row) for row in tx.rows(sql, (loop,))) if loop else ()
 
 
 def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:
