@@ -21,16 +21,14 @@ from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
 from medbay.outages import Outages
-from medbay.service import bulk, calls, exchange, liveness, requests, tasks, teaching, views
+from medbay.service import bulk, calls, exchange, requests, schedules, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
-from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
 from medbay.service.tasks import Action, NewTask
 from medbay.service.teaching import Reclassified
-from medbay.service.workers import Seen
 from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
@@ -140,6 +138,11 @@ class Bay(Upkeep, Outages):
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
 
+    def titles(self, task_ids: Iterable[str]) -> dict[str, str]:
+        """The titles of many tasks by their ids."""
+        with self.store.read() as tx:
+            return task_rows.titles(tx, sorted(task_ids))
+
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
         with self.store.read() as tx:
@@ -174,7 +177,8 @@ class Bay(Upkeep, Outages):
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
-            return views.detail(tx, tasks.resolve(tx, task_id))
+            task = tasks.resolve(tx, task_id)
+            return {**views.detail(tx, task), "backoff": views.backoff(task, self.policy.recurring, tx.now)}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -230,21 +234,11 @@ class Bay(Upkeep, Outages):
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in workers.alive(tx)]
 
-    def fleet(self, *, stopped: int = 0) -> list[Seen]:
-        """The engines on this store with what they run; with `stopped` also so many that ended last."""
-        with self.store.read() as tx:
-            return worker_service.fleet(tx, stopped=stopped)
-
     def pending_retries(self, limit: int = 5) -> tuple[int, list[tuple[Task, int]]]:
         """How many retries are pending, and the next few with their time."""
         with self.store.read() as tx:
             soon = [(task_rows.get(tx, each.task_id), each.due_at) for each in retries.pending(tx, limit)]
             return retries.count_pending(tx), [(task, due) for task, due in soon if task is not None]
-
-    def standstills(self) -> list[tuple[str, str]]:
-        """Tasks that nothing would ever move again, and places where the record contradicts itself."""
-        with self.store.read() as tx:
-            return liveness.standstills(tx) + liveness.contradictions(tx)
 
     def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
         """What is known of failures, the fingerprint seen last first."""
@@ -310,6 +304,13 @@ class Bay(Upkeep, Outages):
             lambda tx, task: tasks.edit(
                 tx, task, actor=self.actor, fields=fields, reset_failures=reset_failures, after=others
             ),
+        )
+
+    def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
+        """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
+        asked = requests.loop(**options)
+        return self._write(
+            lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
         )
 
     def answer(

@@ -19,14 +19,14 @@ from medbay import toml_lines
 from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
 from medbay.config_kinds import Wrong, shown
 from medbay.core.breaker import Limits
-from medbay.core.presets import LADDER, Rungs
+from medbay.core.presets import LADDER, Recurring, Rungs
 from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"
 _TEXT_MAX = 1_000_000
 _LEASE_SQLITE_MS = 30_000
 _LEASE_POSTGRES_MS = 120_000
-_STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_")
+_STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,7 @@ class Config:
     engine: EngineConfig
     policy: PolicyConfig
     limits: Limits  # of breakers and incidents
+    recurring: Recurring
     runner: RunnerConfig
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -153,6 +154,12 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             crash_window_ms=value["breakers.crash_loop.window"],
             incident_tasks=value["incidents.tasks"],
             incident_window_ms=value["incidents.window"],
+        ),
+        recurring=Recurring(
+            triage_threshold=value["recurring.triage_threshold"],
+            triage_cooldown_ms=value["recurring.triage_cooldown"],
+            multiplier=value["recurring.failure_backoff_multiplier"],
+            cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"]),
         settings=settings,

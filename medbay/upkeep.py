@@ -11,8 +11,10 @@ from medbay.core import times
 from medbay.env import Clock, SystemClock
 from medbay.errors import NotAllowed
 from medbay.service import archive as archiving
-from medbay.service import copying, upkeep
+from medbay.service import copying, liveness, upkeep
+from medbay.service import workers as worker_service
 from medbay.service.upkeep import StoreReport
+from medbay.service.workers import Seen
 from medbay.store import meta
 from medbay.store.archive_file import ArchiveFile
 from medbay.store.database import KeptStore
@@ -33,6 +35,16 @@ class Upkeep:
         """The number of the last migration this store has."""
         with self.store.read() as tx:
             return meta.describe(tx).get("schema", "?")
+
+    def standstills(self) -> list[tuple[str, str]]:
+        """Tasks that nothing would ever move again, and places where the record contradicts itself."""
+        with self.store.read() as tx:
+            return liveness.standstills(tx) + liveness.contradictions(tx)
+
+    def fleet(self, *, stopped: int = 0) -> list[Seen]:
+        """The engines on this store with what they run; with `stopped` also so many that ended last."""
+        with self.store.read() as tx:
+            return worker_service.fleet(tx, stopped=stopped)
 
     def backup(self, path: Path | str) -> Path:
         """A consistent copy of the store in a new private file, while others go on working."""

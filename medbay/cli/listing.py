@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli import glyphs, times
+from medbay.cli import glyphs, recurring_lines, times
 from medbay.cli.filters import ENDED, EVERY
 from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
@@ -185,7 +185,7 @@ def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, around: _Around) -> 
         return f'no worker serves "{task.queue}": medbay up'
     if phrase.glyph == glyphs.READY and task.recovery and task.queue in around.out_of_share:
         return "retries have their share of the slots; fresh work goes first"
-    return task.last_summary if task.streak else ""
+    return task.last_summary if task.streak else recurring_lines.how(task)
 
 
 def _output_seen(bay: Bay, task: Task, now_ms: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from medbay.core import guidance, knowledge, policy, question, sharing
+from medbay.core import guidance, knowledge, policy, question, recurring, sharing
 from medbay.core.cause import Cause, cause_of
 from medbay.core.counting import excuse, record_of
 from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet
@@ -55,7 +55,7 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     case = sharing.case_of(draft.task, failure.outcome, found, failure.around, work)
     cause = cause_of(replace(case, used_up=used_up))
     advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
-    decided = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
+    decided = recurring.decide(draft.task, found, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
     draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     fed = sharing.feed(draft, found, cause, failure.around, work)
@@ -69,6 +69,8 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
         draft.task = excuse(draft.task, fed.until - draft.now)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    if draft.task.recurs and draft.task.status == "pending":
+        recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
     retry = _schedule(draft, failure, step) if draft.task.status == "failed" else None
     return Followed(retry=retry, shared=fed.made, work=fed.work)

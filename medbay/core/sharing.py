@@ -95,12 +95,18 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
     gone = made.attempt_end.outcome in NEW_CANARY
     after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
     fed = save(made.work, sent_for, after)
+    return replace(beside(made, fed.made), work=fed.work)
+
+
+def beside(made: Decision, fed: Decision) -> Decision:
+    """A decision with what a failure did to what tasks share."""
     return replace(
         made,
-        breakers=(*made.breakers, *fed.made.breakers),
-        questions_closed=(*made.questions_closed, *fed.made.questions_closed),
-        events=(*made.events, *fed.made.events),
-        work=fed.work,
+        breakers=(*made.breakers, *fed.breakers),
+        uses=(*made.uses, *fed.uses),
+        questions=(*made.questions, *fed.questions),
+        questions_closed=(*made.questions_closed, *fed.questions_closed),
+        events=(*made.events, *fed.events),
     )
 
 
