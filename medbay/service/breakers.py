@@ -162,6 +162,7 @@ def _parked(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
 def _failed(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
     alike = (task for met in held.fingerprints for task in task_rows.failed_alike(tx, met, CANDIDATES))
     able = (task for task in alike if not task.paused and not task.unmet and not task.cancel_requested)
+    able = (task for task in able if not task.recurs)  # its next run has a time of its own in its plan
     able = (task for task in able if task.waits_for is None and task.due_at is not None and task.queue in served)
     early = held.until is not None and held.until > tx.now  # once in six hours a probe comes before the named time
     able = (task for task in able if early or not _named_later(tx, task))

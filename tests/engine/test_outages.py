@@ -280,7 +280,7 @@ def test_spent_credits_ask_once_for_all_and_wait_for_the_answer(store: Store, cl
     added = [world.add(f"call {n}", provider=["anthropic"]) for n in range(20)]
     engine = world.engine(slots=2)
 
-    world.pass_time(engine, clock.wall_ms + 12 * HOUR, step_ms=MINUTE)
+    world.pass_time(engine, clock.wall_ms + 2 * HOUR, step_ms=10 * SECOND)
     assert len(world.weather.started) == 2
     (asked,) = world.questions()
     assert len(asked.task_ids) == 2

@@ -218,7 +218,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (reuse_a_number, "attempt numbers rise by one", 1),
     (let_recovery_have_everything, "recovery share", 55),
     (run_suspects_together, "suspects", 7),
-    (leave_processes_behind, "2 one process tree", 3),
+    (leave_processes_behind, "2 one process tree", 1),
     (never_reap, "", 1),
     (skip_the_fence, "", 4),
     (never_release, "", 1),
