@@ -29,8 +29,32 @@ def anchors(phrase: str) -> tuple[str, ...]:
         words = _WORD.findall(variant)
         if not words:
             return ()
-        chosen.add(max(words, key=lambda word: (word not in _COMMON, len(word), word)))
+        chosen.add(max(words, key=_rarity))
     return tuple(sorted(chosen))
+
+
+def companions(phrases: tuple[str, ...], anchor: str) -> frozenset[str] | None:
+    """Words of which every match that the anchor leads to holds at least one besides; None when it may stand alone.
+
+    With an empty anchor: words of which every match holds at least one.
+    """
+    found: set[str] = set()
+    if not all(map(str.isascii, phrases)):
+        return None  # letters beyond ASCII are no words here
+    for phrase in phrases:
+        for variant in _variants(phrase):
+            words = _WORD.findall(variant)
+            if anchor and words and max(words, key=_rarity) != anchor:
+                continue  # another word leads to this way of matching
+            others = [word for word in words if word != anchor]
+            if not others:
+                return None
+            found.add(max(others, key=_rarity))
+    return frozenset(found)
+
+
+def _rarity(word: str) -> tuple[bool, int, str]:
+    return (word not in _COMMON, len(word), word)
 
 
 def bounded(phrase: str) -> str:
