@@ -151,7 +151,7 @@ class CleanText:
 
     @cached_property
     def words_of_lines(self) -> dict[int, list[str]]:
-        """The words of each telling line in lower case; of plain ASCII without a regular expression, which is faster."""
+        """The words of each telling line in lower case; of plain ASCII without a slower regular expression."""
         if self.plain:
             lines = self.lowered.translate(_TO_WORDS).split("\n")
             return {number: lines[number].split() for number in self.telling}
@@ -172,9 +172,13 @@ class CleanText:
 
 def clean(text: str | bytes, added: str = "") -> CleanText:
     """Window first, so that the cost never depends on the size of the output; then clean. `added` stands after it."""
-    body = _window(text)
+    return clean_window(window(text), added)
+
+
+def clean_window(body: str, added: str = "") -> CleanText:
+    """The same for a text that was cut to its window already."""
     if added:
-        body = f"{body}\n{_window(added)}"
+        body = f"{body}\n{window(added)}"
     if "\x1b" in body or "\x9b" in body:
         body = _ANSI.sub("", body)
     elif "[" in body:
@@ -193,7 +197,8 @@ def clean(text: str | bytes, added: str = "") -> CleanText:
     return CleanText(body)
 
 
-def _window(text: str | bytes) -> str:
+def window(text: str | bytes) -> str:
+    """The head and the tail of a text, or all of a short one."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return _decode(text)
     return _decode(text[:HEAD_CHARS]) + GAP + _decode(text[-TAIL_CHARS:])
