@@ -36,6 +36,7 @@ _FRAME: Final = re.compile(r"^[│╷╵┃] ?", re.MULTILINE)  # the frame that
 _POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
 _TO_ZEROS: Final = "".join("0" if chr(n).isdigit() else chr(n) for n in range(128))  # of ASCII
 _DIGITS: Final = re.compile(r"[0-9]+")
+_FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = "".join(chr(n) if chr(n).isalnum() or n == 10 else " " for n in range(128))  # of ASCII
 
@@ -136,7 +137,7 @@ class CleanText:
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        return [number for number in self.telling if not self.lines[number].isascii()]
+        return [number for number in self.telling if _FOREIGN.search(self.lines[number])]
 
     def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
         """The numbers of the lines with each of these words, in the order in which the text first holds them."""
