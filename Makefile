@@ -6,6 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 PYTHON ?= python3
 SEEDS  ?= 300
+KILLS  ?= 100
 JOBS   ?= auto
 ARGS   ?=
 
@@ -16,7 +17,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check fix sim bench lock clean
+.PHONY: help setup demo test check fix sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +27,7 @@ setup: $(VENV)/.dev ## make .venv with everything for development; instant when 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(VENV)/.postgres ## lint, types, and all tests with the coverage gate of the core
+test: check $(VENV)/.postgres $(VENV)/.strace ## lint, types, and all tests with the coverage gate of the core
 	$(BIN)/python -m pytest -n $(JOBS) --cov=medbay.core --cov-branch --cov-fail-under=100 $(ARGS)
 
 check: $(VENV)/.dev ## lint and types only
@@ -40,6 +41,9 @@ fix: $(VENV)/.dev ## repair what the linter can, then format
 
 sim: $(VENV)/.dev ## run the simulator; SEEDS=300
 	$(BIN)/python -m medbay.sim --seeds $(SEEDS) $(ARGS)
+
+chaos: $(VENV)/.dev $(VENV)/.postgres ## real daemons under real faults, then every promise checked; KILLS=100
+	$(BIN)/python -m chaos --kills $(KILLS) $(ARGS)
 
 bench: $(VENV)/.dev ## measure against the bars
 	$(BIN)/python -m bench $(ARGS)
@@ -80,3 +84,11 @@ $(VENV)/.postgres: | $(BIN)/python
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
 	  echo "NO POSTGRESQL SERVER: its tests will be skipped; install the package postgresql or set PG_BIN" >&2
 	@test -z "$$PG_BIN" && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || touch $@
+
+# That what is acknowledged was synced is shown by system calls. Without strace those tests are skipped, loudly.
+$(VENV)/.strace: | $(BIN)/python
+	@command -v strace >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends strace >/dev/null; } || \
+	  echo "NO STRACE: the tests of what is synced will be skipped; install the package strace" >&2
+	@! command -v strace >/dev/null || touch $@

@@ -54,6 +54,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also append the JSON lines to a file")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where the peers' scripts are (with the name peers)")
     parser.add_argument("--kept", type=Path, metavar="DIR", help="keep what the peers install here for the next run")
+    parser.add_argument("--add", action="store_true", help="keep the report's other scenarios (with the name peers)")
     parser.add_argument("--docs", type=Path, metavar="DIR", default=report.DOCS, help="where to write the report")
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.names if name not in names]:
@@ -67,16 +68,32 @@ def _side_by_side(letters: list[str], chosen: argparse.Namespace) -> int:
         others = peers.Peers(scripts, ground, kept=chosen.kept, count=chosen.count)
         try:
             results = []
-            for result in peers.run(ground, others, letters, rounds=chosen.runs, count=chosen.count):
+            stores = chosen.store or STORES
+            for result in peers.run(ground, others, letters, stores, rounds=chosen.runs, count=chosen.count):
                 _tell(result, chosen.json)
                 results.append(result)
         finally:
             others.close()
-    written = report.write(results, machine=machine(), day=time.strftime("%Y-%m-%d"), docs=chosen.docs)
+    written = report.write(
+        results,
+        machine=machine(),
+        day=time.strftime("%Y-%m-%d"),
+        command=_words(letters, chosen),
+        docs=chosen.docs,
+        add=chosen.add,
+    )
     ours = [result for result in results if result["peer"].startswith("medbay-")]
     print("\n".join(targets.table(targets.verdicts(ours, [each for each in results if each not in ours]))))
     print(f"written: {', '.join(path.name for path in written)}")
     return _failures(ours)
+
+
+def _words(letters: list[str], chosen: argparse.Namespace) -> str:
+    """The command again, without the folders of this machine."""
+    scenarios = [] if letters == list(SCENARIOS) else letters
+    stores = [word for store in chosen.store or () for word in ("--store", store)]
+    counted = ["--count", str(chosen.count)] if chosen.count else []
+    return " ".join(["peers", "--peers DIR", *scenarios, *stores, "--runs", str(chosen.runs), *counted])
 
 
 def _scenarios(letters: list[str], chosen: argparse.Namespace) -> int:

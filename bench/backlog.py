@@ -10,7 +10,8 @@ from bench import processes
 from bench.ground import Ground
 from bench.site import Site
 from bench.throughput import Troubled
-from medbay.store.rows import TASK_COLUMNS, TASK_FIELDS
+from medbay.core.model import TASK_FIELDS
+from medbay.store.rows import TASK_COLUMNS
 
 COUNT = 100_000
 ADDED_MAX = 100_000  # more than this is copied in the database

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from medbay.core.decision import WorkingSet
-from medbay.core.model import Task, Worker
+from medbay.core.model import TASK_FIELDS, Task, Worker
 from medbay.core.outcome import Succeeded
 from medbay.core.policy import Policy
 from medbay.engine.settings import Host
@@ -19,7 +19,7 @@ from medbay.service import attempts, idle, workers
 from medbay.service.attempts import Capacity, Finished, Judgement
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
-from medbay.store.rows import TASK_COLUMNS, TASK_FIELDS, task_value
+from medbay.store.rows import TASK_COLUMNS, task_value
 from medbay.store.sqlite import SqliteStore
 
 FUTURE = 1_000_000

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.ground import Ground
-from bench.scenarios import SCENARIOS, measure
+from bench.scenarios import measure
 from bench.throughput import spread
 
 Result = dict[str, Any]
@@ -31,6 +31,7 @@ BESIDE: dict[tuple[str, str], tuple[str, ...]] = {
     ("C", "postgres"): ("dbos-pg", "procrastinate"),
     ("W", "postgres"): (),
 }
+COUNTED = "ABCE"  # where another number of tasks may be asked for
 ROUNDS = {"D": 1, "D1M": 1, "E": 1, "F": 1, "W": 1}  # the others as often as asked for
 
 
@@ -52,8 +53,9 @@ class Peers:
             self._ground.server()
         head = {"peer": peer, "scenario": scenario, "store": store}
         command = ["bash", str(self._scripts / "run.sh"), peer, scenario]
+        environ = self._environ() | ({"N": str(self._count)} if self._count and scenario in COUNTED else {})
         try:
-            ended = subprocess.run(command, env=self._environ(), capture_output=True, text=True, timeout=PEER_S)
+            ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PEER_S)
         except subprocess.TimeoutExpired:
             return head | {"failed": f"not done within {PEER_S:g} s"}
         lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
@@ -77,15 +79,16 @@ class Peers:
             "RUNS": "1",
             "REDIS_PORT": str(self._redis_port),
             "PG_PORT": str(self._ground.port or 1),
-            **({"N": str(self._count)} if self._count else {}),
         }
         return {**os.environ, **ours}
 
 
-def run(ground: Ground, peers: Peers, wanted: Sequence[str], *, rounds: int, count: int = 0) -> Iterator[Result]:
+def run(
+    ground: Ground, peers: Peers, wanted: Sequence[str], stores: Sequence[str], *, rounds: int, count: int = 0
+) -> Iterator[Result]:
     """Every scenario in turns; one result for each side of it."""
     for (scenario, store), beside in BESIDE.items():
-        if scenario not in wanted or store not in SCENARIOS[scenario].stores:
+        if scenario not in wanted or store not in stores:
             continue
         ours: list[Result] = []
         theirs: dict[str, list[Result]] = {peer: [] for peer in beside}

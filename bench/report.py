@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 INTRO = """# Benchmarks
 
 Medbay beside other task queues on the same scenarios, in one run on one machine, in turns (ours, a peer, ours, the next
-peer, ours). Everything here was measured by one command, and is written by it:
+peer, ours). Every figure was measured by the command named beside its scenario below, which writes this page:
 
     make bench ARGS="peers --peers DIR"      # DIR: the folder with the peers' scripts, run.sh PEER SCENARIO
     make bench ARGS="A B C D E F"            # ours alone, without any peer
@@ -25,10 +25,13 @@ peer, ours). Everything here was measured by one command, and is written by it:
 Medbay is durable throughout: what was acknowledged survives a loss of power. SQLite syncs every commit, PostgreSQL runs
 as it comes. Each run uses `medbay up` as a user starts it, with the shipped configuration (scenario B: with every delay
 0), and fails if a breaker, a hold or an incident opened or a question was asked. A task counts as done when the store
-says so; for the peers, when its function ran.
+says so; for huey and the others without a store of results, when its function ran.
 
 The machines are shared and noisy. Compare figures within one run only, and look at the CPU time per task, which
 includes child processes that have ended.
+
+The load beside each figure is the machine's at that moment. Where it is far above the number of processors, absolute
+rates and times say little.
 """
 KINDS = {
     ("A", "sqlite"): ("drain_per_s", "No-op functions done per second"),
@@ -41,10 +44,19 @@ KINDS = {
 RATES = ("enqueue_per_s", "drain_per_s", "e2e_per_s", "worker_cpu_ms_per_task", "enqueue_cpu_ms_per_task")
 
 
-def write(results: Sequence[Result], *, machine: str, day: str, docs: Path = DOCS) -> list[Path]:
-    """Write everything; which files."""
-    kept = {"machine": machine, "day": day, "results": list(results)}
+def write(
+    results: Sequence[Result], *, machine: str, day: str, command: str = "", docs: Path = DOCS, add: bool = False
+) -> list[Path]:
+    """Write everything; which files. With `add` the scenarios that were not measured now keep what they had."""
     figures = docs / "benchmarks.json"
+    found = [{**each, "day": day, "command": command} for each in results]
+    if add and figures.exists():
+        again = {(each["scenario"], each["store"]) for each in results}
+        before = json.loads(figures.read_text("utf-8"))["results"]
+        found += [each for each in before if (each["scenario"], each["store"]) not in again]
+    order = list(SCENARIOS)
+    found.sort(key=lambda each: (each["store"] != "sqlite", order.index(each["scenario"])))
+    kept = {"machine": machine, "day": day, "results": found}
     figures.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return [figures, *render(kept, docs=docs)]
 
@@ -108,7 +120,7 @@ def _figure(value: float) -> str:
 
 def _others(results: Iterable[Result]) -> list[str]:
     """D to F and W as they were told, without what is the same for all."""
-    same = {"peer", "scenario", "store", "load1", "settings"}
+    same = {"peer", "scenario", "store", "load1", "settings", "day", "command"}
     lines = []
     for each in results:
         if each["scenario"] not in "ABC" or "failed" in each:
@@ -121,8 +133,11 @@ def _others(results: Iterable[Result]) -> list[str]:
 
 
 def _settings(results: Iterable[Result]) -> list[str]:
-    told = {each["peer"]: each["settings"] for each in results if "settings" in each}
-    return [f"- {peer}: {settings}" for peer, settings in told.items()]
+    kept = list(results)
+    told = {each["peer"]: each["settings"] for each in kept if "settings" in each}
+    run = {f"{each['scenario']} on {each['store']}": each for each in kept}
+    lines = [f"- {peer}: {settings}" for peer, settings in told.items()]
+    return lines + [f'- {what}: `make bench ARGS="{each["command"]}"`, {each["day"]}' for what, each in run.items()]
 
 
 def _pictures(results: Sequence[Result], judged: Iterable[Verdict], folder: Path) -> list[tuple[Path, str]]:

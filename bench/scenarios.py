@@ -31,7 +31,7 @@ def _throughput(letter: str) -> Callable[[Ground, str, int, int], Result]:
 
 
 def _backlog(size: int) -> Callable[[Ground, str, int, int], Result]:
-    return lambda ground, store, runs, count: backlog.measure(ground, store, count=size or count)
+    return lambda ground, store, runs, count: backlog.measure(ground, store, count=size)
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -41,7 +41,7 @@ SCENARIOS: dict[str, Scenario] = {
     "D": Scenario("100,000 future tasks, 1,000 due", SQLITE, _backlog(0)),
     "D1M": Scenario("a million future tasks, 1,000 due", SQLITE, _backlog(1_000_000)),
     "E": Scenario(
-        "kill -9 in the middle of 2,000",
+        "kill -9 in the middle",
         SQLITE,
         lambda ground, store, runs, count: crash.measure(ground, store, runs=runs, count=count),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # not from `typing`: worker processes load this, and that takes as long as many calls
 
 __version__ = "0.1.0"
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from medbay.bay import Bay
     from medbay.bay import open_bay as open
     from medbay.core.diagnosis import Diagnosis, diagnose

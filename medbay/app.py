@@ -15,6 +15,7 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core.policy import Policy
 from medbay.engine.engine import Engine
+from medbay.engine.guardian import Guardian
 from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
@@ -112,27 +113,29 @@ def build_engine(
         zone=env.local_zone(),
         **({"queues": queues} if queues else {}),
     )
+    guard = Ids().store()  # carried by every process this engine starts
     return Engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        runners=_runners(config, workers=settings.slots),
+        runners=_runners(config, workers=settings.slots, guard=guard),
         leftovers=HostLeftovers(),
         see=partial(see, host=host),
         settings=settings,
         host=host,
+        guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
 
 
-def _runners(config: Config, *, workers: int) -> dict[str, Runner]:
+def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
     grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
 
     def python() -> Runner:
         from medbay.runners.python import PythonRunner
 
-        return PythonRunner(grace_s, secrets, workers=workers)
+        return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
-    return {"shell": ShellRunner(grace_s, secrets), "python": LazyRunner(python)}
+    return {"shell": ShellRunner(grace_s, secrets, guard=guard), "python": LazyRunner(python)}
 
 
 def policy_of(config: Config) -> Policy:

@@ -165,6 +165,11 @@ class Bay(Upkeep):
         with self.store.read() as tx:
             return task_rows.count_by_status(tx)
 
+    def open_counts(self) -> dict[str, int]:
+        """How many tasks have each status that is not an end, however many have ended."""
+        with self.store.read() as tx:
+            return task_rows.count_open(tx)
+
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:

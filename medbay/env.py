@@ -17,6 +17,7 @@ Random = random.Random  # the type, for those who are handed one
 
 ID_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # without i, l, o: they look like digits
 ID_SYMBOLS = ID_LETTERS + "23456789"
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # Linux has it
 _BITS_DRAWN = 128  # 16 symbols of 31 need 80
 _IDS_PER_LENGTH = ((4, 10_000), (5, 300_000), (6, 10_000_000))
 
@@ -30,6 +31,10 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """Seconds that never go back; only differences mean anything."""
+        ...
+
+    def boottime_s(self) -> float:
+        """The same, but going on while the machine is suspended: what others see of a lease."""
         ...
 
 
@@ -49,6 +54,9 @@ class SystemClock:
 
     def monotonic_s(self) -> float:
         return time.monotonic()
+
+    def boottime_s(self) -> float:
+        return time.clock_gettime(_BOOTTIME)
 
 
 class Ids:

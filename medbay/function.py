@@ -5,19 +5,42 @@ Worker processes import this with the user's module, so it imports next to nothi
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from medbay.errors import UsageError
 
+TYPE_CHECKING = False  # not from `typing`, which takes as long to load as all the rest of a worker process
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
     from medbay.core.model import Task
 
-P = ParamSpec("P")
-R = TypeVar("R")
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    class Adding(Protocol):
+        """Where tasks are added: a `Bay`."""
+
+        def add(self, title: str, **options: Any) -> Task:
+            """Add a task."""
+            ...
+
+else:
+    P, R = "P", "R"
+
+    class Generic:
+        """What is left of types when the program runs."""
+
+        def __class_getitem__(cls, _parameters):
+            return cls
+
+    def overload(function):
+        return function
+
+
+_WRAPPED = ("__module__", "__name__", "__qualname__", "__doc__")
 _NAMED_HINT = "move it to the top level of a module"
 
 
@@ -29,19 +52,15 @@ class TryAgain(Exception):
         self.after = after
 
 
-class Adding(Protocol):
-    """Where tasks are added: a `Bay`."""
-
-    def add(self, title: str, **options: Any) -> Task:
-        """Add a task."""
-        ...
-
-
 class TaskFunction(Generic[P, R]):
     """A function that can be called as it is, and added as a task with `add`."""
 
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
-        functools.update_wrapper(self, function)
+        self.__dict__.update(getattr(function, "__dict__", {}))
+        for name in _WRAPPED:
+            if hasattr(function, name):
+                setattr(self, name, getattr(function, name))
+        self.__wrapped__ = function
         self._function = function
         self._options = options
 
@@ -75,8 +94,8 @@ class TaskFunction(Generic[P, R]):
 @overload
 def task(function: Callable[P, R], /) -> TaskFunction[P, R]: ...
 @overload
-def task(**options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]: ...
-def task(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+def task(**options: Any) -> Callable[[Callable[P, R]], TaskFunction[P, R]]: ...  # noqa: F811
+def task(function: Callable[P, R] | None = None, /, **options: Any) -> Any:  # noqa: F811
     """Make a function a durable task: `@medbay.task`, or with options of `medbay add`: `timeout="10m"`, `queue=...`."""
     if function is not None:
         return TaskFunction(function, options)

@@ -29,6 +29,7 @@ class SteppedTx:
         self._stop = stop
         self.now, self.store_id, self.dialect, self.locks = tx.now, tx.store_id, tx.dialect, tx.locks
         self.savepoint, self.execute_last = tx.savepoint, tx.execute_last
+        self.together, self.begin_decision = tx.together, tx.begin_decision
 
     def execute(self, sql: str, params: Any = ()) -> int:
         """A change."""
@@ -39,6 +40,11 @@ class SteppedTx:
         """Changes that are sent together."""
         self._stop("change")
         return self._tx.execute_many(sql, params)
+
+    def put(self, sql: str, params: Any, *, stale: str = "") -> None:
+        """A change, now or with others."""
+        self._stop("change")
+        self._tx.put(sql, params, stale=stale)
 
     def rows(self, sql: str, params: Any = ()) -> list[Any]:
         """A query, with locks or without."""

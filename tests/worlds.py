@@ -30,6 +30,7 @@ class ManualClock:
     def __init__(self) -> None:
         self.wall_ms = START_MS
         self.seconds = 1_000.0
+        self.suspended_s = 0.0
 
     def now_ms(self) -> int:
         """The wall clock."""
@@ -39,10 +40,19 @@ class ManualClock:
         """The clock that never goes back."""
         return self.seconds
 
+    def boottime_s(self) -> float:
+        """The clock that goes on while the machine is suspended."""
+        return self.seconds + self.suspended_s
+
     def advance(self, ms: int) -> None:
         """Let time pass on both."""
         self.wall_ms += ms
         self.seconds += ms / 1000
+
+    def suspend(self, ms: int) -> None:
+        """Let time pass while the machine sleeps."""
+        self.wall_ms += ms
+        self.suspended_s += ms / 1000
 
 
 def failed(text: str = "something odd happened", exit_code: int = 1) -> Failed:

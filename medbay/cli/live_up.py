@@ -23,6 +23,7 @@ TITLE_SHOWN: Final = 40
 WHAT_MIN: Final = 40  # less than this says nothing; then the line wraps
 TITLES_KEPT: Final = 2_000
 COUNT_EVERY_MS: Final = 500
+COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times as long as it took
 
 
 class Telling:
@@ -38,6 +39,9 @@ class Telling:
         self._feed = Feed(bay, bay.last_seq())
         self._titles: dict[str, str] = {}
         self._counted_at = 0
+        self._count_again_at = 0
+        self._counts: dict[str, int] = {}
+        self._miscounted = True  # something happened since they were counted
         self._daemon: Daemon | None = None
         self._stops_told = 0
 
@@ -65,6 +69,7 @@ class Telling:
             self.note(_stopping(self._daemon, stops))
         try:
             events = self._feed.take()
+            self._miscounted |= bool(events)
             for event in events:
                 if event.name == "task:completed":
                     self.completed += 1
@@ -132,7 +137,11 @@ class Telling:
         if not self._display.live or now < self._counted_at + COUNT_EVERY_MS:
             return
         self._counted_at = now
-        counts = self._bay.counts()
+        if self._miscounted and now >= self._count_again_at:
+            self._counts, self._miscounted = self._bay.open_counts(), False
+            done = self._clock.now_ms()
+            self._count_again_at = done + COUNT_SHARE * (done - now)
+        counts = self._counts
         pending, soonest = self._bay.pending_retries(1)
         parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
         if ready := counts.get("pending", 0):

@@ -163,7 +163,8 @@ def _as_json(printed: _Printed) -> dict[str, Any]:
     try:
         text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
     except OSError:
-        text, whole = printed.kept.text() if printed.kept else "", False
+        silent = printed.kept is not None and printed.kept.total_bytes == 0  # then no file was made
+        text, whole = printed.kept.text() if printed.kept else "", silent
     return {
         "task": attempt.task_id,
         "attempt": attempt.number,
@@ -183,6 +184,8 @@ def _from_store(printed: _Printed, out: Printer) -> None:
         what = "it has printed nothing yet" if printed.attempt.ended_at is None else "nothing of it was kept"
         note(f"{where} cannot be read here, and {what}")
         return
+    if kept.total_bytes == 0:
+        return  # it printed nothing, and a short Python call that does so has no file
     note(f"{where} cannot be read here; this is what the store kept of {kept.total_bytes} bytes")
     out.write(kept.text().encode("utf-8", "replace"))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from medbay.core.model import Task
+from medbay.core.model import Task, changed
 from medbay.core.policy import Record
 
 _MOVED: Final = ("streak", "charged", "uncharged", "uncharged_since")
@@ -14,9 +13,9 @@ _MOVED: Final = ("streak", "charged", "uncharged", "uncharged_since")
 
 def count_failure(task: Task, *, charge: bool, now: int) -> Task:
     """The streak counts every failure; a charged one moves the rung and ends a free run, a free one adds to it."""
-    task = replace(task, streak=task.streak + 1)
+    task = changed(task, streak=task.streak + 1)
     if charge:
-        return replace(task, charged=task.charged + 1, uncharged=0, uncharged_since=None)
+        return changed(task, charged=task.charged + 1, uncharged=0, uncharged_since=None)
     return count_uncharged(task, now=now)
 
 
@@ -29,24 +28,24 @@ def recount_failure(task: Task, before: Mapping[str, Any], *, charge: bool, at: 
     """Count the newest failure anew after its class changed; a streak that a person reset since then stays."""
     if not before or task.streak != before["streak"] + 1:
         return task
-    undone = replace(task, **{name: before[name] for name in _MOVED})
+    undone = changed(task, **{name: before[name] for name in _MOVED})
     return count_failure(undone, charge=charge, now=at)
 
 
 def count_uncharged(task: Task, *, now: int) -> Task:
     """One more free try: an uncharged failure, or an attempt that asked to be tried again (no failure)."""
     since = task.uncharged_since if task.uncharged_since is not None else now
-    return replace(task, uncharged=task.uncharged + 1, uncharged_since=since)
+    return changed(task, uncharged=task.uncharged + 1, uncharged_since=since)
 
 
 def forget_failures(task: Task) -> Task:
     """Success, or a person's `--reset-failures`: the only two resets there are."""
-    return replace(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)
+    return changed(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)
 
 
 def grant(task: Task, attempts: int) -> Task:
     """A person's release: the streak stays, more attempts come on top, a free run starts anew."""
-    return replace(
+    return changed(
         task,
         granted=task.granted + attempts,
         asks_at=task.charged + attempts,

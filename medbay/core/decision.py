@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from medbay.core import holding
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task
+from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, changed
 from medbay.core.outcome import Output
 
 
@@ -44,6 +43,7 @@ class AttemptEnd:
 
     task_id: str
     number: int
+    worker_id: str
     outcome: str
     exit_code: int | None = None
     signal: int | None = None
@@ -89,6 +89,7 @@ class RetryClosed:
 
     task_id: str
     status: RetryStatus
+    told: bool = True  # whether an event says so; not where there can hardly be one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,23 +155,37 @@ class Draft:
 
     def __init__(self, task: Task, now: int, *, actor: str) -> None:
         self.before = task
-        self.task = task
         self.now = now
         self.actor = actor
         self.events: list[Event] = []
+        self._task = task
+        self._set: dict[str, Any] = {}  # what is set and not in the task yet: making one takes a while
         self._transitions: list[Transition] = []
+
+    @property
+    def task(self) -> Task:
+        """The task as it is to be."""
+        if self._set:
+            self._task = changed(self._task, **self._set)
+            self._set.clear()
+        return self._task
+
+    @task.setter
+    def task(self, task: Task) -> None:
+        self._task = task
+        self._set.clear()
 
     def set(self, **fields: Any) -> None:
         """Change fields that are not the status."""
-        self.task = changed(self.task, **fields)
+        self._set.update(fields)
 
     def move(self, target: Status, reason: str, **context: Any) -> None:
         """Take one step of the lifecycle."""
-        source = self.task.status
-        TASK.check(self.task.id, source, target)
+        source = self._set.get("status", self._task.status)
+        TASK.check(self.before.id, source, target)
         self._transitions.append(Transition(source, target, self.actor, reason, context))
         ended = self.now if target in TASK.terminal else None
-        self.task = changed(self.task, status=target, since=self.now, reason=reason, ended_at=ended)
+        self._set.update(status=target, since=self.now, reason=reason, ended_at=ended)
 
     def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until somebody or something releases it; `until` only for kinds that time out."""
@@ -186,28 +201,18 @@ class Draft:
 
     def tell(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
         """Record an event about this task."""
-        self.events.append(Event(name=name, task_id=self.task.id, attempt=attempt, data=data))
+        self.events.append(Event(name=name, task_id=self.before.id, attempt=attempt, data=data))
 
     def change(self) -> Change:
         """The finished change, with the derived fields computed."""
         task = self.task
         ready = holding.is_ready(task, self.now)
+        derived: dict[str, Any] = {
+            "recovery": task.streak > 0 or task.canary,
+            "hold": task.hold if ready and not (task.forced or task.canary) else None,
+        }
         if ready and not self.before.ready:
-            task = changed(task, ready=True, ready_at=self.now if task.due_at is None else task.due_at, due_at=None)
+            derived |= {"ready": True, "ready_at": self.now if task.due_at is None else task.due_at, "due_at": None}
         elif not ready:
-            task = changed(task, ready=False, ready_at=None)
-        recovery = task.streak > 0 or task.canary
-        hold = task.hold if ready and not (task.forced or task.canary) else None
-        task = changed(task, recovery=recovery, hold=hold)
-        return Change(self.before, task, tuple(self._transitions))
-
-
-_FIELDS: Final = tuple(each.name for each in fields(Task))
-_values: Final = attrgetter(*_FIELDS)
-
-
-def changed(task: Task, **to: Any) -> Task:
-    """The task with these fields, itself when it has them; `dataclasses.replace` takes half as long again."""
-    if all(getattr(task, name) == value for name, value in to.items()):
-        return task
-    return Task(**{**dict(zip(_FIELDS, _values(task), strict=True)), **to})
+            derived |= {"ready": False, "ready_at": None}
+        return Change(self.before, changed(task, **derived), tuple(self._transitions))

@@ -338,6 +338,7 @@ def _decision(
     end = AttemptEnd(
         task_id=ended.task.id,
         number=ended.attempt.number,
+        worker_id=ended.attempt.worker_id,
         outcome=word,
         exit_code=getattr(ended.outcome, "exit_code", None),
         signal=getattr(ended.outcome, "signal", None),
@@ -346,7 +347,9 @@ def _decision(
         output=ended.outcome.output,
         policy_hash=ended.policy.hash() if diagnosis else "",
     )
-    finished = draft.task.status in ("completed", "cancelled", "blocked")
+    # The first attempt has no retry behind it, and that of a later one was executed when it was claimed.
+    finished = ended.attempt.number > 1 and draft.task.status in ("completed", "cancelled", "blocked")
+    closed = (RetryClosed(ended.task.id, "cancelled", told=False),) if finished else ()
     results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
     verified = ended.task.status == "pending_verification"
     return Decision(
@@ -355,7 +358,7 @@ def _decision(
         learned=others.learned,
         checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
         retry=retry,
-        retries_closed=((RetryClosed(ended.task.id, "cancelled"),) if finished else ()) + others.retries_closed,
+        retries_closed=closed + others.retries_closed,
         retry_outcome=word,
         questions=questions + others.questions,
         question_joined=others.question_joined,

@@ -56,12 +56,14 @@ def render(entries: tuple[Guidance, ...], *, attempt: int) -> str:
 
 def _line(text: str, limit: int) -> str:
     """One line: what a log says cannot look like a line of ours."""
-    printable = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
-    return _short(" ".join(printable.split()), limit)
+    return _short(" ".join(_printable(text[: limit * 4]).split()), limit)
 
 
 def _short(text: str, limit: int) -> str:
     """Control characters out (the text may come from a log), at most `limit` characters."""
-    cleaned = "".join(char if char.isprintable() or char == "\n" else " " for char in text[: limit * 4])
-    cleaned = cleaned.strip()
+    cleaned = "\n".join(map(_printable, text[: limit * 4].split("\n"))).strip()
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + "…"
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

@@ -5,16 +5,19 @@ One function for `medbay doctor`, the simulator and the fault harness.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from medbay.core.model import Task
+from medbay.core.lifecycles import TASK
+from medbay.core.model import HistoryRow, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What else has to be known to judge one task."""
 
-    live_attempt: bool = False  # a live attempt row whose worker has not been given up
+    live_attempt: bool = False
+    owner_gone: bool = False  # the worker of the live attempt was given up, or was never there
     open_question: bool = False
     unfinished_before: int = 0  # how many tasks it comes after can still complete
     pending_retry: bool = False
@@ -26,6 +29,8 @@ def standstill(task: Task, around: Surroundings) -> str | None:
         return None
     if (task.live is not None) != around.live_attempt:
         return "its live attempt and its row disagree"
+    if around.owner_gone:
+        return "its live attempt belongs to a worker that is gone"
     match task.status:
         case "in_progress" | "pending_verification":
             return None if around.live_attempt else f"{task.status} without a live attempt"
@@ -35,6 +40,18 @@ def standstill(task: Task, around: Surroundings) -> str | None:
             return _failed(task, around)
         case _:
             return _pending(task, around)
+
+
+def replay(task: Task, rows: Iterable[HistoryRow]) -> str | None:
+    """What is wrong with a task's whole history: each row begins where the last ended, and the last is the status."""
+    status: str = TASK.initial
+    for row in rows:
+        if row.source != status:
+            return f"{row.source} follows {status}"
+        if row.target not in TASK.allowed(row.source):
+            return f"{row.source} may not become {row.target}"
+        status = row.target
+    return None if status == task.status else f"history says {status}, the row says {task.status}"
 
 
 def _blocked(task: Task, around: Surroundings) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Literal
 
 from medbay.core import backoff, guidance
@@ -35,7 +36,7 @@ _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
 Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """The rules in force: a preset with its lists and limits."""
 
@@ -45,6 +46,10 @@ class Policy:
 
     def hash(self) -> str:
         """A short name for exactly these values, recorded with every decision."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
         parts = [self.preset, str(self.max_retries_total)]
         parts += [f"{name}:{r.delays_ms}:{r.max_retries}" for name, r in sorted(self.rungs.items())]
         return hashlib.blake2b("|".join(parts).encode(), digest_size=6).hexdigest()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from medbay.engine.engine import Engine
+from medbay.engine.lease import GUARD_SHARE
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved
 from medbay.service import idle
@@ -22,7 +23,6 @@ FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told o
 LOOKS_GROW: Final = 4
 TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
-GUARD_SHARE: Final = 1 / 24  # how often the lease is looked at, as a share of it
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run
@@ -58,6 +58,8 @@ class Daemon:
         # Opened here: a store that is away now is the caller's error, not a thread without beats.
         beats = self.engine.store.sibling()
         _take_back_exit_codes()
+        self.engine.guardian.begin(self.engine.lease.renewed_s)  # before anything is started that it may have to end
+        in_order = False
         beside = [
             threading.Thread(target=self._beat, args=(beats,), name="medbay-beat", daemon=True),
             threading.Thread(target=self._guard, name="medbay-guard", daemon=True),
@@ -71,11 +73,13 @@ class Daemon:
                     break
                 self._wait()
             self._drain()
+            in_order = True
             return self._close()
         finally:
             self._beating.set()
             for thread in beside:
                 thread.join()
+            self.engine.guardian.close(in_order=in_order)
             os.close(self._wake_read)
             os.close(self._wake_write)
 
@@ -208,6 +212,7 @@ class Daemon:
     def _guard(self) -> None:
         """End the trees of a lease that runs out; not behind a beat that waits for a locked store."""
         while not self._beating.wait(self.engine.settings.lease_ms / 1000 * GUARD_SHARE):
+            self.engine.guardian.tend(self.engine.lease.renewed_s)
             self.engine.lease.guard(lambda: [each.running for each in list(self.engine.live.values())])
 
     def _beat_interval_s(self) -> float:

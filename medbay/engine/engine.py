@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints
-from medbay.engine.lease import Lease
+from medbay.engine.guardian import Guards, Unguarded
+from medbay.engine.launching import launch_of
+from medbay.engine.lease import ClockWatch, Lease
+from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Launch, Leftovers, Runner, Running
+from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
 from medbay.service import attempts, idle, tasks, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -33,19 +34,6 @@ from medbay.store.database import Store
 RECOVER_EVERY_S: Final = 1.0
 
 log = logging.getLogger("medbay.engine")
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """An attempt this engine is running."""
-
-    claim: Claim
-    running: Running
-
-    @property
-    def verifying(self) -> bool:
-        """Whether its work has ended well and its checks are what runs."""
-        return self.claim.task.status == "pending_verification"
 
 
 class Engine:
@@ -62,12 +50,14 @@ class Engine:
         see: Callable[[Worker], Sighting],
         settings: Settings,
         host: Host,
+        guardian: Guards | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
         self._runners = runners
@@ -81,8 +71,8 @@ class Engine:
         self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._footprints = Footprints()
         self._recovery_first = False
-        self._recover_at_s = 0.0
-        self._reap_from_s = 0.0
+        self._clock_watch = ClockWatch(clock)
+        self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
         self._claims_in_doubt = False
         self.worker, self.lease = self._register()
@@ -114,9 +104,11 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(Finished(task_id=key[0], number=key[1], outcome=outcome, ended_at=now, checks=checks))
-        self._settler.take(ended)
-        stored = self._settler.settle(self.worker.id)
+                ended.append(each.finished(outcome, now))
+        if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
+            self._settler.take(ended)
+        over = self.lease.state() == "gone"  # then this identity never writes again
+        stored = not self._settler.unstored if over else self._settler.settle(self.worker.id)
         self.verify()
         return stored
 
@@ -133,12 +125,12 @@ class Engine:
         now_s = self._clock.monotonic_s()
         if self.lease.state() == "gone":
             self.become_another()
-        jumped = self.lease.clock_jump_ms()
-        if jumped:
+        if jumped := self._clock_watch.jumped_ms():
             log.warning("the clock jumped by %d ms; nothing is taken over for one lease", jumped)
+            self.hold_reaping()
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
-            self.hold_reaping()
+            self._clock_watch.told()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
@@ -238,6 +230,7 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
+        free = self._free()
         for claim in claims:
             if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
@@ -245,8 +238,10 @@ class Engine:
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
                 self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
+            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
+            free -= 1
             try:
-                running = self._runners[claim.task.runner].start(self._launch(claim), self._clock.monotonic_s())
+                running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
@@ -284,6 +279,7 @@ class Engine:
         self._settler.forget()
         self._footprints.forget()
         self.worker, self.lease = worker, lease
+        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -305,7 +301,7 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        worker_id = self._ids.worker()
+        worker_id, renewed_s = self._ids.worker(), self._clock.boottime_s()
         with self.store.write() as tx:
             worker = Worker(
                 id=worker_id,
@@ -323,24 +319,31 @@ class Engine:
             )
             workers.register(tx, worker)
         self.worker_ids.append(worker_id)
-        return worker, Lease(worker_id, self._clock, lease_ms=self.settings.lease_ms)
+        lease_ms = self.settings.lease_ms
+        return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
 
     def _capacity(self) -> Capacity:
+        for runner in self._feeding:
+            runner.begin_waiting(self._free(), self._clock.monotonic_s())
         held = [each.claim.task for each in self.live.values()]
-        waiting = sum(each.running.waiting for each in self.live.values())
+        free = self._free()
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
         feeding = () if self._checker.waiting else self._feeding
         return Capacity(
             slots=self.settings.slots,
-            free=max(0, self.settings.slots - len(held) + waiting - self._checker.waiting),
-            waiting=waiting,
-            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead().items()},
+            free=free,
+            waiting=sum(each.running.waiting for each in self.live.values()),
+            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead(free).items()},
             home=str(self.settings.root.parent),
             live_recovery=sum(task.recovery for task in held),
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self.settings.recovery_share,
             recovery_first=self._recovery_first,
         )
+
+    def _free(self) -> int:
+        begun = sum(not each.running.waiting for each in self.live.values())
+        return max(0, self.settings.slots - begun - self._checker.waiting)
 
     def _sweep(self) -> None:
         """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
@@ -372,22 +375,3 @@ class Engine:
         with self.store.read() as tx:
             lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
             return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
-
-    def _launch(self, claim: Claim) -> Launch:
-        task, attempt = claim.task, claim.attempt
-        return Launch(
-            store_id=self.store.store_id,
-            task_id=task.id,
-            number=attempt.number,
-            runner=task.runner,
-            command=task.command,
-            cwd=Path(task.cwd) if task.cwd else self.settings.root.parent,
-            log_path=self.settings.log_path(task.id, attempt.number),
-            result_path=self.settings.result_path(task.id, attempt.number),
-            idempotency_key=f"{self.store.store_id}:{task.id}:{task.iteration}",
-            env=dict(task.env),
-            guidance=attempt.guidance,
-            timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
-            memory_bytes=task.memory_bytes,
-            cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
-        )

@@ -1,4 +1,4 @@
-"""The lease of one engine: renewed beside the loop, guarded by the monotonic clock.
+"""The lease of one engine: renewed beside the loop, guarded by a clock that counts suspends.
 
 Plain functions of time; the daemon calls them from a thread, the simulator from its schedule.
 """
@@ -17,6 +17,8 @@ from medbay.store.database import Store
 JUMP_MS: Final = 5_000
 TERMINATE_AT: Final = 2 / 3
 KILL_AT: Final = 5 / 6
+GUARD_SHARE: Final = 1 / 24  # how often the lease is looked at, as a share of it
+RENEW_BEFORE: Final = KILL_AT - GUARD_SHARE  # so that the guardian hears of it before it would strike
 
 LeaseState = Literal["held", "terminating", "killing", "gone"]
 
@@ -24,14 +26,15 @@ LeaseState = Literal["held", "terminating", "killing", "gone"]
 class Lease:
     """Knows how long ago the store last heard of this worker, and what that allows."""
 
-    def __init__(self, worker_id: str, clock: Clock, *, lease_ms: int) -> None:
+    def __init__(
+        self, worker_id: str, clock: Clock, *, lease_ms: int, renewed_s: float, tell: Callable[[float], None]
+    ) -> None:
         self.worker_id = worker_id
         self.given_up = False  # the store said so: another engine reaped this identity
+        self.renewed_s = renewed_s
         self._clock = clock
         self._lease_ms = lease_ms
-        self._renewed_s = clock.monotonic_s()
-        self._wall_ms = clock.now_ms()
-        self._seen_s = self._renewed_s
+        self._tell = tell
 
     @property
     def interval_s(self) -> float:
@@ -39,22 +42,29 @@ class Lease:
         return min(10.0, self._lease_ms / 3000)
 
     def beat(self, store: Store) -> bool:
-        """Renew the lease; False when the store could not be reached or gave this worker up."""
-        started = self._clock.monotonic_s()
+        """Renew the lease; False when it is too late, or the store could not be reached or gave this worker up."""
+        started = self._clock.boottime_s()
         try:
             with store.write() as tx:
+                if self._is_too_late():  # asked here: the store may have been locked for long
+                    return False
                 held = workers.renew(tx, self.worker_id, self._lease_ms)
         except StoreError:
             return False
-        if held:
-            self._renewed_s = started
-        else:
+        if not held:
             self.given_up = True
-        return held
+            return False
+        # The guardian hears of it first. Was it too late by then, it may have struck: nobody may take that for work
+        # that failed, so this lease runs out.
+        self._tell(started)
+        if self._is_too_late():
+            return False
+        self.renewed_s = started
+        return True
 
     def state(self) -> LeaseState:
         """What the time since the last renewal allows."""
-        share = (self._clock.monotonic_s() - self._renewed_s) * 1000 / self._lease_ms
+        share = self._share()
         if self.given_up or share >= 1:
             return "gone"
         if share >= KILL_AT:
@@ -73,9 +83,36 @@ class Lease:
                 each.kill()
         return state
 
-    def clock_jump_ms(self) -> int:
-        """How far the wall clock moved against the monotonic one since the last look; 0 when they agree."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether its trees are being ended for good: how they end says nothing of the work."""
+        return self.state() in ("killing", "gone")
+
+    def _share(self) -> float:
+        return (self._clock.boottime_s() - self.renewed_s) * 1000 / self._lease_ms
+
+    def _is_too_late(self) -> bool:
+        return self.given_up or self._share() >= RENEW_BEFORE
+
+
+class ClockWatch:
+    """Sees the wall clock jump, also by a suspend, and remembers it until the store has it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._wall_ms = clock.now_ms()
+        self._seen_s = clock.monotonic_s()
+        self._jumped_ms = 0
+
+    def jumped_ms(self) -> int:
+        """How far the wall clock moved against the monotonic one, as far as it was not told; 0 when they agree."""
         wall_ms, seen_s = self._clock.now_ms(), self._clock.monotonic_s()
         moved = (wall_ms - self._wall_ms) - round((seen_s - self._seen_s) * 1000)
         self._wall_ms, self._seen_s = wall_ms, seen_s
-        return moved if abs(moved) > JUMP_MS else 0
+        if abs(moved) > JUMP_MS:
+            self._jumped_ms += moved
+        return self._jumped_ms
+
+    def told(self) -> None:
+        """It is recorded."""
+        self._jumped_ms = 0

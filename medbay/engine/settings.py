@@ -26,15 +26,18 @@ class Settings:
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
-        return self.root / "logs" / task_id / f"{number}.log"
+        return self._path(f"{task_id}/{number}.log")
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
-        return self.root / "logs" / task_id / f"{number}.check-{position}.log"
+        return self._path(f"{task_id}/{number}.check-{position}.log")
 
     def result_path(self, task_id: str, number: int) -> Path:
         """Where an attempt may leave its result."""
-        return self.root / "logs" / task_id / f"{number}.result.json"
+        return self._path(f"{task_id}/{number}.result.json")
+
+    def _path(self, name: str) -> Path:
+        return Path(f"{self.root}/logs/{name}")  # parsed once: every attempt has several of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

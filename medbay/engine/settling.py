@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from medbay.core.decision import WorkingSet
 from medbay.errors import StaleClaim, StoreError
 from medbay.service import attempts, working_set
 from medbay.service.attempts import Finished, Judgement
 from medbay.store.database import Store, Tx
+
+_TOGETHER: Final = 2  # how often all are stored in one transaction before each is tried alone
 
 log = logging.getLogger("medbay.engine")
 
@@ -29,27 +32,35 @@ class Settler:
         self.unstored += finished
 
     def settle(self, worker_id: str) -> bool:
-        """Store everything, together if possible, else one by one; whether nothing is left."""
+        """Store everything: together, once more together, then one by one; whether nothing is left."""
         if not self.unstored:
             return True
         self.unstored.sort(key=lambda each: (each.ended_at, each.task_id, each.number))
-        try:
-            left = self._store_together(self.unstored, worker_id)
-        except StoreError as error:
-            if not self._troubled:
-                log.warning("cannot write the store: %d results are kept in memory (%s)", len(self.unstored), error)
-            self._troubled = True
-            left = []
-            for each in self.unstored:
-                try:
-                    left += self._store_together([each], worker_id)
-                except StoreError:
-                    left.append(each)
+        for _ in range(_TOGETHER):
+            try:
+                left = self._store_together(self.unstored, worker_id)
+                break
+            except StoreError as error:
+                if not self._troubled:
+                    log.warning("cannot write the store: %d results are kept in memory (%s)", len(self.unstored), error)
+                self._troubled = True
+        else:
+            left = self._store_one_by_one(worker_id)
         self.unstored = left
         if self._troubled and not left:
             log.warning("the store can be written again; all results are stored")
             self._troubled = False
         return not left
+
+    def _store_one_by_one(self, worker_id: str) -> list[Finished]:
+        """Whatever the store takes; the rest is kept."""
+        left = []
+        for each in self.unstored:
+            try:
+                left += self._store_together([each], worker_id)
+            except StoreError:
+                left.append(each)
+        return left
 
     def forget(self) -> None:
         """This worker's identity is gone: whoever reaped it has recorded what it was running."""
@@ -58,6 +69,8 @@ class Settler:
     def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:
         """Settle within a transaction that is open already; what has to be tried again."""
         attempts.lock(tx, finished)
+        if self._settle_at_once(tx, finished, worker_id, work):
+            return []
         again = []
         for each in finished:
             try:
@@ -73,6 +86,20 @@ class Settler:
                 with tx.savepoint():
                     attempts.end_broken(tx, each, work, worker_id=worker_id, by=self._by, traceback=report)
         return again
+
+    def _settle_at_once(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> bool:
+        """Whether nothing stood in the way: no rule broke, and every task is as its claim left it. Else undone."""
+        if any(each.claim is None for each in finished):
+            return False
+        try:
+            with tx.savepoint():
+                attempts.end_together(tx, finished, work, worker_id=worker_id, by=self._by)
+        except StoreError:
+            raise
+        except Exception as error:
+            log.info("%d results are stored one by one (%s)", len(finished), error)
+            return False
+        return True
 
     def _store_together(self, finished: Sequence[Finished], worker_id: str) -> list[Finished]:
         with self._store.write() as tx:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from medbay.runners.processes import KEY_NAME
+from medbay.runners.processes import GUARD_NAME, KEY_NAME
 from medbay.runners.protocol import Launch
 
 GUIDANCE_BYTES_MAX: Final = 64_000  # the kernel takes at most 128 KiB for one variable
@@ -18,13 +18,15 @@ _STORE: Final = "MEDBAY_STORE"
 Encoded = dict[bytes, bytes]  # encoded once per runner: encoding it at every start costs a twentieth of the rate
 
 
-def inheritable(environ: Mapping[str, str], secrets: Sequence[str]) -> Encoded:
-    """What of the engine's own environment goes to a command: no secrets, no store, no outer attempt."""
-    return {
+def inheritable(environ: Mapping[str, str], secrets: Sequence[str], *, guard: str = "") -> Encoded:
+    """What of the engine's environment goes to a command, and its mark: no secrets, no store, no outer attempt."""
+    inherited = {
         os.fsencode(name): os.fsencode(value)
         for name, value in environ.items()
         if not name.startswith(_OURS) and not any(fnmatchcase(name, glob) for glob in secrets)
     }
+    # Here, before the key of the attempt: what follows the key is overwritten when a worker changes it.
+    return {**inherited, GUARD_NAME.encode(): guard.encode()} if guard else inherited
 
 
 def child_environment(inherited: Encoded, launch: Launch) -> Encoded:

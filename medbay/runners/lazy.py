@@ -20,10 +20,14 @@ class LazyRunner:
             self._made = self._make()
         return self._made.start(launch, monotonic_s)
 
-    def room_ahead(self) -> Mapping[str, int]:
-        """Of the runner, if there is one and it takes any."""
-        made = self._made
-        return made.room_ahead() if made is not None and isinstance(made, Feeding) else {}
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Of the runner, if there is one and it takes any ahead."""
+        if self._made is not None and isinstance(self._made, Feeding):
+            self._made.begin_waiting(free, monotonic_s)
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """Of the runner, if there is one and it takes any ahead."""
+        return self._made.room_ahead(free) if self._made is not None and isinstance(self._made, Feeding) else {}
 
     def close(self) -> None:
         """Close the runner, if there is one and it keeps anything."""

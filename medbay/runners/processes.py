@@ -1,6 +1,7 @@
 """What /proc says about processes: who is who, which tree they belong to, and how to end all of it.
 
 A pid is never trusted alone: a process is a pid with its start time, and signals go through a pidfd.
+The guardian is made of this module and little else, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import select
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from medbay.runners.protocol import PART_MARK, Identity, LiveAttempts
+if TYPE_CHECKING:
+    from medbay.runners.protocol import Identity, LiveAttempts
 
 KEY_NAME: Final = "MEDBAY_ATTEMPT_KEY"
+GUARD_NAME: Final = "MEDBAY_GUARD"  # which engine started it: the guardian of that engine ends it, no other
+PART_MARK: Final = "/"  # between an attempt's key and the name of a part of it
 _NEEDLE: Final = KEY_NAME.encode() + b"="
 _CHUNK: Final = 16_384
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -63,6 +66,25 @@ class HostLeftovers:
         return _end_all(find)
 
 
+def end_guarded(mark: str) -> int:
+    """SIGKILL everything an engine started, until two scans in a row are empty; how many there were."""
+
+    def find() -> dict[int, Process]:
+        marked = _guarded_by(mark)
+        if not marked:
+            return {}
+        processes = table()
+        # What one of them started is in its session, even where it has another environment and its parent is gone.
+        sessions = {processes[pid].session for pid in marked if pid in processes} - {0}
+        roots = marked | {pid for pid, process in processes.items() if process.session in sessions}
+        found = _living(processes, below(processes, roots))
+        for process in found.values():  # none acts on the death of another: a shell would go on with its next line
+            send(process, signal.SIGSTOP)
+        return found
+
+    return _end_all(find)
+
+
 def end_tree(identity: Identity, *, attempt_key: str) -> int:
     """SIGKILL everything of one attempt until two scans in a row are empty; how many there were."""
     return _end_all(lambda: look().members(leader=identity.pid, attempt_key=attempt_key))
@@ -70,6 +92,8 @@ def end_tree(identity: Identity, *, attempt_key: str) -> int:
 
 def identity_of(pid: int) -> Identity | None:
     """Which process this pid is now; None when there is none."""
+    from medbay.runners.protocol import Identity
+
     found = read_process(pid)
     return None if found is None else Identity(pid=pid, pid_start=found.start, group=found.group)
 
@@ -80,8 +104,7 @@ def is_alive(identity: Identity) -> bool:
     return found is not None and found.start == identity.pid_start and not found.dead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The process table and the attempt keys of all processes, taken in one go."""
 
     processes: Mapping[int, Process]
@@ -144,6 +167,13 @@ def marks(prefix: str) -> dict[int, str]:
             if key and key.startswith(prefix):
                 found[pid] = key
     return found
+
+
+def _guarded_by(mark: str) -> set[int]:
+    """What an engine started and did not let go: a job takes the attempt's key away from what shall outlive it."""
+    needle = f"{GUARD_NAME}={mark}\0".encode()
+    environs = ((pid, _read(f"/proc/{pid}/environ")) for pid in pids())
+    return {pid for pid, environ in environs if needle in environ and _key_in(environ)}
 
 
 def mark_of(pid: int) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
+from medbay.runners.processes import PART_MARK
 
-PART_MARK: Final = "/"  # between an attempt's key and the name of a part of it
+IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +31,13 @@ class Launch:
     timeout_s: float | None = None
     memory_bytes: int | None = None
     cpu_s: float | None = None
+    ahead: bool = False  # not to be begun before another attempt of this runner has ended
     part: str = ""  # which of several trees of one attempt: each is ended alone
 
     @property
     def attempt_key(self) -> str:
         """The mark every process of this attempt (of this part of it) carries in its environment."""
-        key = f"{self.store_id}:{self.task_id}:{self.number}"
+        key = f"{self.store_id}:{self.task_id}:{self.number}" if self.task_id else f"{self.store_id}:{IDLE}"
         return f"{key}{PART_MARK}{self.part}" if self.part else key
 
 
@@ -108,8 +110,12 @@ class Runner(Protocol):
 class Feeding(Protocol):
     """A runner whose processes take the next attempts while they are at work on one."""
 
-    def room_ahead(self) -> Mapping[str, int]:
-        """How many more attempts may be started than there are slots, by working directory."""
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Begin as many of the attempts that only wait as there are free slots."""
+        ...
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many more attempts than there are free slots may be started ahead, by working directory."""
         ...
 
 

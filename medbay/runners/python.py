@@ -1,29 +1,33 @@
-"""The python runner: functions called in worker processes that are kept and reused.
+"""The python runner: functions called in worker processes that are kept, reused and handed calls ahead.
 
-The process of a call is watched like the process of a command, with the same limits over its whole tree. When
-the answer comes first, the process goes back to the pool; when the process ends first, that is how the call ended.
+Every call is in one place: with one process, where it is being made or not yet received, or here, waiting for one.
+What a process has not received can be taken back, so it is always known what was begun.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import weakref
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
-from medbay.core.outcome import Failed, Outcome, Output
 from medbay.errors import SpawnFailed
 from medbay.runners.environment import inheritable
+from medbay.runners.processes import identity_of, is_alive
 from medbay.runners.protocol import Identity, Launch
 from medbay.runners.python_pool import Pool
 from medbay.runners.python_process import Answer, Call, Closed, Lifetime, WorkerProcess, start_process
-from medbay.runners.python_report import ended_in_call, outcome_of
+from medbay.runners.python_running import PythonRunning
+from medbay.runners.python_spool import NEW_FILE, make_directory, move, result_beside
 from medbay.runners.shell import ShellRunner, ShellRunning
 from medbay.runners.spawn import explain_directory, new_log
 from medbay.runners.usage import UsageLimit, limit_process, limit_softly
 
-_LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
-_OPEN_LOG: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+SPOOLS: Final = ".warm"  # the folder of the files that processes write to, beside the logs
 
 
 class PythonRunner:
@@ -34,195 +38,302 @@ class PythonRunner:
         grace_s: float,
         secrets: Sequence[str] = (),
         *,
+        guard: str = "",
         workers: int = 4,
         lifetime: Lifetime = Lifetime(),
     ) -> None:
-        self._processes = ShellRunner(grace_s, secrets)
-        self._inherited = inheritable(os.environ, secrets)
+        self.lock = threading.RLock()  # a call may be ended from beside the loop
+        self._processes = ShellRunner(grace_s, secrets, guard=guard)
+        self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._lifetime = lifetime
         self._pool = Pool(workers)
+        self._spools = Spools()
+        self._handed: dict[str, PythonRunning] = {}  # by attempt key: what a process has
+        self._waiting: deque[PythonRunning] = deque()
         weakref.finalize(self, os.close, self._stdin)
         weakref.finalize(self, self._pool.close)
 
     def start(self, launch: Launch, monotonic_s: float) -> PythonRunning:
-        """Hand the call to a process that waits, or start one; raises SpawnFailed."""
+        """Hand the call to a process, behind others if it is for ahead; raises SpawnFailed."""
         try:
             call = Call.of(launch)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SpawnFailed(f"not a Python call: {error}") from error
         if wrong := explain_directory(launch.cwd):
             raise SpawnFailed(wrong)
-        log = new_log(launch)
-        try:
-            worker = self._hand_over(call, launch, log)
-        finally:
-            os.close(log)
-        return PythonRunning(self, call, launch, worker, monotonic_s=monotonic_s)
+        running = PythonRunning(self, call, launch, monotonic_s)
+        with self.lock:
+            if not launch.ahead:
+                self._begin(running, monotonic_s)
+            elif not self._feed(running):
+                self._waiting.append(running)
+        return running
 
-    def start_afresh(self, call: Call, launch: Launch) -> WorkerProcess:
-        """Hand a call that was not begun to a new process, into the log it has already."""
-        try:
-            log = os.open(launch.log_path, _OPEN_LOG)
-        except OSError as error:
-            raise SpawnFailed(f"cannot open the log file {launch.log_path}: {error.strerror}") from error
-        try:
-            return self._hand_to_new(call, launch, log)
-        finally:
-            os.close(log)
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Begin as many of the calls that only wait as there are free slots."""
+        with self.lock:
+            self._dispatch(monotonic_s, slots=free)
 
-    def watch(self, call: Call, launch: Launch, worker: WorkerProcess, monotonic_s: float) -> ShellRunning:
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many calls may be handed ahead; none while some wait for a process as it is."""
+        with self.lock:
+            return {} if self._waiting else self._pool.room_ahead(free)
+
+    def close(self) -> None:
+        """End every process that waits."""
+        with self.lock:
+            self._pool.close()
+
+    # What a call asks for
+
+    def listen(self, worker: WorkerProcess, monotonic_s: float) -> None:
+        """Hear what a process that makes calls has answered."""
+        try:
+            if self._hear(worker, monotonic_s) or not worker.is_over():
+                return
+            if self._hear(worker, monotonic_s):  # it answered before it ended
+                return
+        except Closed:
+            pass
+        self._lost(worker, monotonic_s)
+
+    def clear_behind(self, worker: WorkerProcess, monotonic_s: float) -> None:
+        """Its call lasts: what waits behind that is given to others."""
+        worker.overdue = True
+        taken = worker.take_back()
+        if taken and not worker.keys:  # it is still starting, and the first of them stays with it
+            first = self._handed.pop(taken.pop(0))
+            if not self._hand(first, worker):
+                first.not_started("the call could not be handed to its process")
+        self._wait_again(taken)
+        self._dispatch(monotonic_s, slots=0)
+
+    def withdraw(self, running: PythonRunning) -> bool:
+        """Whether a call was not begun; then nobody has it any more."""
+        if running in self._waiting:
+            self._waiting.remove(running)
+            return True
+        worker = running.worker
+        if worker is None or running.key not in worker.keys:
+            return False
+        taken = worker.take_back()
+        for key in taken:
+            each = self._handed.pop(key)
+            if each is not running and not self._hand(each, worker):
+                each.handed_to(None)
+                self._waiting.append(each)
+        return running.key in taken
+
+    def watch(self, call: Call, launch: Launch, worker: WorkerProcess, begun_s: float) -> ShellRunning:
         """The process of a call under the limits of its task."""
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
-            usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
+            usage = UsageLimit(begun_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             if call.isolated:
                 limit_process(worker.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             else:
                 limit_softly(worker.pid, memory_bytes=launch.memory_bytes)
-        return self._processes.watch(launch, worker.child, monotonic_s, usage=usage)
+        return self._processes.watch(launch, worker.child, begun_s, usage=usage)
 
-    def give_back(self, worker: WorkerProcess, answer: Answer, launch: Launch) -> None:
-        """Its call is over and it waits for the next."""
-        worker.resident_bytes = answer.resident_bytes
-        if launch.memory_bytes is not None:
-            limit_softly(worker.pid, memory_bytes=None)
-        self._pool.give_back(worker)
+    def trim_log(self, launch: Launch) -> None:
+        """Keep the log of a call that ended before anybody watched it to its limit."""
+        self._processes.log_cap(launch, 0.0).close()
 
-    def forget(self, worker: WorkerProcess) -> None:
-        """Its process is gone."""
+    def give_up(self, worker: WorkerProcess) -> None:
+        """It is being killed, and perhaps nobody asks for it any more."""
+        for key in worker.keys:
+            self._handed.pop(key, None)
         self._pool.forget(worker)
 
-    def close(self) -> None:
-        """End every process that waits."""
-        self._pool.close()
+    def bury(self, worker: WorkerProcess, launch: Launch) -> None:
+        """Its process is gone, in or after this call: what that left is the call's."""
+        for key in worker.keys:
+            self._handed.pop(key, None)
+        self._pool.forget(worker)
+        if worker.spool:
+            with suppress(OSError):
+                move(result_beside(worker.spool), os.fspath(launch.result_path))
+        worker.clean_up()
 
-    def _hand_over(self, call: Call, launch: Launch, log: int) -> WorkerProcess:
-        if not call.isolated:
+    # Who gets which call
+
+    def _begin(self, running: PythonRunning, monotonic_s: float, *, fresh: bool = False) -> None:
+        """Hand it to a process that waits, or to a new one; raises SpawnFailed."""
+        launch = running.launch
+        if not running.call.isolated and not fresh:
             while (worker := self._pool.take(launch.cwd, memory_bytes=launch.memory_bytes)) is not None:
-                if worker.hand(call, launch, log=log):
-                    return worker
+                if self._hand(running, worker):
+                    running.begin(monotonic_s)
+                    return
                 self._pool.end(worker)  # it was just ending by itself
-        return self._hand_to_new(call, launch, log)
-
-    def _hand_to_new(self, call: Call, launch: Launch, log: int) -> WorkerProcess:
-        variables = launch.env if call.isolated else {}
-        worker = start_process(
-            launch, self._inherited, stdin=self._stdin, log=log, variables=variables, lifetime=self._lifetime
-        )
+        worker = self._start_process(running.call, launch)
         self._pool.admit(worker)
-        worker.hand(call, launch, log=log)  # if it is dead already, its end says so
-        return worker
+        if not self._hand(running, worker):
+            self._pool.end(worker)
+            raise SpawnFailed("the call could not be handed to its process")
+        running.begin(monotonic_s)
 
+    def _feed(self, running: PythonRunning) -> bool:
+        """Hand it to a process behind the call that makes; False when none takes it."""
+        if running.call.isolated or running.launch.memory_bytes is not None:
+            return False
+        worker = self._pool.with_room(running.launch.cwd)
+        if worker is None or not self._hand(running, worker):
+            return False
+        self._prepare_successor(worker, running.launch)
+        return True
 
-class PythonRunning:
-    """One live call and the process that makes it."""
+    def _hand(self, running: PythonRunning, worker: WorkerProcess) -> bool:
+        if not worker.hand(running.key, running.call.message(running.launch, worker.spool)):
+            return False
+        self._handed[running.key] = running
+        running.handed_to(worker)
+        return True
 
-    waiting = False
-    lasting = True
-    left_nothing = False
+    def _prepare_successor(self, worker: WorkerProcess, launch: Launch) -> None:
+        """Nobody should wait for a process to start when this one has made its last call."""
+        if worker.handed >= self._lifetime.calls_max // 2 and not worker.has_successor:
+            worker.has_successor = True
+            with suppress(SpawnFailed):  # then it is tried again when it is needed
+                successor = self._start_process(None, launch)
+                successor.average_s = worker.average_s
+                self._pool.keep_ready(successor)
 
-    def __init__(
-        self, runner: PythonRunner, call: Call, launch: Launch, worker: WorkerProcess, *, monotonic_s: float
-    ) -> None:
-        self._runner = runner
-        self._call = call
-        self._launch = launch
-        self._worker = worker
-        self._process = runner.watch(call, launch, worker, monotonic_s)
-        self._answer: Answer | None = None
-        self._leave_by_s: float | None = None  # set once nothing more is heard from it
-        self._cut_off = False  # it went on without being able to answer, and was ended
-        self._started_afresh = False
-        self._outcome: Outcome | None = None
+    def _dispatch(self, monotonic_s: float, *, slots: int) -> None:
+        """Begin what waits in this many slots, and hand the rest ahead as far as there is room."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, deque()
+        for running in waiting:
+            if slots > 0:
+                slots -= 1
+                self._begin_or_fail(running, monotonic_s)
+            elif not self._feed(running):
+                self._waiting.append(running)
 
-    @property
-    def identity(self) -> Identity:
-        """The worker process."""
-        return self._process.identity
-
-    def fileno(self) -> int:
-        """Readable when it answered or its process ended."""
-        if self._outcome is not None:
-            return -1
-        return self._process.fileno() if self._is_leaving() else self._worker.fileno()
-
-    def poll(self, monotonic_s: float) -> Outcome | None:
-        """Listen, enforce the limits, and say how the call ended if it did."""
-        if self._outcome is None:
-            self._outcome = self._look(monotonic_s)
-        return self._outcome
-
-    def deadline_s(self) -> float | None:
-        """The next time that matters to its process, or until which that has to be gone."""
-        if self._outcome is not None:
-            return None
-        times = (self._process.deadline_s(), self._leave_by_s)
-        return min((time for time in times if time is not None), default=None)
-
-    def cancel(self, monotonic_s: float) -> None:
-        """End the process with its tree because a person asked; what has answered already stays so."""
-        self._process.cancel(monotonic_s)
-
-    def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """End the process with its tree because the worker stops."""
-        self._process.hand_back(monotonic_s, why=why)
-
-    def kill(self) -> None:
-        """End the process with its tree at once, and do not wait for it."""
-        self._process.kill()
-
-    def _look(self, monotonic_s: float) -> Outcome | None:
-        if not self._is_leaving():
-            self._listen(monotonic_s)
-        if self._answer is not None and self._answer.keep and not self._process.is_ending:
-            self._process.release()
-            self._runner.give_back(self._worker, self._answer, self._launch)
-            return outcome_of(self._launch, self._answer)
-        was_ending = self._process.is_ending
-        ended = self._process.poll(monotonic_s)
-        if ended is not None:
-            return self._after(ended, monotonic_s, was_ending=was_ending)
-        if self._leave_by_s is not None and monotonic_s >= self._leave_by_s:
-            self._leave_by_s = None
-            self._cut_off = True
-            self._process.kill()
-        return None
-
-    def _listen(self, monotonic_s: float) -> None:
+    def _begin_or_fail(self, running: PythonRunning, monotonic_s: float, *, fresh: bool = False) -> None:
         try:
-            self._answer = self._worker.listen(self._launch.attempt_key)
-        except Closed:
-            self._leave_by_s = monotonic_s + _LEAVING_S
-        if self._answer is not None and not self._answer.keep:
-            self._leave_by_s = monotonic_s + _LEAVING_S
-
-    def _is_leaving(self) -> bool:
-        return self._answer is not None or self._leave_by_s is not None or self._process.is_ending
-
-    def _after(self, ended: Outcome, monotonic_s: float, *, was_ending: bool) -> Outcome | None:
-        """Its process is gone: with an answer that is the outcome, without one the process's own end is."""
-        if not was_ending and self._answer is None:
-            self._listen(monotonic_s)  # it answered and ended since the last look
-        self._runner.forget(self._worker)
-        if self._answer is None:
-            return ended_in_call(self._launch, ended, cut_off=self._cut_off)
-        if self._answer.begun:
-            return outcome_of(self._launch, self._answer)
-        return self._begin_again(monotonic_s)
-
-    def _begin_again(self, monotonic_s: float) -> Outcome | None:
-        """The process knew older code than the files have now: a new one makes the call, once."""
-        if self._started_afresh:
-            return _not_started(self._launch, "a new worker process could not begin the call")
-        try:
-            self._worker = self._runner.start_afresh(self._call, self._launch)
+            self._begin(running, monotonic_s, fresh=fresh)
         except SpawnFailed as error:
-            return _not_started(self._launch, str(error))
-        self._process = self._runner.watch(self._call, self._launch, self._worker, monotonic_s)
-        self._started_afresh, self._answer, self._leave_by_s = True, None, None
-        return None
+            running.not_started(str(error))
+
+    def _wait_again(self, keys: Iterable[str]) -> None:
+        """What was taken back waits before all that came later."""
+        taken = [self._handed.pop(key) for key in keys]
+        for each in taken:
+            each.handed_to(None)
+        self._waiting.extendleft(reversed(taken))
+
+    # What processes say
+
+    def _hear(self, worker: WorkerProcess, monotonic_s: float) -> bool:
+        """Take all answers that are there; whether any was."""
+        heard = False
+        while worker.keys:
+            key = worker.keys[0]
+            answer = worker.listen()
+            if answer is None:
+                break
+            heard = True
+            running = self._handed.pop(key)
+            if not answer.keep:
+                self._retire(worker, running, answer, monotonic_s)
+                return True
+            running.answered(answer)
+            if running.launch.memory_bytes is not None:
+                limit_softly(worker.pid, memory_bytes=None)
+            if worker.keys:
+                self._handed[worker.keys[0]].begin(monotonic_s)
+        if not worker.keys:
+            self._pool.keep_ready(worker)
+            self._dispatch(monotonic_s, slots=1)  # the slot of the call that ended
+        return heard
+
+    def _retire(self, worker: WorkerProcess, running: PythonRunning, answer: Answer, monotonic_s: float) -> None:
+        """That was its last call, or it knows older code than the files have now: then a new one makes the call."""
+        worker.overdue = True
+        self._wait_again(worker.take_back())
+        if answer.begun:
+            running.answered(answer)
+            if answer.clean:
+                self._pool.see_off(worker)
+            self._dispatch(monotonic_s, slots=int(answer.clean))
+            return
+        self._pool.see_off(worker)
+        if running.begun_afresh:
+            running.not_started("a new worker process could not begin the call")
+        else:
+            running.begun_afresh = True
+            running.handed_to(None)
+            self._begin_or_fail(running, monotonic_s, fresh=True)
+        self._dispatch(monotonic_s, slots=0)
+
+    def _lost(self, worker: WorkerProcess, monotonic_s: float) -> None:
+        """It died or closed the connection: in the call it had received, if there is one."""
+        taken = worker.take_back()
+        if not worker.keys and not worker.answered and taken:
+            worker.keys.append(taken.pop(0))  # it could not even start: the first call says so, or this had no end
+        self._wait_again(taken)
+        worker.overdue = True
+        if worker.keys:
+            self._handed[worker.keys[0]].lost(monotonic_s)
+        else:
+            self._pool.end(worker)
+        self._dispatch(monotonic_s, slots=0)
+
+    def _start_process(self, call: Call | None, launch: Launch) -> WorkerProcess:
+        alone = call is not None and call.isolated
+        spool = "" if alone else self._spools.name(launch)
+        log = new_log(launch) if alone else self._spools.open(spool)
+        variables = launch.env if alone else {}
+        try:
+            return start_process(
+                launch,
+                self._inherited,
+                stdin=self._stdin,
+                log=log,
+                spool=spool,
+                variables=variables,
+                lifetime=self._lifetime,
+            )
+        finally:
+            os.close(log)
 
 
-def _not_started(launch: Launch, why: str) -> Failed:
-    return Failed(output=Output(tail=why, total_bytes=len(why), log_path=str(launch.log_path)), spawn_error=why)
+class Spools:
+    """The files that processes write to: one folder per store, each file named after its engine."""
+
+    def __init__(self) -> None:
+        me = identity_of(os.getpid())
+        self._own = f"{os.getpid()}.{me.pid_start if me else 0}"
+        self._seen: set[Path] = set()
+        self._count = 0
+
+    def name(self, launch: Launch) -> str:
+        """A new one for a process of this attempt's store; what dead engines left there is removed first."""
+        folder = launch.log_path.parent.parent / SPOOLS
+        if folder not in self._seen:
+            self._seen.add(folder)
+            _remove_stale(folder)
+        self._count += 1
+        return os.path.abspath(folder / f"{self._own}.{self._count}")
+
+    def open(self, path: str) -> int:
+        """Make it, ours alone; raises SpawnFailed."""
+        try:
+            make_directory(os.path.dirname(path))
+            return os.open(path, NEW_FILE, 0o600)
+        except OSError as error:
+            raise SpawnFailed(f"cannot create the log file {path}: {error.strerror}") from error
+
+
+def _remove_stale(folder: Path) -> None:
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            pid, _, rest = name.partition(".")
+            start = rest.partition(".")[0]
+            if pid.isdecimal() and start.isdecimal():
+                owner = Identity(pid=int(pid), pid_start=int(start), group=0)
+                if not is_alive(owner):
+                    (folder / name).unlink(missing_ok=True)

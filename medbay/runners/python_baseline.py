@@ -2,69 +2,88 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import _thread
-import importlib
 import os
-import signal
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
 
 _OURS: Final = "MEDBAY_"
 _SOURCES_MAX: Final = 500  # files of the task's own directory that are watched for changes
 _LINGER_S: Final = 0.05  # how long threads and children have to end after the call that made them
 _LOOK_S: Final = 0.002
+_AS_PATHS: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class Baseline:
-    """How the process was before its first call: directory, environment, path, streams, signals."""
+    """How the process was before its first call: directory, environment, path, streams, signals.
+
+    After a call each is looked at, and put back where it differs. The variables of a call stay until the next one
+    brings its own: nothing runs in between.
+    """
 
     def __init__(self) -> None:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             del os.environ[name]
         self._environ = os.environ
-        self._variables = os.environ.copy()
+        self._known: dict[bytes, bytes] = self._environ._data  # type: ignore[attr-defined]
+        self._variables = dict(self._known)
+        self._wanted = self._variables  # with what the call was given
         self._path = list(sys.path)
         self._directory = os.getcwd()
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
-        self._signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
-        self._masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self._signals = [(number, _signal.getsignal(number)) for number in map(int, _signal.valid_signals())]
+        self._masked = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         self._umask = os.umask(0o077)
         os.umask(self._umask)
+        self._memory = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._sources: dict[str, int] = {}
         self._modules_seen: set[str] = set(sys.modules)
 
     def enter(self, directory: str, variables: Mapping[str, str]) -> None:
         """Stand where the task stands and see what it sees; modules of its directory come first."""
         os.chdir(directory)
-        self._environ.update(variables)
-        sys.path[:] = [directory, *(each for each in self._path if each != directory)]
-        importlib.invalidate_caches()
+        given = {name.encode(*_AS_PATHS): value.encode(*_AS_PATHS) for name, value in variables.items()}
+        self._wanted = {**self._variables, **given}
+        self._set_variables()
+        path = [directory, *(each for each in self._path if each != directory)]
+        if sys.path != path:
+            sys.path[:] = path
+        for finder in list(sys.path_importer_cache.values()):
+            if finder is not None and hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
 
     def flush(self) -> None:
         """What the call wrote is in its log before its end is told."""
-        for stream in (sys.stdout, sys.stderr, *self._streams[1:]):
-            with suppress(Exception):  # closed, a full disk, or a stream of its own making
+        streams = (sys.stdout, sys.stderr)
+        for stream in streams if streams == self._streams[1:] else (*streams, *self._streams[1:]):
+            try:
                 stream.flush()
+            except Exception:
+                continue  # closed, a full disk, or a stream of its own making
 
     def restore(self) -> bool:
         """Put everything back; False when it cannot be done and the process should not be used again."""
         try:
-            os.chdir(self._directory)
+            if os.getcwd() != self._directory:
+                os.chdir(self._directory)
             os.umask(self._umask)
             self._restore_signals()
         except (OSError, ValueError):
             return False
-        self._restore_environment()
-        sys.path[:] = self._path
+        os.environ = self._environ  # noqa: B003 (not cleared: put back, in case it was replaced)
+        self._set_variables()
+        if sys.path != self._path:
+            sys.path[:] = self._path
         sys.argv[:] = [""]
         sys.stdin, sys.stdout, sys.stderr = self._streams
-        if any(stream is None or stream.closed for stream in self._streams):
-            return False
-        _write_to_nothing()
-        return True
+        return not any(stream is None or stream.closed for stream in self._streams)
 
     def remember_sources(self, directory: str, target: str) -> None:
         """The files beside the task and beside what it calls that were imported by now, and when each was changed."""
@@ -84,39 +103,41 @@ class Baseline:
         """Whether a file was changed after it was imported here: then this process knows old code."""
         return any(_modified_ns(path) != known for path, known in self._sources.items())
 
-    def _restore_signals(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in self._signals.items():
-            if handler is not None and signal.getsignal(number) != handler:
-                signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._masked)
+    def resident_bytes(self) -> int:
+        """The memory this process holds now; raises OSError or ValueError when a call took that view away."""
+        return int(os.pread(self._memory, 100, 0).split()[1]) * _PAGE_BYTES
 
-    def _restore_environment(self) -> None:
-        os.environ = self._environ  # noqa: B003 (not cleared: put back, in case it was replaced)
-        now = self._environ.copy()
-        for name in now.keys() - self._variables.keys():
-            del self._environ[name]
-        for name, value in self._variables.items():
-            if now.get(name) != value:
-                self._environ[name] = value
+    def _restore_signals(self) -> None:
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        for number, handler in self._signals:
+            if handler is not None and _signal.getsignal(number) != handler:
+                _signal.signal(number, handler)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._masked)
+
+    def _set_variables(self) -> None:
+        """The environment is what it was at the start and what the call was given, nothing else."""
+        if self._known == self._wanted:
+            return
+        for name in self._known.keys() - self._wanted.keys():
+            os.unsetenv(name)
+            del self._known[name]
+        for name, value in self._wanted.items():
+            if self._known.get(name) != value:
+                os.putenv(name, value)
+                self._known[name] = value
 
 
 def left_behind() -> str:
     """What the call left running, in words; threads and children get a moment to end."""
-    until_s = time.monotonic() + _LINGER_S
+    until_s = 0.0
     while True:
         threads, children = _thread._count(), _has_children()
         if not threads and not children:
             return ""
+        until_s = until_s or time.monotonic() + _LINGER_S
         if time.monotonic() >= until_s:
             return " and ".join(word for word in ("threads" * bool(threads), "child processes" * children) if word)
         time.sleep(_LOOK_S)
-
-
-def resident_bytes() -> int:
-    """The memory this process holds now."""
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _has_children() -> bool:
@@ -127,14 +148,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _write_to_nothing() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
-    if nothing > 2:
-        os.close(nothing)
 
 
 def _file_of(module: Any) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import json
 import os
-import signal
 import sys
-from contextlib import suppress
-from types import ModuleType, TracebackType
-from typing import Any, Final
+from _json import encode_basestring_ascii, make_encoder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+    from typing import Any, Final, NoReturn
 
 VALUE_CHARS_MAX: Final = 1_000_000
 _TRACEBACK_HEAD: Final = 8_000
@@ -18,15 +18,13 @@ _TRACEBACK_TAIL: Final = 24_000
 _MESSAGE_MAX: Final = 10_000
 _CAUSES_MAX: Final = 10
 _TRY_AGAIN: Final = 75
-_INTERRUPTED: Final = 128 + signal.SIGINT
+_INTERRUPTED: Final = 130  # as a shell says it of SIGINT
 
 
-def perform(target: str, arguments: str) -> dict[str, Any]:
-    """Call `module:function` with arguments in JSON; nothing it raises gets out of here."""
+def perform(target: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Call `module:function`; nothing it raises gets out of here."""
     try:
-        function = _find(target)
-        given = json.loads(arguments)
-        value = function(*given["args"], **given["kwargs"])
+        value = _find(target)(*args, **kwargs)
         if hasattr(value, "__await__"):
             import asyncio
 
@@ -34,6 +32,18 @@ def perform(target: str, arguments: str) -> dict[str, Any]:
         return _returned(value)
     except BaseException as error:
         return raised(error)
+
+
+def as_json(value: Any) -> str:
+    """As `json.dumps` writes it, without loading half of the library; raises TypeError and ValueError as that does."""
+    if value is None:
+        return "null"
+    encode = make_encoder({}, _refuse, encode_basestring_ascii, None, ": ", ", ", False, False, False)
+    return "".join(encode(value, 0))
+
+
+def _refuse(value: Any) -> NoReturn:
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 async def _awaited(value: Any) -> Any:
@@ -59,6 +69,8 @@ def _load_file(path: str) -> ModuleType:
         sys.path.insert(1, os.path.dirname(path))
     if name in sys.modules:
         return sys.modules[name]
+    import importlib.util
+
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -75,7 +87,7 @@ def _returned(value: Any) -> dict[str, Any]:
     if _asks_again(value):
         return raised(value)
     try:
-        text = json.dumps(value, allow_nan=False)
+        text = as_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         return _refused(f"the result cannot be written as JSON: {_said(error)}")
     if len(text) > VALUE_CHARS_MAX:
@@ -166,9 +178,13 @@ def _plain(text: str) -> str:
 def _tell(text: str) -> None:
     """To the log, after what the function wrote itself and whatever it did to its streams."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # closed, or of its own making
+        try:
             stream.flush()
+        except Exception:
+            continue  # closed, or of its own making
     rest = text.encode("utf-8", "replace")
-    with suppress(OSError):
+    try:
         while rest:
             rest = rest[os.write(2, rest) :]
+    except OSError:
+        return

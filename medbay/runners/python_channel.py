@@ -1,62 +1,67 @@
-"""Messages between the engine and a worker process: each is a file in memory whose descriptor is passed.
+"""Messages between the engine and a worker process: a datagram, or for a large one a file in memory that is passed.
 
-So neither side ever waits for the other to read, and a message is there whole or not at all.
+So neither side waits for the other to read, and a message is there whole or not at all. A datagram is received by
+exactly one reader: whoever takes back what was sent knows that nobody else has seen it.
 """
 
 from __future__ import annotations
 
-import array
-import json
+import _socket
 import os
-import socket
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
+import sys
 
-_DESCRIPTORS_MAX: Final = 4
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+_PLAIN_BYTES_MAX: Final = 16_000  # nine of them fit into what a socket holds unread
 _MESSAGE_BYTES_MAX: Final = 16_000_000
+_PASSED: Final = b"m"
+_INT_BYTES: Final = 4
+_NOW: Final = _socket.MSG_DONTWAIT | _socket.MSG_NOSIGNAL
+_TAKE: Final = _socket.MSG_DONTWAIT | _socket.MSG_CMSG_CLOEXEC
+_ROOM: Final = _socket.CMSG_SPACE(4 * _INT_BYTES)
 
 
-def send(channel: socket.socket, message: Mapping[str, Any], *descriptors: int) -> None:
-    """Send a message, and open files with it; raises OSError when nobody takes it."""
+def send(channel: _socket.socket, message: bytes, *, wait: bool = False) -> None:
+    """Send a message; raises OSError when nobody takes it, or when it does not fit and we do not wait."""
+    flags = _socket.MSG_NOSIGNAL if wait else _NOW
+    if len(message) <= _PLAIN_BYTES_MAX:
+        channel.send(message, flags)
+        return
     file = os.memfd_create("medbay-message", os.MFD_CLOEXEC)
     try:
         with open(file, "wb", closefd=False) as stream:
-            stream.write(json.dumps(message).encode())
-        socket.send_fds(channel, [b"m"], [file, *descriptors])
+            stream.write(message)
+        passed = file.to_bytes(_INT_BYTES, sys.byteorder)
+        channel.sendmsg([_PASSED], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, passed)], flags)
     finally:
         os.close(file)
 
 
-def receive(channel: socket.socket) -> tuple[Any, list[int]] | None:
-    """The next message and the files with it; None at the end. Raises OSError, or ValueError for no message."""
-    found = array.array("i")
-    # Not socket.recv_fds: it drops its flags, and what is received has to be closed in children.
-    room = socket.CMSG_SPACE(_DESCRIPTORS_MAX * found.itemsize)
-    data, extra, _, _ = channel.recvmsg(16, room, socket.MSG_CMSG_CLOEXEC)
-    for level, kind, packed in extra:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-            found.frombytes(packed[: len(packed) - len(packed) % found.itemsize])
-    if not data and not found:
-        return None
+def receive(channel: _socket.socket) -> bytes | None:
+    """The next message; None at the end. Raises BlockingIOError when there is none now, ValueError for no message."""
+    data, extra, _, _ = channel.recvmsg(_PLAIN_BYTES_MAX + 1, _ROOM, _TAKE)
+    if not extra:
+        return data or None
+    files = [
+        int.from_bytes(packed[at : at + _INT_BYTES], sys.byteorder)
+        for level, kind, packed in extra
+        if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS)
+        for at in range(0, len(packed) - _INT_BYTES + 1, _INT_BYTES)
+    ]
     try:
-        message = _read(found[0] if found else -1)
-    except (OSError, ValueError, RecursionError) as error:
-        _close(found.tolist())
+        return _read(files[0])
+    except (OSError, IndexError) as error:
         raise ValueError("this is no message") from error
-    _close(found[:1].tolist())
-    return message, found[1:].tolist()
+    finally:
+        for each in files:
+            os.close(each)
 
 
-def _read(descriptor: int) -> Any:
+def _read(descriptor: int) -> bytes:
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_size > _MESSAGE_BYTES_MAX:
         raise ValueError("not a message")
-    return json.loads(os.pread(descriptor, about.st_size, 0))
-
-
-def _close(descriptors: list[int]) -> None:
-    for each in descriptors:
-        with suppress(OSError):
-            os.close(each)
+    return os.pread(descriptor, about.st_size, 0)

@@ -1,22 +1,30 @@
 """The program of a worker process: it takes calls of Python functions one at a time and answers each.
 
-It imports next to nothing of Medbay, so that it starts quickly and a call finds what it imports itself.
+It imports next to nothing, of Medbay or of the library, so that it starts quickly and a call finds what it imports
+itself: hence the modules in C where others would do (`signal`, `socket`, `json` and `ctypes` need ten times as long).
 """
 
 from __future__ import annotations
 
-import ctypes
+import _ctypes
+import _signal  # type: ignore[import-not-found]
+import _socket
+import atexit
 import faulthandler
+import marshal
 import os
-import signal
-import socket
+import select
 import sys
 import time
-from typing import Any, Final
 
-from medbay.runners.python_baseline import Baseline, left_behind, resident_bytes
-from medbay.runners.python_call import perform, raised
+from medbay.runners.python_baseline import Baseline, left_behind
+from medbay.runners.python_call import as_json, perform, raised
 from medbay.runners.python_channel import receive, send
+from medbay.runners.python_spool import Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 RESIDENT_MAX_BYTES: Final = 512 * 1024 * 1024  # one that stays larger than this after a call is not kept
 _OURS: Final = b"MEDBAY_"
@@ -27,58 +35,89 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def main(arguments: list[str]) -> None:
-    """Serve the engine at the other end of a descriptor until it goes away, or until it is time to end."""
-    descriptor, engine_pid, idle_key, calls_max, age_max_s = arguments
-    channel = socket.socket(fileno=int(descriptor))
-    channel.set_inheritable(False)
+    """Serve the engine at the other end of two descriptors until it goes away, or until it is time to end."""
+    calls, answers, engine_pid, idle_key, calls_max, age_max_s, spool = arguments
     _die_with(int(engine_pid))
     faulthandler.enable()  # a crash in C code leaves the Python lines that led to it in the log
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.argv[:] = [""]
-    mark = Mark(idle_key)
     until_s = time.monotonic() + float(age_max_s)
-    _serve(channel, Baseline(), mark, calls_max=int(calls_max), until_s=until_s)
+    inbox, outbox = _channel(int(calls)), _channel(int(answers))
+    server = Server(outbox, Mark(idle_key), Spool(spool) if spool else None, calls_max=int(calls_max), until_s=until_s)
+    while (call := _receive(inbox, until_s)) is not None and server.serve(call):
+        pass
+    atexit._run_exitfuncs()
+    server.flush()
+    os._exit(0)  # all that is left is to take the modules apart, which costs more than several calls
 
 
-def _serve(channel: socket.socket, baseline: Baseline, mark: Mark, *, calls_max: int, until_s: float) -> None:
-    calls = 0
-    while (received := _receive(channel, until_s)) is not None:
-        call, log = received
-        _write_to(log)
-        if not mark.show(call["key"]) or baseline.is_outdated():
-            send(channel, {"key": call["key"], "begun": False, "keep": False})
-            return
-        answer = _answer(call, baseline)
-        calls += 1
+class Server:
+    """Answers call after call."""
+
+    def __init__(
+        self, outbox: _socket.socket, mark: Mark, spool: Spool | None, *, calls_max: int, until_s: float
+    ) -> None:
+        self._outbox = outbox
+        self._mark = mark
+        self._spool = spool  # without one the process is for one call, whose log it writes to
+        self._baseline = Baseline()
+        self._calls_left = calls_max
+        self._until_s = until_s
+
+    def serve(self, call: dict[str, Any]) -> bool:
+        """Make one call and answer it; whether this process goes on to the next."""
+        key = call["key"]
+        if not self._mark.show(key) or self._baseline.is_outdated():
+            self._say({"key": key, "begun": False, "keep": False})
+            return False
+        answer = self._answer(call)
+        self._calls_left -= 1
+        clean = not answer["left"] and self._spool is not None and self._clear(self._spool, call, answer)
+        answer["clean"] = clean
         answer["keep"] = (
-            answer["keep"]
-            and calls < calls_max
-            and time.monotonic() < until_s
+            clean
+            and self._calls_left > 0
+            and time.monotonic() < self._until_s
             and answer["resident"] < RESIDENT_MAX_BYTES
-            and baseline.restore()
-            and mark.show(mark.idle_key)  # before the answer: the mark of an attempt never outlives it
         )
-        send(channel, answer)
+        self._say(answer)
         if answer["left"]:
             os._exit(0)  # an orderly end would wait for the threads
-        if not answer["keep"]:
-            return
+        return bool(answer["keep"])
 
+    def flush(self) -> None:
+        """Before the process ends."""
+        self._baseline.flush()
 
-def _answer(call: dict[str, Any], baseline: Baseline) -> dict[str, Any]:
-    own_pid = os.getpid()
-    try:
-        baseline.enter(call["cwd"], call["env"])
-        answer = perform(call["target"], call["arguments"])
-    except BaseException as error:  # an interrupt between two lines of ours
-        answer = raised(error)
-    if os.getpid() != own_pid:
-        os._exit(answer["code"])  # a child the function forked came back from it: it is not the worker
-    baseline.flush()
-    baseline.remember_sources(call["cwd"], call["target"])
-    left = left_behind()
-    keep = not left and not call["isolated"]
-    return {**answer, "key": call["key"], "begun": True, "left": left, "keep": keep, "resident": resident_bytes()}
+    def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
+        own_pid = os.getpid()
+        begun_s = time.monotonic()
+        try:
+            self._baseline.enter(call["cwd"], call["env"])
+            answer = perform(call["target"], call["args"], call["kwargs"])
+        except BaseException as error:  # an interrupt between two lines of ours
+            answer = raised(error)
+        if os.getpid() != own_pid:
+            os._exit(answer["code"])  # a child the function forked came back from it: it is not the worker
+        self._baseline.flush()
+        self._baseline.remember_sources(call["cwd"], call["target"])
+        answer["key"], answer["begun"], answer["left"] = call["key"], True, left_behind()
+        answer["took_s"] = time.monotonic() - begun_s
+        return answer
+
+    def _clear(self, spool: Spool, call: dict[str, Any], answer: dict[str, Any]) -> bool:
+        """Be as before the call, with its output in its own log; False where that cannot be done."""
+        try:
+            spool.restore()
+            answer.update(spool.hand_out(call["log"], call["result"]))
+            answer["resident"] = self._baseline.resident_bytes()
+            # The mark before the answer: that of an attempt never outlives it.
+            return self._baseline.restore() and self._mark.show(self._mark.idle_key)
+        except (OSError, ValueError):
+            return False
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        send(self._outbox, as_json(answer).encode(), wait=True)
 
 
 class Mark:
@@ -92,6 +131,7 @@ class Mark:
         self.idle_key = idle_key  # between two calls it belongs to no attempt
         self._shown = os.environb.get(_KEY_NAME, b"").decode()
         self._address, self._room = _key_memory()
+        self._memory = os.open("/proc/self/mem", os.O_WRONLY | os.O_CLOEXEC)
 
     def show(self, key: str) -> bool:
         """Carry this key from now on; False where that cannot be done."""
@@ -100,7 +140,10 @@ class Mark:
         text = _KEY_NAME + b"=" + key.encode() + b"\0"
         if len(text) > self._room:
             return False
-        ctypes.memmove(self._address, text.ljust(self._room, b"\0"), self._room)
+        try:
+            os.pwrite(self._memory, text.ljust(self._room, b"\0"), self._address)
+        except OSError:
+            return False
         self._shown = key
         return True
 
@@ -124,33 +167,39 @@ def _key_memory() -> tuple[int, int]:
 
 def _die_with(engine_pid: int) -> None:
     """Nothing of this process outlives its engine, and orphans of its calls come back to it."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+    _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0))
+    _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     if os.getppid() != engine_pid:  # it died before we asked to be told
         os._exit(1)
 
 
-def _receive(channel: socket.socket, until_s: float) -> tuple[dict[str, Any], int] | None:
-    """The next call and where its output goes; None when the engine is gone or this process is too old."""
+def _channel(descriptor: int) -> _socket.socket:
+    os.set_inheritable(descriptor, False)
+    return _socket.socket(fileno=descriptor)
+
+
+def _receive(inbox: _socket.socket, until_s: float) -> dict[str, Any] | None:
+    """The next call; None when the engine is gone or this process is too old."""
+    closing = False
     try:
-        channel.settimeout(max(0.001, until_s - time.monotonic()))
-        try:
-            found = receive(channel)
-        except TimeoutError:
-            channel.shutdown(socket.SHUT_RD)  # a call sent before this is still here, none comes after it
-            found = receive(channel)
-        channel.settimeout(None)
+        while True:
+            try:
+                message = receive(inbox)
+                return None if message is None else marshal.loads(message)
+            except BlockingIOError:
+                if closing:
+                    return None
+            if not _wait(inbox, until_s):
+                inbox.shutdown(_socket.SHUT_RD)  # a call sent before this is still here, none comes after it
+                closing = True
     except (OSError, KeyboardInterrupt):
         return None
-    if found is None:
-        return None
-    call, (log,) = found
-    return call, log
 
 
-def _write_to(log: int) -> None:
-    """Standard output and error: of Python, of C code in it and of its children."""
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
+def _wait(inbox: _socket.socket, until_s: float) -> bool:
+    """Whether there may be something before the time is up; what is taken back meanwhile is not ours to have."""
+    waiting = select.poll()
+    waiting.register(inbox.fileno(), select.POLLIN)
+    left_s = until_s - time.monotonic()
+    return bool(waiting.poll(max(1, round(left_s * 1000)))) or time.monotonic() < until_s

@@ -51,11 +51,12 @@ def report(launch: Launch, ended: Exit, *, why: Why | None, words: str = "", not
         result=result.fields,
     )
     if why is None:
-        return _ended_itself(launch, ended, output=output, result=result)
+        return ended_itself(launch, ended, output=output, result=result)
     return _ended_by_us(launch, ended, why=why, words=words, output=output)
 
 
-def _ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:
+def ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:
+    """The outcome of what nobody ended, with its output and what it said of itself."""
     if ended.code is None and ended.signal is None:
         # The worker is alive, so this is no lost attempt; as a failure it is bounded, whatever takes the status.
         return Failed(output=replace(output, tail=output.tail + "\n[medbay] the exit status was taken by another"))

@@ -36,12 +36,13 @@ class ShellRunner:
         grace_s: float,
         secrets: Sequence[str] = (),
         *,
+        guard: str = "",
         head_bytes: int = 1_000_000,
         tail_bytes: int = 4_000_000,
     ) -> None:
         self.grace_s = grace_s
         self.census = Census()
-        self._inherited = inheritable(os.environ, secrets)
+        self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # one for all that are started
         weakref.finalize(self, os.close, self._stdin)
         self._head_bytes = head_bytes
@@ -58,8 +59,12 @@ class ShellRunner:
 
     def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
         """An attempt whose process is there already."""
-        cap = LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
+        cap = self.log_cap(launch, monotonic_s)
         return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage)
+
+    def log_cap(self, launch: Launch, monotonic_s: float) -> LogCap:
+        """The size limit of an attempt's log."""
+        return LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
 
 
 class ShellRunning:

@@ -19,6 +19,7 @@ from medbay.runners.environment import Encoded, child_environment
 from medbay.runners.logs import note_line
 from medbay.runners.processes import identity_of
 from medbay.runners.protocol import Identity, Launch
+from medbay.runners.python_spool import make_directory
 
 _SHOWN_CHARS_MAX: Final = 200
 _NEW_LOG: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,7 +106,7 @@ def _new_log(path: str) -> int:
         try:
             return os.open(path, _NEW_LOG, 0o600)
         except FileNotFoundError:
-            _make_directory(os.path.dirname(path))
+            make_directory(os.path.dirname(path))
         except FileExistsError:
             os.replace(path, f"{path}.old")
         return os.open(path, _NEW_LOG, 0o600)
@@ -120,22 +121,7 @@ def _clear_result(path: str, log_path: str) -> None:
     except FileNotFoundError:
         directory = os.path.dirname(path)
         if directory != os.path.dirname(log_path) and not os.path.isdir(directory or os.curdir):
-            _make_directory(directory)
-
-
-def _make_directory(path: str) -> None:
-    """Like makedirs, but what it makes is for the owner only at every level."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
-    except FileNotFoundError:
-        parent = os.path.dirname(path)
-        if parent in ("", path):
-            raise  # nothing above it to make: our own directory was removed
-        _make_directory(parent)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
+            make_directory(directory)
 
 
 def _explain(error: OSError | ValueError, launch: Launch) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from medbay.core.liveness import Surroundings, standstill
-from medbay.store import attempts, questions, retries, tasks
+from medbay.core.liveness import Surroundings, replay, standstill
+from medbay.core.model import Task
+from medbay.store import attempts, history, questions, retries, tasks
 from medbay.store.database import Tx
 
 
 def standstills(tx: Tx) -> list[tuple[str, str]]:
     """Every unfinished task that nothing will ever move again: id and why."""
-    live = attempts.live_keys(tx)
+    live, ownerless = attempts.live_keys(tx), attempts.ownerless(tx)
     waiting = questions.tasks_waiting(tx)
     pending = retries.tasks_with_pending(tx)
     found = []
@@ -17,6 +18,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
         before = tasks.comes_after(tx, task.id) if task.unmet else []
         around = Surroundings(
             live_attempt=(task.id, task.attempts) in live,
+            owner_gone=(task.id, task.attempts) in ownerless,
             open_question=task.id in waiting,
             unfinished_before=sum(1 for _, status in before if status not in ("completed", "cancelled")),
             pending_retry=task.id in pending,
@@ -34,6 +36,11 @@ def contradictions(tx: Tx) -> list[tuple[str, str]]:
         if task.ready and (task.status != "pending" or task.paused or task.unmet > 0 or task.live is not None):
             found.append((task.id, "ready although something holds it back"))
     return found
+
+
+def replayed(tx: Tx, task: Task) -> str | None:
+    """What is wrong with the whole history of one task, as long as none of it was archived."""
+    return replay(task, history.of_task(tx, task.id))
 
 
 def history_gaps(tx: Tx) -> list[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from medbay.core import rules
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task, changed
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
@@ -25,6 +25,8 @@ WRITTEN_AT_ONCE: Final = 500
 _IDS_AT_ONCE: Final = 256
 _KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
+
+_NEW: Final = Task(id="", title="")
 
 OnConflict = Literal["return", "refuse", "replace"]
 Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
@@ -139,7 +141,8 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
     if cancelled is not None:
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
-    task = Task(
+    task = changed(
+        _NEW,
         id=task_id,
         title=new.title,
         runner=new.runner,

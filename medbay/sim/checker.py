@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from medbay.core.lifecycles import TASK
 from medbay.core.model import Event, Question, Retry, Task
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
-from medbay.store import attempts, checks, history, questions, retries, tasks, workers
+from medbay.store import attempts, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
 
 EVENTS_MAX: Final = 100_000
@@ -79,7 +78,6 @@ class Checker:
                 raise Broken("no silent standstill", f"{task_id}: {why}")
             for task_id, why in liveness.contradictions(tx):
                 raise Broken("7 history gives the status", f"{task_id}: {why}")
-            self._sweep_owners(tx)
             twice = [
                 task_id for task_id, n in Counter(task_id for task_id, _ in attempts.live_keys(tx)).items() if n > 1
             ]
@@ -183,33 +181,15 @@ class Checker:
         found = checks.of_attempt(tx, task.id, task.attempts) if task.status == "pending_verification" else ()
         return bool(found) and all(each.status == "WAITING" for each in found)
 
-    def _sweep_owners(self, tx: Tx) -> None:
-        """A live attempt belongs to a worker that nobody gave up, or it would be live for ever."""
-        gone: set[str] = set()
-        for task_id, number in sorted(attempts.live_keys(tx)):
-            attempt = attempts.get(tx, task_id, number)
-            owner = workers.get(tx, attempt.worker_id) if attempt else None
-            task = tasks.get(tx, task_id)
-            left = task is not None and task.status == "pending_verification"  # for the next engine to take over
-            if owner is None or (owner.stopped_at is not None and not left):
-                gone.add(task_id)
-        if gone:
-            raise Broken("no silent standstill", f"live under a worker that is gone: {', '.join(sorted(gone))}")
-
     def _sweep_one(self, tx: Tx, task: Task) -> None:
         known = self.known[task.id]
         known.task = task
         if known.swept_version == task.version:
             return
         known.swept_version = task.version
-        status = "pending"
-        for row in history.of_task(tx, task.id):
-            if row.source != status:
-                raise Broken("7 history gives the status", f"{task.id}: {row.source} follows {status}")
-            TASK.check(task.id, row.source, row.target)
-            status = row.target
-        if status != task.status:
-            raise Broken("7 history gives the status", f"{task.id}: {task.status}, history says {status}")
+        wrong = liveness.replayed(tx, task)
+        if wrong is not None:
+            raise Broken("7 history gives the status", f"{task.id}: {wrong}")
         fresh = task.attempts - known.swept_attempts
         numbers = [each.number for each in attempts.of_task(tx, task.id, fresh + 1)]
         if numbers != list(range(max(1, known.swept_attempts), task.attempts + 1)):

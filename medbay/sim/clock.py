@@ -22,6 +22,10 @@ class VirtualClock:
         """Seconds since the simulation began."""
         return self.elapsed_ms / 1000
 
+    def boottime_s(self) -> float:
+        """The same: a simulated suspend stops an engine, not its machine's clock."""
+        return self.monotonic_s()
+
     def advance(self, by_ms: int) -> None:
         """Let time pass."""
         assert by_ms >= 0

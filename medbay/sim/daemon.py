@@ -70,10 +70,12 @@ class SimDaemon:
 
     @property
     def healthy(self) -> bool:
-        """Up, running, and in touch with the store."""
+        """Up, running, in touch with the store, and under a lease."""
         now = self._ground.clock.elapsed_ms
         cut_off = max(self.suspended_until_ms, self.beats_lost_until_ms, self.faults.away_until_ms)
-        return self.engine is not None and cut_off <= now and not self._away
+        if self.engine is None or cut_off > now or self._away:
+            return False
+        return self.engine.lease.state() == "held"
 
     def next_ms(self) -> int:
         """When it wants to take its next step."""
@@ -119,9 +121,23 @@ class SimDaemon:
             return
         held = engine.lease.state() == "held"
         self._beat_ms = now + (round(engine.lease.interval_s * 1000) if held else SECOND)
+        if not held:  # the loop, too, looks once a second
+            self._next_ms = min(self._next_ms, now + SECOND)
+
+    def last_beat_ms(self, until_ms: int) -> int:
+        """When the last heartbeat of a quiet stretch is due, or would be after its end."""
+        first_ms = self.next_beat_ms()
+        if self.engine is None or first_ms > until_ms:
+            return first_ms
+        every_ms = round(self.engine.lease.interval_s * 1000)
+        return until_ms - (until_ms - first_ms) % every_ms
 
     def catch_up(self) -> None:
-        """Heartbeats of a quiet stretch that was passed in one leap: all went well, the last one counts."""
+        """The last heartbeat of a quiet stretch; all before it went well, and each was in time for the next."""
+        engine = self.engine
+        assert engine is not None
+        before_s = self._ground.clock.boottime_s() - engine.lease.interval_s
+        engine.lease.renewed_s = max(engine.lease.renewed_s, before_s)
         self.faults.spared = True
         self.beat()
         self.faults.spared = False
@@ -140,8 +156,8 @@ class SimDaemon:
         """SIGSTOP: neither loop nor heartbeat run for a while."""
         self.suspended_until_ms = self._ground.clock.elapsed_ms + for_ms
         self._beat_ms = self.suspended_until_ms + self._rng.randint(0, 10 * SECOND)
-        if self._renewed_ms + self._ground.plan.lease_ms < self.suspended_until_ms:
-            silent_ms = self._renewed_ms + round(self._ground.plan.lease_ms * KILL_AT)
+        silent_ms = self._renewed_ms + round(self._ground.plan.lease_ms * KILL_AT)
+        if silent_ms <= self.suspended_until_ms:
             self._guard_trees(within_ms=max(1, silent_ms - self._ground.clock.elapsed_ms))
 
     def stop(self) -> None:

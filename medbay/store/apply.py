@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Final
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed, RetryClosed
 from medbay.core.events import EVENT_NAMES
-from medbay.core.model import Event, Question, Retry, Task
+from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, task_values
 from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
 from medbay.store import checks, patterns
@@ -16,7 +17,6 @@ from medbay.store.rows import (
     RETRY_COLUMNS,
     RETRY_FIELDS,
     TASK_COLUMNS,
-    TASK_FIELDS,
     dumps,
     encode_diagnosis,
     task_row,
@@ -25,7 +25,11 @@ from medbay.store.rows import (
 
 
 def apply(tx: Tx, decision: Decision) -> None:
-    """Save a decision. Raises StaleClaim, and changes nothing that counts, when something moved meanwhile."""
+    """Save a decision. Raises StaleClaim, and changes nothing that counts, when something moved meanwhile.
+
+    Inside `tx.together()` it is saved with others, and StaleClaim may come at the end of the block.
+    """
+    tx.begin_decision()
     for change in decision.changes:
         _save_change(tx, change)
     if decision.attempt_end is not None:
@@ -36,7 +40,7 @@ def apply(tx: Tx, decision: Decision) -> None:
     if decision.rediagnosed is not None:
         _correct_attempt(tx, decision.rediagnosed)
     for closed in decision.retries_closed:
-        _close_retry(tx, closed.task_id, closed.status)
+        _close_retry(tx, closed)
     if decision.retry is not None:
         _insert_retry(tx, decision.retry)
     for question in decision.questions_closed:  # first: a task waits for one question at a time
@@ -63,44 +67,48 @@ def _save_checks(tx: Tx, decision: Decision) -> None:
         checks.end(tx, decision.checks_ended)
 
 
+_INSERT_TASK_SQL: Final = (
+    f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(TASK_FIELDS))}) ON CONFLICT (id) DO NOTHING"
+)
+
+
 def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> list[Task]:
     """Save new tasks, each with the tasks it comes after. Raises StaleClaim when somebody took an id meanwhile."""
     tasks = [decision.changes[0].after for decision, _ in added]
-    marks = ", ".join("?" * len(TASK_FIELDS))
-    sql = f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
-    if tx.execute_many(sql, map(task_row, tasks)) != len(tasks):
+    if tx.execute_many(_INSERT_TASK_SQL, map(task_row, tasks)) != len(tasks):
         raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(task.id, other) for task, (_, after) in zip(tasks, added, strict=True) for other in after]
     if edges:
         tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
     _write_tags(tx, tasks)
-    write_events(tx, tuple(event for decision, _ in added for event in decision.events))
+    with tx.together():
+        write_events(tx, tuple(event for decision, _ in added for event in decision.events))
     return tasks
+
+
+_EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)"
 
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
     """Append events, in the transaction of what they report; their numbers follow the order of commits."""
     for event in events:
         assert event.name in EVENT_NAMES, event.name
-        tx.execute_last(
-            "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)",
-            (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)),
-        )
+        tx.execute_last(_EVENT_SQL, (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)))
 
 
 def _save_change(tx: Tx, change: Change) -> None:
     before, after = change.before, change.after
-    changed = tuple(name for name in TASK_FIELDS if getattr(before, name) != getattr(after, name))
+    pairs = zip(TASK_FIELDS, task_values(before), task_values(after), strict=True)
+    changed = tuple(name for name, was, now in pairs if was is not now and was != now)
     if changed:
         values = [task_value(name, getattr(after, name)) for name in changed]
         guard = (before.id, before.status, before.version)
-        if tx.execute(_update_sql(changed), (*values, *guard)) != 1:
-            raise StaleClaim(f"{before.id} changed while this was decided", hint="try again")
+        tx.put(_update_sql(changed), (*values, *guard), stale=f"{before.id} changed while this was decided")
         if "tags" in changed:
             tx.execute("DELETE FROM task_tag WHERE task_id = ?", (before.id,))
             _write_tags(tx, (after,))
     for step in change.transitions:
-        tx.execute(
+        tx.put(
             "INSERT INTO history (task_id, source, target, actor, reason, context, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (before.id, step.source, step.target, step.actor, step.reason, dumps(step.context), tx.now),
         )
@@ -119,9 +127,9 @@ def _write_tags(tx: Tx, tasks: Iterable[Task]) -> None:
 
 
 def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
-    changed = tx.execute(
+    tx.put(
         "UPDATE attempt SET ended_at = ?, outcome = ?, exit_code = ?, signal = ?, charged = ?, diagnosis = ?,"
-        " policy_hash = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
+        " policy_hash = ? WHERE task_id = ? AND number = ? AND worker_id = ? AND ended_at IS NULL",
         (
             tx.now,
             end.outcome,
@@ -132,16 +140,16 @@ def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
             end.policy_hash,
             end.task_id,
             end.number,
+            end.worker_id,
         ),
+        stale=f"attempt {end.number} of {end.task_id} has ended already, or is another worker's",
     )
-    if changed != 1:
-        raise StaleClaim(f"attempt {end.number} of {end.task_id} has ended already")
     _insert_output(tx, end.task_id, end.number, end.output)
 
 
 def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
     if out.total_bytes or out.result is not None:
-        tx.execute(
+        tx.put(
             "INSERT INTO attempt_output (task_id, number, head, tail, total_bytes, result) VALUES (?, ?, ?, ?, ?, ?)",
             (
                 task_id,
@@ -163,7 +171,7 @@ def _correct_attempt(tx: Tx, corrected: Rediagnosed) -> None:
 
 def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
     if end.number > 1:
-        tx.execute(
+        tx.put(
             "UPDATE retry SET outcome = ? WHERE task_id = ? AND attempt ="
             " (SELECT max(attempt) FROM retry WHERE task_id = ? AND attempt < ?)"
             " AND status = 'executed' AND outcome IS NULL",
@@ -171,26 +179,26 @@ def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
         )
 
 
-def _close_retry(tx: Tx, task_id: str, status: str) -> None:
-    closed = tx.execute(
-        "UPDATE retry SET status = ?, executed_at = ? WHERE task_id = ? AND status = 'pending'",
-        (status, tx.now if status == "executed" else None, task_id),
-    )
-    if closed and status == "cancelled":
-        write_events(tx, (Event(name="task:retry_cancelled", task_id=task_id),))
+def _close_retry(tx: Tx, closed: RetryClosed) -> None:
+    sql = "UPDATE retry SET status = ?, executed_at = ? WHERE task_id = ? AND status = 'pending'"
+    executed = closed.status == "executed"
+    values = (closed.status, tx.now if executed else None, closed.task_id)
+    if executed or not closed.told:
+        tx.put(sql, values)
+    elif tx.execute(sql, values):
+        write_events(tx, (Event(name="task:retry_cancelled", task_id=closed.task_id),))
 
 
 def _insert_retry(tx: Tx, retry: Retry) -> None:
     """A failure that is decided about again replaces the retry that was cancelled, never one that counts."""
     values = [getattr(retry, name) for name in RETRY_FIELDS]
     sets = ", ".join(f"{name} = excluded.{name}" for name in RETRY_FIELDS)
-    stored = tx.execute(
+    tx.put(
         f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})"
         f" ON CONFLICT (task_id, attempt) DO UPDATE SET {sets} WHERE retry.status = 'cancelled'",
         values,
+        stale=f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already",
     )
-    if stored != 1:
-        raise StaleClaim(f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already")
 
 
 def _insert_question(tx: Tx, asked: Question) -> None:

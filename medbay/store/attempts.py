@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import Any, Final
 
 from medbay.core.model import Attempt
@@ -14,13 +15,14 @@ LIVE_OF_WORKER_SQL: Final = (
     f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
 )
 
+_INSERT_SQL: Final = f"INSERT INTO attempt ({ATTEMPT_COLUMNS}) VALUES ({', '.join('?' * len(ATTEMPT_FIELDS))})"
+_values: Final = attrgetter(*ATTEMPT_FIELDS)
 _SUCCESSES: Final = "('succeeded', 'rescued')"
 
 
 def insert(tx: Tx, new: Attempt) -> None:
     """Record that an attempt was claimed. The database refuses a second live one."""
-    values = [getattr(new, name) for name in ATTEMPT_FIELDS]
-    tx.execute(f"INSERT INTO attempt ({ATTEMPT_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
+    tx.put(_INSERT_SQL, _values(new))
 
 
 def get(tx: Tx, task_id: str, number: int) -> Attempt | None:
@@ -52,6 +54,15 @@ def live_keys(tx: Tx) -> frozenset[tuple[str, int]]:
     return frozenset((row[0], row[1]) for row in tx.rows("SELECT task_id, number FROM attempt WHERE ended_at IS NULL"))
 
 
+def ownerless(tx: Tx) -> frozenset[tuple[str, int]]:
+    """Live attempts whose worker was given up without them: who gives one up ends or takes over all it ran."""
+    sql = (
+        "SELECT a.task_id, a.number FROM attempt a LEFT JOIN worker w ON w.id = a.worker_id"
+        " WHERE a.ended_at IS NULL AND (w.id IS NULL OR w.how IN ('lost', 'crashed'))"
+    )
+    return frozenset((row[0], row[1]) for row in tx.rows(sql))
+
+
 def verifying(tx: Tx, worker_id: str) -> list[Attempt]:
     """What of a worker's live attempts has its checks to come or under way."""
     columns = ", ".join(f"a.{name}" for name in ATTEMPT_FIELDS)
@@ -74,7 +85,7 @@ def take_over(tx: Tx, taken: Attempt, *, worker_id: str, host: str) -> bool:
 
 def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
     """Remember which process runs it, for whoever has to end it."""
-    tx.execute(
+    tx.put(
         "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
         (pid, pid_start, task_id, number),
     )

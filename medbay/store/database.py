@@ -31,6 +31,21 @@ class Tx(Protocol):
         """Run a statement once for each set of values; how many rows it changed in all."""
         ...
 
+    def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
+        """Run a statement whose answer nobody waits for: now, or inside `together` with others like it.
+
+        With `stale` it has to change exactly one row; if it does not, StaleClaim says this.
+        """
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is put inside runs once for many; it is written when the block ends, or before anything is read."""
+        ...
+
+    def begin_decision(self) -> None:
+        """What is put from here on belongs to another decision, about other rows."""
+        ...
+
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
         ...

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Final
 
 from medbay.core.diagnosis.record import Diagnosis, Location, Pattern, RunnerUp
-from medbay.core.model import Attempt, Check, CheckResult, Guidance, Option, Question, Retry, Task, Worker
+from medbay.core.model import (
+    TASK_FIELDS,
+    Attempt,
+    Check,
+    CheckResult,
+    Guidance,
+    Option,
+    Question,
+    Retry,
+    Task,
+    Worker,
+    task_of,
+    task_values,
+)
 from medbay.store.database import Row
 
 
@@ -26,7 +39,7 @@ _Decode = Callable[[Any], Any]
 
 
 def _strings(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text))
+    return tuple(json.loads(text)) if text != "[]" else ()
 
 
 def _command(text: str) -> tuple[str, ...] | str:
@@ -42,6 +55,9 @@ def _guidance(text: str) -> tuple[Guidance, ...]:
     return tuple(Guidance(*entry) for entry in json.loads(text)) if text != "[]" else ()
 
 
+_guidance_values: Final = attrgetter(*(field.name for field in fields(Guidance)))
+
+
 def _checks(text: str) -> tuple[Check, ...]:
     if text == "[]":
         return ()
@@ -54,7 +70,7 @@ def _encode_checks(checks: tuple[Check, ...]) -> str:
 
 def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     """Guidance as it is stored."""
-    return dumps([astuple(entry) for entry in entries]) if entries else "[]"
+    return dumps([_guidance_values(entry) for entry in entries]) if entries else "[]"
 
 
 def _listed(values: tuple[Any, ...]) -> str:
@@ -80,11 +96,9 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), bool),
 }
 
-TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 _TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
 _TASK_ENCODE_AT: Final = tuple((TASK_FIELDS.index(name), encode) for name, encode in _TASK_ENCODERS.items())
-_task_values: Final = attrgetter(*TASK_FIELDS)
 
 
 def task(row: Row) -> Task:
@@ -92,12 +106,12 @@ def task(row: Row) -> Task:
     values = list(row)
     for index, decode in _TASK_DECODE_AT:
         values[index] = decode(values[index])
-    return Task(**dict(zip(TASK_FIELDS, values, strict=True)))
+    return task_of(values)
 
 
 def task_row(of: Task) -> list[Any]:
     """A task as its columns hold it."""
-    values = list(_task_values(of))
+    values = list(task_values(of))
     for index, encode in _TASK_ENCODE_AT:
         values[index] = encode(values[index])
     return values
@@ -123,9 +137,19 @@ def attempt(row: Row) -> Attempt:
     return Attempt(**values)
 
 
+_DIAGNOSIS_FIELDS: Final = tuple(field.name for field in fields(Diagnosis))
+_diagnosis_values: Final = attrgetter(*_DIAGNOSIS_FIELDS)
+
+
 def encode_diagnosis(found: Diagnosis | None) -> str | None:
     """A diagnosis as it is stored."""
-    return dumps(asdict(found)) if found else None
+    if found is None:
+        return None
+    values = dict(zip(_DIAGNOSIS_FIELDS, _diagnosis_values(found), strict=True))
+    values["pattern"] = asdict(found.pattern)
+    values["location"] = asdict(found.location) if found.location else None
+    values["runners_up"] = [asdict(each) for each in found.runners_up]
+    return dumps(values)
 
 
 def diagnosis(text: str) -> Diagnosis:

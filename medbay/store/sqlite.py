@@ -11,10 +11,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from medbay.env import Clock, SystemClock
-from medbay.errors import MedbayError, NotAllowed, StoreError, StoreRemoved, StoreUnavailable, UsageError
+from medbay.errors import (
+    MedbayError,
+    NotAllowed,
+    StaleClaim,
+    StoreError,
+    StoreRemoved,
+    StoreUnavailable,
+    UsageError,
+)
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
+from medbay.store.sqlite_file import (
+    copy_database,
+    inode,
+    make_private,
+    refuse_network_file_system,
+    sync_directory,
+    why_not,
+)
+from medbay.store.together import Together
 
 if TYPE_CHECKING:
     from medbay.store.commits import Commits
@@ -23,19 +40,19 @@ BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
-_NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 
 
 class SqliteTx:
     """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
 
-    __slots__ = ("_cursor", "_depth", "now", "store_id")
+    __slots__ = ("_cursor", "_depth", "_waiting", "now", "store_id")
     dialect = SQLITE
     locks = NO_LOCKS
 
     def __init__(self, connection: sqlite3.Connection, now: int, store_id: str) -> None:
         self._cursor = connection.cursor()
         self._depth = 0
+        self._waiting: Together | None = None
         self.now = now
         self.store_id = store_id
 
@@ -45,7 +62,30 @@ class SqliteTx:
 
     def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
         """Run a statement once for each set of values; how many rows it changed in all."""
-        return max(0, self._cursor.executemany(sql, params).rowcount)
+        self._write_waiting()
+        return self._run_many(sql, params)
+
+    def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
+        """Run a statement now, or with others like it; with `stale` it has to change one row."""
+        if self._waiting is not None:
+            self._waiting.add(sql, params, stale)
+        elif self._run(sql, params).rowcount != 1 and stale:
+            raise StaleClaim(stale, hint="try again")
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is put inside runs once for many."""
+        self._waiting = Together()
+        try:
+            yield
+            self._write_waiting()
+        finally:
+            self._waiting = None
+
+    def begin_decision(self) -> None:
+        """What is put from here on belongs to another decision."""
+        if self._waiting is not None:
+            self._waiting.begin_decision()
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
@@ -66,8 +106,8 @@ class SqliteTx:
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
-        """Run it now: nobody else can commit before this transaction does."""
-        self._run(sql, params)
+        """Run it like any other: nobody else can commit before this transaction does."""
+        self.put(sql, params)
 
     def serialise(self, name: str) -> None:
         """There is only one writer."""
@@ -75,6 +115,7 @@ class SqliteTx:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """What happens inside is undone alone when it raises."""
+        self._write_waiting()
         self._depth += 1
         name = f"s{self._depth}"
         self._cursor.execute(f"SAVEPOINT {name}")
@@ -88,12 +129,31 @@ class SqliteTx:
             self._depth -= 1
 
     def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        if self._waiting is not None:
+            self._write_waiting()
         try:
             return self._cursor.execute(sql, params)
-        except sqlite3.IntegrityError as error:
-            raise Violation(str(error)) from error
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"the store did not answer: {error}") from error
+        except sqlite3.Error as error:
+            raise _told(error) from error
+
+    def _run_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+        try:
+            return max(0, self._cursor.executemany(sql, params).rowcount)
+        except sqlite3.Error as error:
+            raise _told(error) from error
+
+    def _write_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.run(self._run_many)
+
+
+def _told(error: sqlite3.Error) -> Exception:
+    """What went wrong in one statement, in our words; the rest is told where a transaction ends."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return Violation(str(error))
+    if isinstance(error, sqlite3.OperationalError):
+        return StoreUnavailable(f"the store did not answer: {error}")
+    return error
 
 
 class SqliteStore:
@@ -108,7 +168,7 @@ class SqliteStore:
         self._connection = _connect(self._path)
         self._data_version = -1
         self._commits: Commits | None = None
-        self._inode = _inode(self._path)
+        self._inode = inode(self._path)
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
@@ -121,7 +181,7 @@ class SqliteStore:
     @contextmanager
     def write(self) -> Iterator[SqliteTx]:
         """A transaction that may change things; committed, and synced, when the block ends well."""
-        if _inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
+        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
             raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
         with _translated(), self._transaction(self._begin_writing) as tx:
             yield tx
@@ -149,9 +209,9 @@ class SqliteStore:
             raise StoreError(f"cannot write {unfinished}: {error.strerror}", hint="choose another place") from None
         try:
             with _translated():
-                _copy_file(self._connection, unfinished)
+                copy_database(self._connection, unfinished)
             os.link(unfinished, path)  # fails where a file has this name already
-            _sync_directory(path)
+            sync_directory(path)
         except FileExistsError:
             raise NotAllowed(f"{path} exists already", hint="choose another name; nothing is overwritten") from None
         except OSError as error:
@@ -239,32 +299,10 @@ class SqliteStore:
             return str(found[0])
 
 
-def _copy_file(source: sqlite3.Connection, path: str) -> None:
-    target = sqlite3.connect(path)
-    try:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
-        found = target.execute("PRAGMA quick_check(1)").fetchone()[0]
-    finally:
-        target.close()
-    if found != "ok":
-        raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
-        _refuse_network_file_system(path)
-        _make_private(path)
+        refuse_network_file_system(path)
+        make_private(path)
     try:
         connection = sqlite3.connect(
             path,
@@ -280,58 +318,10 @@ def _connect(path: str) -> sqlite3.Connection:
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         sync = connection.execute("PRAGMA synchronous").fetchone()[0]
     except sqlite3.Error as error:
-        raise StoreError(f"cannot open the store {path}: {error}", hint=_why_not(path)) from error
+        raise StoreError(f"cannot open the store {path}: {error}", hint=why_not(path)) from error
     if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
         raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
     return connection
-
-
-def _inode(path: str) -> int | None:
-    """Which file this is; None for a store in memory, or when the file is gone."""
-    try:
-        return os.stat(path).st_ino if path != ":memory:" else None
-    except OSError:
-        return None
-
-
-def _make_private(path: str) -> None:
-    """The file is made readable by its owner only, before SQLite would make it with the umask.
-
-    One that is there is never opened here: closing it would drop every lock that other connections of this
-    process hold on it (POSIX locks belong to the process), and a stranger's close would then delete a WAL in use.
-    """
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=_why_not(path)) from error
-
-
-def _why_not(path: str) -> str:
-    parent = Path(path).parent
-    if not parent.is_dir():
-        return f"make the directory {parent}, or name another store with --store"
-    if not os.access(parent, os.W_OK):
-        return f"the directory {parent} is not writable"
-    return "restore a backup, or move it away and start anew with medbay init"
-
-
-def _refuse_network_file_system(path: str) -> None:
-    """SQLite's locks do not hold there; two engines would corrupt the store."""
-    where = os.path.realpath(path)
-    best, kind = "", ""
-    try:
-        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in mounts:
-        fields = line.split()
-        mount = fields[1]
-        if (where == mount or where.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
-            best, kind = mount, fields[2]
-    if kind in _NETWORK_FILE_SYSTEMS:
-        raise StoreError(f"{path} lies on a network file system ({kind})", hint="use a local directory, or PostgreSQL")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from medbay.store.database import Tx
 from medbay.store.rows import TASK_COLUMNS, task
 
 _LIMIT: Final = 1_000
+_LISTED_AT_ONCE: Final = 16
 
 # The statements of the loop; a test reads their query plans.
 CLAIM_HEAD_SQL: Final = (
@@ -175,6 +176,19 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
+def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:
+    """The tasks that come directly after any of these, by the one they come after; most have none."""
+    if not ids:
+        return {}
+    wanted = [*ids, *[ids[-1]] * (-len(ids) % _LISTED_AT_ONCE)]  # few lengths, so that statements are prepared once
+    marks = ", ".join("?" * len(wanted))
+    found: dict[str, list[str]] = {}
+    for after_id, task_id in tx.rows(f"SELECT after_id, task_id FROM dependency WHERE after_id IN ({marks})", wanted):
+        found.setdefault(after_id, []).append(task_id)
+    waiting = {each.id: each for each in many(tx, {task_id for those in found.values() for task_id in those})}
+    return {after_id: tuple(waiting[each] for each in sorted(those)) for after_id, those in found.items()}
+
+
 def ids_after(tx: Tx, task_id: str) -> list[str]:
     """The ids of the tasks that come directly after this one."""
     return [row[0] for row in tx.rows("SELECT task_id FROM dependency WHERE after_id = ? ORDER BY task_id", (task_id,))]
@@ -229,6 +243,12 @@ def count(tx: Tx, wanted: TaskFilter) -> int:
 def count_by_status(tx: Tx) -> dict[str, int]:
     """How many tasks have each status."""
     return dict(tx.rows("SELECT status, count(*) FROM task GROUP BY status ORDER BY status"))
+
+
+def count_open(tx: Tx) -> dict[str, int]:
+    """How many tasks have each status that is not an end; answered by an index, which may still be long."""
+    sql = "SELECT status, count(*) FROM task WHERE status NOT IN ('completed', 'cancelled') GROUP BY status"
+    return dict(tx.rows(sql))
 
 
 def unfinished(tx: Tx, limit: int = 1_000_000) -> list[Task]:

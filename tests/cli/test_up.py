@@ -12,6 +12,7 @@ from medbay.cli.live_lines import changes
 from medbay.core.model import Event
 from tests.cli.calling import Cli
 from tests.cli.test_run import QUICK, processes_of, started, wait_for, wait_until_it_says
+from tests.guardians import kill_with_guardian
 
 HUMAN = "echo 'HTTP/1.1 401 Unauthorized'; exit 1"
 SLEEPER = "echo up > up; (setsid sleep 1000 &) ; sleep 1000"
@@ -203,7 +204,7 @@ def test_the_engine_speaks_through_the_screen(quick: Cli) -> None:
     quick.add("sleeper", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
-        process.kill()
+        kill_with_guardian(process)
 
     with started(quick, "up") as process:
         wait_until_it_says(process, b"Z\tended 3 processes")

@@ -302,7 +302,7 @@ def test_the_fourth_charged_failure_asks_a_person(finds: Finds) -> None:
     assert (found.block_kind, found.due_at, found.questions) == ("human", None, 1)
     assert (asked.id, asked.task_ids, asked.scope) == ("q-t-1-1", ("t-1",), None)
     assert decision.retry is None
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert decision.retries_closed == (RetryClosed("t-1", "cancelled", told=False),)
     assert names(decision) == [
         "task:failed",
         "task:recovery_action",

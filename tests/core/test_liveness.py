@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.core.liveness import Surroundings, standstill
-from medbay.core.model import Task
+from medbay.core.lifecycles import Status
+from medbay.core.liveness import Surroundings, replay, standstill
+from medbay.core.model import HistoryRow, Task
 from tests.core.builders import HOUR, NOW, blocked, failed, running, task
 
 ALONE = Surroundings()
@@ -50,6 +51,11 @@ def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around
     [
         (running(), ALONE, "its live attempt and its row disagree"),
         (task(), RUNS, "its live attempt and its row disagree"),
+        (
+            running(),
+            Surroundings(live_attempt=True, owner_gone=True),
+            "its live attempt belongs to a worker that is gone",
+        ),
         (running(live=None), ALONE, "in_progress without a live attempt"),
         (
             running(status="pending_verification", live=None),
@@ -74,3 +80,25 @@ def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around
 def test_a_task_that_nothing_will_move_is_found_out(some: Task, around: Surroundings, why: str) -> None:
     """Each kind of standstill has its own words."""
     assert standstill(some, around) == why
+
+
+@pytest.mark.parametrize(
+    ("some", "moves", "wrong"),
+    [
+        (task(), [], None),
+        (running(), [("pending", "in_progress")], None),
+        (running(), [], "history says pending, the row says in_progress"),
+        (running(), [("failed", "in_progress")], "failed follows pending"),
+        (task(), [("pending", "completed")], "pending may not become completed"),
+    ],
+)
+def test_history_replayed_from_its_first_row_gives_the_status(
+    some: Task, moves: list[tuple[Status, Status]], wrong: str | None
+) -> None:
+    """No gap, no forbidden move, and the last target is the status."""
+    rows = [
+        HistoryRow(task_id=some.id, source=source, target=target, actor="engine", reason="", at=NOW)
+        for source, target in moves
+    ]
+
+    assert replay(some, rows) == wrong

@@ -21,17 +21,20 @@ HERE = "/here"
 class FeedingRunner(ScriptedRunner):
     """Runs as many calls as it has processes; what is started beyond them waits ahead."""
 
-    processes = 2
     room = 3
 
     def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
         """Begun, or waiting until the test begins it."""
-        busy = sum(each.outcome is None and not each.waiting for each in self.running)
         running = super().start(launch, monotonic_s)
-        running.waiting = running.outcome is None and busy >= self.processes
+        running.waiting = running.outcome is None and launch.ahead
         return running
 
-    def room_ahead(self) -> Mapping[str, int]:
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """As a process that became free would."""
+        for each in [each for each in self.running if each.waiting and each.outcome is None][:free]:
+            each.waiting = False
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
         """What is left of it."""
         return {HERE: self.room - sum(each.waiting and each.outcome is None for each in self.running)}
 
@@ -91,7 +94,6 @@ def test_an_end_makes_room_for_the_next(world: World, runner: FeedingRunner) -> 
     world.run(engine, ticks=2)
 
     runner.running[0].outcome = Succeeded()
-    runner.running[2].waiting = False
     world.run(engine, ticks=1)
 
     assert [task_id for task_id, _ in live(engine)] == [task.id for task in tasks[1:6]]

@@ -13,7 +13,7 @@ from medbay.store import attempts, history, patterns, questions, retries
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World, failed, quick_policy
 
-ODD = "zorp: the frobnicator is out of tune"
+ODD = "zorp, and the frobnicator hums"
 AUTH = "HTTP/1.1 401 Unauthorized: token expired"
 PERSON = "person:test"
 

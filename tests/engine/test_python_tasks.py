@@ -47,6 +47,10 @@ def sleeper():
     time.sleep(300 if os.environ["MEDBAY_ATTEMPT"] == "1" else 0)
 
 def crash(): os.kill(os.getpid(), 11)
+
+def note(word, crashes=False):
+    with open("notes", "a") as notes: print(word, file=notes)
+    if crashes and os.environ["MEDBAY_ATTEMPT"] == "1": os.kill(os.getpid(), 11)
 def nothing(): pass
 """
 
@@ -167,6 +171,24 @@ def test_many_short_functions_cost_no_process_each(bay: Bay) -> None:
     taken_s = time.monotonic() - begun_s
     print(f"\n{len(tasks) / taken_s:.0f} tasks/s through the engine")
     assert len({bay.attempts(task.id)[0].pid for task in tasks}) <= 8
+
+
+def test_processes_that_die_with_calls_ahead_lose_nothing_and_run_nothing_twice(bay: Bay, tmp_path: Path) -> None:
+    """Each call is made once, and once more where its own process died in it."""
+    crashing = set(range(20, 200, 30))
+    tasks = bay.add_many(
+        [{"title": f"t{n}", "python": "work_of_test:note", "args": [n, n in crashing]} for n in range(200)]
+    )
+
+    assert bay.run_until_idle(workers=2) == 0
+
+    assert {bay.get(task.id).status for task in tasks} == {"completed"}
+    assert {n for n, task in enumerate(tasks) if len(bay.attempts(task.id)) > 1} == crashing
+    made = sorted(int(word) for word in (tmp_path / "notes").read_text().split())
+    assert made == sorted([*range(200), *crashing])
+    for n in crashing:
+        first, second = bay.attempts(tasks[n].id)
+        assert (first.outcome, first.signal, first.charged, second.outcome) == ("failed", 11, True, "succeeded")
 
 
 def test_a_decorated_function_is_added_and_runs(bay: Bay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

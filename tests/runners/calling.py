@@ -12,7 +12,8 @@ import pytest
 
 from medbay.core.outcome import Outcome
 from medbay.runners.protocol import Launch
-from medbay.runners.python import PythonRunner, PythonRunning
+from medbay.runners.python import PythonRunner
+from medbay.runners.python_running import PythonRunning
 from tests.runners.driving import finish, launch
 
 # Every test's functions; each says with its name what it does.

@@ -130,7 +130,7 @@ def test_leaving_by_the_back_door_is_no_success(call: Caller) -> None:
 
 def test_closing_every_descriptor_ends_the_process(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cannot answer any more, so nobody waits for it."""
-    monkeypatch.setattr("medbay.runners.python._LEAVING_S", 0.2)
+    monkeypatch.setattr("medbay.runners.python_running._LEAVING_S", 0.2)
 
     outcome = call("closes_everything")
 
@@ -171,7 +171,8 @@ from medbay.runners.python import PythonRunner
 call = Caller(Path(sys.argv[1]), PythonRunner(0.3))
 first, second = call.start("sleeps", 0.01), call.start("stubborn")
 while first.poll(time.monotonic()) is None: time.sleep(0.01)
-while "deaf" not in (call.home / "logs" / "2.log").read_text(): time.sleep(0.01)
+log = call.home / "logs" / "2.log"
+while not (log.exists() and "deaf" in log.read_text()): second.poll(time.monotonic()); time.sleep(0.01)
 print(first.identity.pid, second.identity.pid, flush=True)
 time.sleep(100)
 """

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 from psycopg.sql import Literal
 
+from medbay.core.model import TASK_FIELDS
 from medbay.store import activity, attempts, tasks, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
-from medbay.store.rows import TASK_COLUMNS, TASK_FIELDS
+from medbay.store.rows import TASK_COLUMNS
 from medbay.store.sqlite import SqliteStore
 from medbay.store.tasks import TaskFilter
 from tests.conftest import TEMPLATE

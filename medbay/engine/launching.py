@@ -1,0 +1,31 @@
+"""What a runner is told of a claimed attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from medbay.engine.settings import Settings
+from medbay.runners.protocol import Launch
+from medbay.service.attempts import Claim
+
+
+def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
+    """Everything it needs to start, or to wait ahead of its start."""
+    task, attempt = claim.task, claim.attempt
+    return Launch(
+        store_id=store_id,
+        task_id=task.id,
+        number=attempt.number,
+        runner=task.runner,
+        command=task.command,
+        cwd=Path(task.cwd) if task.cwd else settings.root.parent,
+        log_path=Path(attempt.log_path),
+        result_path=settings.result_path(task.id, attempt.number),
+        idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
+        env=dict(task.env),
+        guidance=attempt.guidance,
+        timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
+        memory_bytes=task.memory_bytes,
+        cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        ahead=ahead,
+    )

@@ -1,0 +1,34 @@
+"""An attempt that an engine is running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from medbay.core.outcome import Outcome
+from medbay.runners.protocol import Running
+from medbay.service.attempts import Claim, Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An attempt this engine is running."""
+
+    claim: Claim
+    running: Running
+
+    @property
+    def verifying(self) -> bool:
+        """Whether its work has ended well and its checks are what runs."""
+        return self.claim.task.status == "pending_verification"
+
+    def finished(self, outcome: Outcome, now: int) -> Finished:
+        """How it ended, to be settled."""
+        claim = self.claim
+        return Finished(
+            task_id=claim.task.id,
+            number=claim.attempt.number,
+            outcome=outcome,
+            ended_at=now,
+            checks=claim.task.checks,
+            claim=claim,
+        )

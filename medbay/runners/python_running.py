@@ -1,0 +1,273 @@
+"""One call of a Python function, from being handed to a process to its outcome.
+
+It may wait behind others first. A short call is never more than a message and its answer; once it lasts, its process
+is watched like the process of a command, with the same limits over its whole tree, and its log is there to be read.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
+from medbay.runners import python_spool
+from medbay.runners.protocol import Identity, Launch
+from medbay.runners.python_process import Answer, Call, WorkerProcess
+from medbay.runners.python_report import ended_in_call, outcome_of
+from medbay.runners.shell import ShellRunning
+
+if TYPE_CHECKING:
+    from medbay.runners.python import PythonRunner
+
+LASTING_S: Final = 0.05  # from then on a call is watched, and nothing waits behind it
+WAITING_S: Final = 1.0  # what was not begun by then is handed back, for others to have
+_LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
+_NOBODY: Final = Identity(pid=0, pid_start=0, group=0)
+
+
+class PythonRunning:
+    """One live call and the process that makes it, or has yet to make it."""
+
+    def __init__(self, runner: PythonRunner, call: Call, launch: Launch, monotonic_s: float) -> None:
+        self.call = call
+        self.launch = launch
+        self.key = launch.attempt_key
+        self.worker: WorkerProcess | None = None
+        self.begun_afresh = False  # a process that knew old code passed it on to a new one
+        self._runner = runner
+        self._asked_s = monotonic_s
+        self._seen_s = monotonic_s
+        self._begun_s: float | None = None
+        self._answer: Answer | None = None
+        self._process: ShellRunning | None = None  # once it is watched
+        self._shown = False  # its log is the file that its process writes to
+        self._leave_by_s: float | None = None  # set once nothing more is heard from its process
+        self._cut_off = False  # it went on without being able to answer, and was ended
+        self._outcome: Outcome | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """The worker process; nobody before it was handed to one."""
+        return self.worker.child.identity if self.worker is not None else _NOBODY
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is not begun, as far as is known."""
+        return self._begun_s is None and self._answer is None and self._outcome is None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it has run for more than a moment."""
+        return self._process is not None
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether its process said so, or it was never begun."""
+        if self._outcome is None:
+            return False
+        return self._begun_s is None if self._answer is None else self._answer.clean
+
+    def fileno(self) -> int:
+        """Readable when it answered or its process ended; -1 while it waits for others."""
+        if self._outcome is not None or self.waiting or self.worker is None:
+            return -1
+        return self._process.fileno() if self._process is not None and self._is_leaving() else self.worker.fileno()
+
+    def deadline_s(self) -> float | None:
+        """The next time that matters to it or its process, or until which that has to be gone."""
+        if self._outcome is not None:
+            return None
+        if self._begun_s is None:
+            return self._asked_s + WAITING_S
+        if self._process is None:
+            return self._lasting_from_s(self._begun_s)
+        times = (self._process.deadline_s(), self._leave_by_s)
+        return min((time for time in times if time is not None), default=None)
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """Listen, enforce the limits, and say how the call ended if it did."""
+        with self._runner.lock:
+            self._seen_s = monotonic_s
+            if self._outcome is None:
+                self._end_as(self._look(monotonic_s))
+            return self._outcome
+
+    def cancel(self, monotonic_s: float) -> None:
+        """End it with its tree because a person asked; what has answered already stays so."""
+        with self._runner.lock:
+            if not self._is_settled(Cancelled(output=self._no_output()), monotonic_s):
+                self._begun_process(monotonic_s).cancel(monotonic_s)
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """End it with its tree because the worker stops."""
+        with self._runner.lock:
+            if not self._is_settled(Requeued(asked=False, why=why, output=self._no_output()), monotonic_s):
+                self._begun_process(monotonic_s).hand_back(monotonic_s, why=why)
+
+    def kill(self) -> None:
+        """End it with its tree at once, and do not wait for it."""
+        with self._runner.lock:
+            handed_back = Requeued(asked=False, why="killed by the worker", output=self._no_output())
+            if not self._is_settled(handed_back, self._seen_s):
+                self._begun_process(self._seen_s).kill()
+                if self.worker is not None and self._answer is None:
+                    self._runner.give_up(self.worker)
+
+    # What the runner tells it
+
+    def handed_to(self, worker: WorkerProcess | None) -> None:
+        """This process has it now; None: it waits for one, whatever was prepared while another had it."""
+        if worker is None:
+            if self._shown:
+                python_spool.remove(os.fspath(self.launch.log_path))
+            self._shown = False
+            self._begun_s = self._process = self._leave_by_s = None
+        self.worker = worker
+
+    def begin(self, monotonic_s: float) -> None:
+        """Its process makes it from now on."""
+        if self._begun_s is not None:
+            return
+        self._begun_s = monotonic_s
+        limited = self.launch.memory_bytes is not None or self.launch.cpu_s is not None
+        if self.call.isolated or limited:
+            self._watch()
+
+    def answered(self, answer: Answer) -> None:
+        """Its process said how it ended."""
+        self._answer = answer
+
+    def lost(self, monotonic_s: float) -> None:
+        """Its process closed the connection, or died in it."""
+        self._leave_by_s = monotonic_s + _LEAVING_S
+
+    def not_started(self, why: str) -> None:
+        """There is no process to make it."""
+        said = Output(tail=why, total_bytes=len(why), log_path=str(self.launch.log_path))
+        self._outcome = Failed(output=said, spawn_error=why)
+
+    # How it goes on
+
+    def _end_as(self, outcome: Outcome | None) -> None:
+        """Unless a process could not be started for it meanwhile."""
+        if self._outcome is None:
+            self._outcome = outcome
+
+    def _look(self, monotonic_s: float) -> Outcome | None:
+        worker = self.worker
+        if worker is not None and worker.keys and worker.keys[0] == self.key and not self._is_leaving():
+            self._runner.listen(worker, monotonic_s)
+        if self._outcome is not None:
+            return self._outcome
+        if self.waiting:
+            return self._wait(monotonic_s)
+        if self._answer is None and self._process is None and self._leave_by_s is None:
+            if monotonic_s < self._lasting_from_s(self._begun_s or monotonic_s):
+                return None
+            assert worker is not None
+            self._runner.clear_behind(worker, monotonic_s)
+            self._watch()
+            self._runner.listen(worker, monotonic_s)  # it may have ended while we showed its log
+        answer = self._answer
+        if answer is not None and answer.clean and not (self._process is not None and self._process.is_ending):
+            return self._conclude(answer)
+        return self._look_at_process(monotonic_s)
+
+    def _wait(self, monotonic_s: float) -> Outcome | None:
+        if monotonic_s < self._asked_s + WAITING_S or not self._runner.withdraw(self):
+            return None
+        return Requeued(asked=False, why="no process was free to begin it", output=self._no_output())
+
+    def _conclude(self, answer: Answer) -> Outcome:
+        """Its process has nothing to do with it any more."""
+        if self._process is not None:
+            self._process.release()
+            if self._shown and not answer.has_log:
+                python_spool.remove(os.fspath(self.launch.log_path))  # shown just after it had ended
+        elif answer.total_bytes > python_spool.TEXT_BYTES_MAX:
+            self._runner.trim_log(self.launch)
+        return outcome_of(self.launch, answer)
+
+    def _look_at_process(self, monotonic_s: float) -> Outcome | None:
+        """Until the process is gone."""
+        process = self._process or self._watch()
+        if self._leave_by_s is None and self._answer is not None:
+            self._leave_by_s = monotonic_s + _LEAVING_S
+        was_ending = process.is_ending
+        assert self.worker is not None
+        if not self._shown and self.worker.is_over():
+            self._show(at_any_rate=True)
+        ended = process.poll(monotonic_s)
+        if ended is not None:
+            return self._after(ended, self.worker, monotonic_s, was_ending=was_ending)
+        if self._leave_by_s is not None and monotonic_s >= self._leave_by_s:
+            self._leave_by_s = None
+            self._cut_off = self._answer is None
+            process.kill()
+        return None
+
+    def _after(self, ended: Outcome, worker: WorkerProcess, monotonic_s: float, *, was_ending: bool) -> Outcome:
+        """Its process is gone: with an answer that is the outcome, without one the process's own end is."""
+        if not was_ending and self._answer is None and self._leave_by_s is None:
+            self._runner.listen(worker, monotonic_s)  # it answered and ended since the last look
+        self._runner.bury(worker, self.launch)
+        if self._answer is None:
+            return ended_in_call(self.launch, ended, cut_off=self._cut_off)
+        return outcome_of(self.launch, self._answer)
+
+    def _is_leaving(self) -> bool:
+        ending = self._process is not None and self._process.is_ending
+        return self._answer is not None or self._leave_by_s is not None or ending
+
+    def _lasting_from_s(self, begun_s: float) -> float:
+        limit_s = self.launch.timeout_s
+        return begun_s + (LASTING_S if limit_s is None else min(LASTING_S, limit_s))
+
+    def _is_settled(self, outcome: Outcome, monotonic_s: float) -> bool:
+        """Whether it needs no end: it has one, it has answered, or it was not begun and now never will be."""
+        for _ in range(2):  # one that is begun just now is known to be once its predecessor's answer is heard
+            if self.worker is not None and self.worker.keys and not self._is_leaving():
+                self._runner.listen(self.worker, monotonic_s)
+            if self._outcome is not None or (self._answer is not None and self._answer.clean):
+                return True
+            if not self.waiting:
+                return False
+            if self._runner.withdraw(self):
+                self._outcome = outcome
+                return True
+        return False
+
+    def _begun_process(self, monotonic_s: float) -> ShellRunning:
+        """Of a call that is to be ended: nothing may go on behind it."""
+        assert self.worker is not None
+        if self._begun_s is None:
+            self._begun_s = monotonic_s
+        if self._answer is None:
+            self._runner.clear_behind(self.worker, monotonic_s)
+        return self._process or self._watch()
+
+    def _watch(self) -> ShellRunning:
+        """Watch its process from now on, with limits that count from its beginning; its log is there to be read."""
+        assert self.worker is not None
+        assert self._begun_s is not None
+        launch, spool = self.launch, self.worker.spool
+        self._shown = not spool
+        if spool:
+            launch = replace(launch, result_path=Path(python_spool.result_beside(spool)))
+            self._show(at_any_rate=self._leave_by_s is not None)
+        self._process = self._runner.watch(self.call, launch, self.worker, self._begun_s)
+        return self._process
+
+    def _show(self, *, at_any_rate: bool) -> None:
+        """Let what its process writes be its log; while that lives, a log that is there already is its own doing."""
+        assert self.worker is not None
+        do = python_spool.place if at_any_rate else python_spool.link
+        with suppress(OSError):
+            do(self.worker.spool, os.fspath(self.launch.log_path))
+            self._shown = True
+
+    def _no_output(self) -> Output:
+        return Output(log_path=str(self.launch.log_path))

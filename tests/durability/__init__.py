@@ -1,0 +1,1 @@
+"""What is acknowledged is on the disk: shown by the system calls of the real program."""
