@@ -164,8 +164,11 @@ class Checker:
         process = self.processes.get((seen.after.id, live))
         natural = process is not None and process.gone_ms is None
         recorded = known.outcomes.get(live) in ("failed", "requeued")
-        if natural and recorded and process is not None and process.fate.named_s is not None:
-            known.not_before = seen.now + process.fate.named_s * 1000
+        if (
+            natural and recorded and process is not None
+        ):  # a probe that named no time has shown that the old one is over
+            named_s = process.fate.named_s
+            known.not_before = seen.now + named_s * 1000 if named_s is not None else 0
 
     def _refresh_followers(self, tx: Tx, events: list[Event], graph: Mapping[str, tuple[str, ...]]) -> None:
         """What comes after a finished task changes without an event of its own."""
