@@ -15,6 +15,7 @@ from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
+from medbay.sim.probes import Probes
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
 
@@ -37,7 +38,7 @@ class Checker:
         self._clock = clock
         self._slots = slots
         self._seq = 0
-        self._probed: dict[str | None, int] = {}  # when each account was placed on hold, or tried last
+        self._probes = Probes()
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
     def process_started(self, process: Process, machines: Machines) -> None:
@@ -58,9 +59,8 @@ class Checker:
             if not events:
                 return
             self._seq = events[-1].seq
-            for event in events:
-                if event.name == "hold:placed" and not event.data["extended"]:
-                    self._probed[event.data["key"]] = event.at
+            for task_id in self._probes.hear(events):
+                self.known[task_id].not_before = 0
             by_task: dict[str, list[Event]] = {}
             for event in events:
                 if event.task_id is not None:
@@ -118,11 +118,11 @@ class Checker:
             elapsed_ms=self._clock.elapsed_ms,
             breakers=open_now,
             held_by=self._held_by(tx, after, open_now),
-            probed_at=self._probed.get(told[-1].data.get("canary"), 0) if claimed else 0,
+            probed_at=self._probes.last(told[-1].data.get("canary")) if claimed else 0,
         )
         check(seen)
         if claimed and (key := told[-1].data.get("canary")) is not None:
-            self._probed[key] = tx.now
+            self._probes.sent(key, task_id, after.attempts, tx.now)
         known.task = after
         self._remember_work(after)
         self._note(seen, by_person=actor == PERSON)
@@ -163,11 +163,11 @@ class Checker:
             return
         process = self.processes.get((seen.after.id, live))
         natural = process is not None and process.gone_ms is None
-        recorded = known.outcomes.get(live) in ("failed", "requeued")
-        if (
-            natural and recorded and process is not None
-        ):  # a probe that named no time has shown that the old one is over
-            named_s = process.fate.named_s
+        outcome = known.outcomes.get(live)
+        self._probes.ended(seen.after.id, live, outcome)
+        # The newest failure counts: a probe that names no time has shown that the old one is over.
+        if outcome in ("failed", "timed_out") or (outcome == "requeued" and natural):
+            named_s = process.fate.named_s if process is not None and natural else None
             known.not_before = seen.now + named_s * 1000 if named_s is not None else 0
 
     def _refresh_followers(self, tx: Tx, events: list[Event], graph: Mapping[str, tuple[str, ...]]) -> None:
