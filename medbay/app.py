@@ -141,7 +141,12 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 def policy_of(config: Config) -> Policy:
     """The policy a configuration puts in force."""
     chosen = config.policy
-    return Policy(preset=chosen.preset, rungs=chosen.rungs, max_retries_total=chosen.max_retries_total)
+    return Policy(
+        preset=chosen.preset,
+        rungs=chosen.rungs,
+        max_retries_total=chosen.max_retries_total,
+        recurring=config.recurring,
+    )
 
 
 def make_folder(home: Path) -> Path:

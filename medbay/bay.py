@@ -20,7 +20,7 @@ from medbay.core.policy import Policy
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
-from medbay.service import bulk, calls, exchange, liveness, requests, tasks, teaching, views
+from medbay.service import bulk, calls, exchange, liveness, requests, schedules, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service import workers as worker_service
@@ -139,6 +139,11 @@ class Bay(Upkeep):
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
 
+    def titles(self, task_ids: Iterable[str]) -> dict[str, str]:
+        """The titles of many tasks by their ids."""
+        with self.store.read() as tx:
+            return task_rows.titles(tx, sorted(task_ids))
+
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
         with self.store.read() as tx:
@@ -173,7 +178,8 @@ class Bay(Upkeep):
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
-            return views.detail(tx, tasks.resolve(tx, task_id))
+            task = tasks.resolve(tx, task_id)
+            return {**views.detail(tx, task), "backoff": views.backoff(task, self.policy.recurring, tx.now)}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -308,6 +314,13 @@ class Bay(Upkeep):
             lambda tx, task: tasks.edit(
                 tx, task, actor=self.actor, fields=fields, reset_failures=reset_failures, after=others
             ),
+        )
+
+    def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
+        """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
+        asked = requests.loop(**options)
+        return self._write(
+            lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
         )
 
     def answer(

@@ -18,14 +18,14 @@ from typing import Any, Final
 from medbay import toml_lines
 from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
 from medbay.config_kinds import Wrong, shown
-from medbay.core.presets import LADDER, Rungs
+from medbay.core.presets import LADDER, Recurring, Rungs
 from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"
 _TEXT_MAX = 1_000_000
 _LEASE_SQLITE_MS = 30_000
 _LEASE_POSTGRES_MS = 120_000
-_STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_")
+_STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,7 @@ class Config:
     store: StoreConfig
     engine: EngineConfig
     policy: PolicyConfig
+    recurring: Recurring
     runner: RunnerConfig
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -144,6 +145,12 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             preset=value["policy.preset"],
             rungs=MappingProxyType(rungs),
             max_retries_total=value["policy.max_retries_total"],
+        ),
+        recurring=Recurring(
+            triage_threshold=value["recurring.triage_threshold"],
+            triage_cooldown_ms=value["recurring.triage_cooldown"],
+            multiplier=value["recurring.failure_backoff_multiplier"],
+            cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"]),
         settings=settings,

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from medbay.config_kinds import Kind, choice, duration, durations, share, shown, store_url, switch, texts, whole
+from medbay.config_kinds import Kind, choice, duration, durations, factor, share, shown, store_url, switch, texts, whole
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Recurring
 
-_BY_VARIABLE = ("store", "engine", "policy")  # the sections whose scalar keys the environment may set
+_BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 
+_RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split("."))
-    for path in (
-        "policy.adaptive recurring triage breakers incidents agents models budget notify web beads intake"
-    ).split()
+    for path in ("policy.adaptive triage breakers incidents agents models budget notify web beads intake").split()
 )
 """What is known by name but not built yet."""
 
@@ -61,6 +60,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "engine": "How work is claimed, run and given back.",
         "policy": "What happens after a failure.",
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
+        "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
         "runner": "How processes are started.",
     }
 )
@@ -159,6 +159,34 @@ KEYS: Final[tuple[Key, ...]] = (
                 doc="How many charged retries the category allows.",
             ),
         )
+    ),
+    Key(
+        section="recurring",
+        name="triage_threshold",
+        kind=whole(1, 1000),
+        default=_RECURRING.triage_threshold,
+        doc="Failures in a row after which a triage of the task is started.",
+    ),
+    Key(
+        section="recurring",
+        name="triage_cooldown",
+        kind=duration(),
+        default=write_duration(_RECURRING.triage_cooldown_ms),
+        doc="How long no second triage of the same task is started.",
+    ),
+    Key(
+        section="recurring",
+        name="failure_backoff_multiplier",
+        kind=factor(1, 10),
+        default=_RECURRING.multiplier,
+        doc="By how much each further failure in a row stretches the wait.",
+    ),
+    Key(
+        section="recurring",
+        name="failure_backoff_max_delay",
+        kind=duration(low_ms=1_000),
+        default=write_duration(_RECURRING.cap_ms),
+        doc="The longest wait after a failure, unless the period itself is longer.",
     ),
     Key(
         section="runner",

@@ -58,10 +58,22 @@ def share() -> Kind:
             raise Wrong
         return float(raw)
 
-    def from_text(text: str) -> object:
-        return float(text) if _DECIMAL.fullmatch(text) else text
+    return Kind(says="a number above 0 and at most 1", read=read, from_text=_decimal)
 
-    return Kind(says="a number above 0 and at most 1", read=read, from_text=from_text)
+
+def _decimal(text: str) -> object:
+    return float(text) if _DECIMAL.fullmatch(text) else text
+
+
+def factor(low: float, high: float) -> Kind:
+    """A number between two bounds."""
+
+    def read(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not low <= raw <= high:
+            raise Wrong
+        return float(raw)
+
+    return Kind(says=f"a number from {low:g} to {high:g}", read=read, from_text=_decimal)
 
 
 def duration(*, low_ms: int = 0) -> Kind:

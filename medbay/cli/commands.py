@@ -44,6 +44,7 @@ TABLE: Final = (
     Entry("unblock", "act", "release blocked tasks", ACT, "unblock"),
     Entry("block", "act", "take a task out of the way", ACT, "block"),
     Entry("reclassify", "reclassify", "say what a failure was; the next ones like it follow", ACT),
+    Entry("loop", "loop", "let tasks follow each other, round and round", ACT),
     Entry("edit", "edit", "change a task from its next attempt on", ACT),
     Entry("diagnose", "diagnose", "what Medbay thinks of an output", UNDERSTAND),
     Entry("patterns", "patterns", "the failures seen so far and what cured them: list, show, forget", UNDERSTAND),

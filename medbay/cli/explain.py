@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli import times
+from medbay.cli import recurring_lines, times
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
@@ -87,7 +87,8 @@ def changes(found: Explanation) -> list[str]:
         return [answer, f"medbay cancel {task.id}"]
     if task.paused:
         return [f"medbay resume {task.id}", f"medbay cancel {task.id}"]
-    ways = [f"medbay retry {task.id} (now{_likely(found)})"] if not task.ready and task.unmet == 0 else []
+    waits = task.ready or task.unmet > 0 or recurring_lines.waits_for_turn(task)
+    ways = [] if waits else [f"medbay retry {task.id} (now{_likely(found)})"]
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
     return [*ways, f"medbay pause {task.id}", f"medbay cancel {task.id}"]
@@ -173,6 +174,8 @@ def _next(found: Explanation, when: When) -> str:
         return "nothing until somebody answers: " + (found.question.need if found.question else task.reason)
     if task.paused:
         return "nothing until it is resumed"
+    if recurring_lines.waits_for_turn(task):
+        return f"attempt {task.attempts + 1}, when its turn comes in the loop of {task.loop}"
     if task.ready and not found.reasons:
         return f"attempt {task.attempts + 1}, as soon as a worker looks"
     if task.due_at is None:
@@ -184,9 +187,11 @@ def _next(found: Explanation, when: When) -> str:
 def _why_then(found: Explanation) -> str:
     """Where the time of the next attempt comes from."""
     if found.retry is None:
-        return ""
+        return recurring_lines.why_then(found.task)
     action = found.retry.action.replace("_", " ")
     policy = f"{found.task.policy or 'ladder'}/{found.retry.category.partition('/')[0]}"
+    if found.task.recurs:
+        policy = f"recurring, {recurring_lines.how(found.task)}"
     why = f": {action}, {format_duration(found.retry.delay_ms)} after the failure; policy {policy}"
     return why + (". Not sooner: the failure named a time" if _likely(found) else "")
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from medbay.cli import times
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Task
+from medbay.core.model import TURN, Task
 
 Token = Literal["run", "wait", "held", "you", "fail", "done", "idle"]
 
@@ -87,7 +87,8 @@ def status_phrase(task: Task, now_ms: int, *, after: Sequence[str] = ()) -> Phra
     if task.paused:
         return _phrase(HELD, task.status, "paused", "held")
     if task.waits_for is not None:
-        return _phrase(WAITING, task.status, f"waits for {task.waits_for}", "wait")
+        turn = task.waits_for == TURN
+        return _phrase(WAITING, task.status, "its turn" if turn else f"waits for {task.waits_for}", "wait")
     if task.unmet > 0:
         names = ", ".join(after) if after else "1 task" if task.unmet == 1 else f"{task.unmet} tasks"
         return _phrase(AFTER, task.status, f"after {names}", "wait")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli import glyphs, times
+from medbay.cli import glyphs, recurring_lines, times
 from medbay.cli.filters import ENDED, EVERY
 from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
@@ -165,7 +165,7 @@ def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, served: set[str]) ->
         return task.last_summary or task.last_category
     if phrase.glyph == glyphs.READY and task.queue not in served:
         return f'no worker serves "{task.queue}": medbay up'
-    return task.last_summary if task.streak else ""
+    return task.last_summary if task.streak else recurring_lines.how(task)
 
 
 def _output_seen(bay: Bay, task: Task, now_ms: int) -> str:

@@ -44,7 +44,7 @@ def show(session: Session) -> None:
 
     config = _config(session)
     made = app.policy_of(config).hash()
-    settings = config.under("policy")
+    settings = (*config.under("policy"), *config.under("recurring"))
     if session.json:
         rows = [{"key": each.key.path, "value": each.raw, "source": each.source} for each in settings]
         print_json({"hash": made, "preset": config.policy.preset, "settings": rows})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, glyphs, times
+from medbay.cli import check_lines, glyphs, recurring_lines, times
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
@@ -51,7 +51,8 @@ def command(session: Session, task_id: str) -> None:
         return
     waiting = waits_for(bay, [task]).get(task.id, ())
     told = _attempts(attempts, checks, now, shown)
-    for line in (*_head(task, waiting, now, shown), *told, *_rest(task, detail, shown)):
+    again = _recurring(task, detail, now, shown)
+    for line in (*_head(task, waiting, now, shown), *again, *told, *_rest(task, detail, shown)):
         say(line)
     note(next_command(task))
 
@@ -96,6 +97,15 @@ def _head(task: Task, waiting: Sequence[str], now: int, shown: Screen) -> list[s
     run = task.command if isinstance(task.command, str) else " ".join(task.command)
     lines.append(shown.paint(f"  runs {cut(clean(run), shown.width - 7)}", DIM))
     return lines
+
+
+def _recurring(task: Task, detail: dict[str, Any], now: int, shown: Screen) -> list[str]:
+    """How it recurs, and where it stands in its backoff."""
+    if not task.recurs:
+        return []
+    standing = recurring_lines.standing(task, detail["backoff"], now, lambda at: times.clock(at, now))
+    told = [f"{recurring_lines.how(task)}   {recurring_lines.progress(task)}", standing]
+    return [shown.plain(cut(f"  {clean(line)}", shown.width)) for line in told if line]
 
 
 def _attempts(
@@ -187,6 +197,10 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
             fields(name, ",".join(detail[name]))
     fields("run", task.command if isinstance(task.command, str) else " ".join(task.command))
     fields("consecutive_failures", task.streak)
+    if task.recurs:
+        fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
+        if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
+            fields("backoff", standing)
     for each in attempts:
         found = each.diagnosis
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))

@@ -28,6 +28,17 @@ _OPTIONS: Final = (
         shell_complete=task_ids,
         help="Start only when this task is completed (repeatable).",
     ),
+    *(
+        click.option("--cron", metavar="E", help="Run again and again: minute hour day month weekday, as in cron."),
+        click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin; UTC if not said."),
+        click.option("--every", metavar="D", help="Run again and again, so long after the last planned time: 60s."),
+        click.option("--max-iterations", type=int, metavar="N", help="Completed after so many that ended well."),
+        click.option(
+            "--catch-up",
+            type=click.Choice(["none", "one", "all"]),
+            help="What was missed while nothing ran: one (default) runs the last, all each in turn, none nothing.",
+        ),
+    ),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),

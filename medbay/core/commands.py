@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from medbay.core import guidance
+from medbay.core import guidance, loops, recurring
 from medbay.core.counting import forget_failures, grant
 from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed
 from medbay.core.ending import block_dependents
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
-from medbay.core.model import Event, Option, Question, Task
+from medbay.core.model import TURN, Event, Option, Question, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, ask
 from medbay.errors import NotAllowed
 
@@ -41,11 +41,19 @@ def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
     if task.paused:
         draft.set(paused=False)
         draft.tell("task:resumed", by=actor)
+        if task.recurs and task.status in ("pending", "failed") and not task.forced:
+            recurring.resume(draft, "paused")
     return _made(draft)
 
 
 def on_cancel_command(
-    task: Task, now: int, *, actor: str, dependents: tuple[Task, ...], question: Question | None
+    task: Task,
+    now: int,
+    *,
+    actor: str,
+    dependents: tuple[Task, ...],
+    question: Question | None,
+    loop: tuple[Task, ...] = (),
 ) -> Decision:
     """Ends it for good. A live attempt is asked to stop first, by the worker that owns it."""
     _refuse_finished(task)
@@ -55,13 +63,14 @@ def on_cancel_command(
             draft.set(cancel_requested=True)
             draft.tell("task:cancel_requested", attempt=task.live, by=actor)
         return _made(draft)
-    draft.set(due_at=None, block_kind=None, forced=False)
+    draft.set(due_at=None, block_kind=None, forced=False, waits_for=None)
     draft.move("cancelled", f"cancelled by {actor}")
     draft.tell("task:cancelled", by=actor)
     others = block_dependents(dependents, now, because=task.id)
+    passed = loops.passed_on(draft, loop) if task.waits_for != TURN else ()
     closed = _close(draft, question, answer="cancel", whole=_sole(question))
     return Decision(
-        changes=(draft.change(), *others.changes),
+        changes=(draft.change(), *others.changes, *passed),
         retries_closed=(RetryClosed(task.id, "cancelled"), *others.retries_closed),
         questions=others.questions,
         questions_closed=closed,
@@ -86,6 +95,8 @@ def on_retry_command(
         raise NotAllowed(f"{task.id} is paused", hint=f"medbay resume {task.id} first")
     if unmet > 0:
         raise NotAllowed(f"{task.id} waits for {unmet} other tasks", hint=f"medbay explain {task.id} names them")
+    if task.waits_for == TURN:
+        raise NotAllowed(f"{task.id} waits for its turn in a loop", hint=f"medbay retry {task.loop} is the owner's")
     draft = Draft(task, now, actor=actor)
     draft.set(forced=True)
     return _release(draft, "retried by hand", attempts=attempts, question=question, unmet=unmet)
@@ -133,6 +144,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
     draft = Draft(task, now, actor=actor)
     changed = {name: value for name, value in edit.fields.items() if getattr(task, name) != value}
     draft.set(**changed)
+    if changed.keys() & {"cron", "zone", "every_ms"}:
+        recurring.replan(draft, task)
     if edit.reset_failures:
         draft.task = forget_failures(draft.task)
     if changed or edit.reset_failures:
@@ -150,12 +163,13 @@ def on_answer(
     note: str = "",
     attempts: int = GRANTED_BY_A_RELEASE,
     dependents: tuple[Task, ...] = (),
+    loop: tuple[Task, ...] = (),
     unmet: int = 0,
 ) -> Decision:
     """Apply a person's answer to one of the tasks that wait for it; the last one closes the question."""
     last = replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
     if option.effect == "cancel":
-        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last)
+        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last, loop=loop)
     draft = Draft(task, now, actor=actor)
     if note:
         against = task.last_fingerprint if task.streak else ""
@@ -171,8 +185,11 @@ def on_answer(
 def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:
     """Back to pending: the streak stays, the grant is added, a free run of retries starts anew."""
     task = draft.task
-    draft.task = grant(task, attempts)
+    draft.task = loops.granted(grant(task, attempts), attempts)
     draft.set(block_kind=None, due_at=None, hold=None, unmet=unmet)
+    if task.recurs:
+        go_on = recurring.run_now if task.forced else recurring.goes_on
+        go_on(draft)
     if task.status != "pending":
         draft.move("pending", reason, granted=attempts)
     if task.status == "blocked":

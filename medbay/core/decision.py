@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from medbay.core import holding
+from medbay.core import holding, schedule
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
@@ -189,6 +189,8 @@ class Draft:
 
     def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until somebody or something releases it; `until` only for kinds that time out."""
+        if self.task.status == "pending":  # what is planned has not run
+            self.set(planned_at=schedule.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False)
         self.tell("task:blocked", kind=kind, reason=reason)
@@ -210,6 +212,7 @@ class Draft:
         derived: dict[str, Any] = {
             "recovery": task.streak > 0 or task.canary,
             "hold": task.hold if ready and not (task.forced or task.canary) else None,
+            "endless": task.recurs and task.max_iterations is None,
         }
         if ready and not self.before.ready:
             derived |= {"ready": True, "ready_at": self.now if task.due_at is None else task.due_at, "due_at": None}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
-from medbay.core import gate, knowledge, policy, question, verifying
+from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, verifying
 from medbay.core.cause import Case, is_charged
 from medbay.core.counting import (
     count_failure,
@@ -60,6 +60,7 @@ class Ended:
     outcome: Outcome
     checks: tuple[Check, ...] = ()  # those the attempt was started with
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
+    loop: tuple[Task, ...] = ()  # the tasks of its loop, in their order
     policy: Policy
     crash_budget: int = 3
     zone: tzinfo = UTC  # what a time of day without a zone means
@@ -185,6 +186,7 @@ def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     draft.move("cancelled", "cancelled by a person")
     draft.tell("task:cancelled", attempt=ended.attempt.number)
     others = block_dependents(ended.dependents, draft.now, because=ended.task.id)
+    others = replace(others, changes=(*others.changes, *loops.passed_on(draft, ended.loop)))
     return _decision(ended, draft, work, word="cancelled", others=others)
 
 
@@ -197,7 +199,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
         return _decision(ended, draft, work)
     draft.task = count_uncharged(draft.task, now=draft.now)
     record = record_of(draft.task)
-    if policy.uncharged_run_is_over(record, draft.now):
+    if policy.uncharged_run_is_over(record, draft.now) and not draft.task.recurs:
         why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
         draft.move("failed", why)
         asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
@@ -219,10 +221,14 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
     draft.set(crashes=0, cancel_requested=False)
-    draft.move("completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number)
-    draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
     learned = _judge(draft, ended.attempt.number, cured=True)
-    changes = []
+    again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
+    draft.move(
+        "pending" if again else "completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number
+    )
+    if not again:
+        draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+    changes = list(loops.passed_on(draft, ended.loop))
     for task in ended.dependents:
         other = Draft(task, draft.now, actor="engine")
         other.set(unmet=max(0, task.unmet - 1))
@@ -259,6 +265,7 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
     if not outcome.hard_crash or crashes < ended.crash_budget:
         _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
+    draft.set(planned_at=schedule.before_planned(draft.task))
     asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
     return _decision(ended, draft, work, questions=(asked,))
 
@@ -278,6 +285,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     before = counters(draft.task)
     if not ended.attempt.canary:
         draft.task = count_failure(draft.task, charge=charged, now=draft.now)
+        draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0))
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
     draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
@@ -292,7 +300,9 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         known=ended.known,
         asks=asks,
     )
-    followed = follow(draft, failure, work)
+    followed, others = follow(draft, failure, work), Decision()
+    if ended.loop:
+        followed, others = loops.began_again(draft, ended.loop, followed, charged=charged)
     return _decision(
         ended,
         draft,
@@ -300,7 +310,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         diagnosis=found,
         charged=charged,
         retry=followed.retry,
-        others=Decision(learned=learned, question_joined=followed.joined),
+        others=replace(others, learned=learned, question_joined=followed.joined),
         questions=followed.questions,
     )
 

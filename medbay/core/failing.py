@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from medbay.core import guidance, knowledge, policy, question
+from medbay.core import guidance, knowledge, policy, question, recurring
 from medbay.core.cause import Case, Cause, cause_of
 from medbay.core.counting import record_of
 from medbay.core.decision import Draft, QuestionJoined, WorkingSet
@@ -50,13 +50,15 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     used_up = policy.retries_used_up(found, record, failure.policy)
     cause = cause_of(Case(outcome=failure.outcome, diagnosis=found, used_up=used_up))
     advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
-    decided = policy.decide(found, record, failure.policy, draft.now, cause=cause, advice=advice)
+    decided = recurring.decide(draft.task, found, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
     draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     if step.due_at is None:
         return _stop(draft, failure, step, work, shared=cause is Cause.NOT_RETRYABLE)
     assert step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    if draft.task.recurs and draft.task.status == "pending":
+        recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
     return Followed(retry=_schedule(draft, failure, step) if draft.task.status == "failed" else None, work=work)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from medbay.core import policy
+from medbay.core import policy, recurring
 from medbay.core.cause import Case, cause_of, is_charged
 from medbay.core.counting import count_failure, grant, record_of
 from medbay.core.diagnosis import Diagnosis
@@ -52,4 +52,4 @@ def decide_failure(task: Task, diagnosis: Diagnosis, rules: Policy, now: int) ->
     record = record_of(task)
     used_up = policy.retries_used_up(diagnosis, record, rules)
     cause = cause_of(Case(outcome=Failed(), diagnosis=diagnosis, used_up=used_up))
-    return policy.decide(diagnosis, record, rules, now, cause=cause)
+    return recurring.decide(task, diagnosis, rules, now, cause=cause)

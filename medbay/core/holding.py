@@ -95,10 +95,11 @@ def _comes_after(task: Task, now: int, around: Circumstances) -> str | None:
 
 
 def _not_due(task: Task, now: int, around: Circumstances) -> str | None:
-    # A failed task is never ready before the engine released it, even when its time has come.
+    # A failed or recurring task is never ready before the engine released it, even when its time has come.
     if task.due_at is not None and task.due_at > now:
         return "not due yet"
-    return "due, about to be released" if task.status == "failed" else None
+    waits = task.status == "failed" or (task.recurs and task.due_at is not None)
+    return "due, about to be released" if waits else None
 
 
 def _budget(task: Task, now: int, around: Circumstances) -> str | None:

@@ -20,9 +20,12 @@ TITLE_MAX: Final = 500
 TEXT_MAX: Final = 200_000  # description and specification
 CHECKS_MAX: Final = 50
 CHECK_TIMEOUT_MS: Final = 300_000
+FAILURE_RESTARTS: Final = 3
+TURN: Final = "turn"  # what a task of a loop waits for
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
+CatchUp = Literal["none", "one", "all"]
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
@@ -70,6 +73,14 @@ class Task:
     fail_fast: bool = False
     threshold: float = 1.0  # the share of checks that has to pass, among those that answered
     key: str | None = None
+    cron: str = ""
+    zone: str = ""
+    every_ms: int | None = None  # of a loop: the delay before each round
+    catch_up: CatchUp = "one"
+    max_iterations: int | None = None
+    loop: str = ""  # id of the task that began the loop it belongs to
+    loop_place: int = 0
+    max_failure_restarts: int = FAILURE_RESTARTS
     created_at: int = 0
     created_by: str = ""
 
@@ -80,7 +91,7 @@ class Task:
     reason: str = ""
     paused: bool = False
     cancel_requested: bool = False
-    waits_for: str | None = None  # "triage" or "evaluation" while one is under way
+    waits_for: str | None = None  # "triage" or "evaluation" while one is under way; its "turn" in a loop
     unmet: int = 0  # how many tasks it comes after are not completed
     due_at: int | None = None
     ready: bool = False
@@ -99,7 +110,11 @@ class Task:
     granted: int = 0  # charged attempts that people granted in this streak
     asks_at: int = 0  # charged count at which the last grant is used up
     crashes: int = 0
-    iteration: int = 1
+    iteration: int = 1  # the one that runs now or next
+    iterations_done: int = 0  # how many ended well
+    planned_at: int | None = None  # of the occurrence that runs now or next; after a failure, of the one that failed
+    restarts: int = 0  # rounds of its loop that failed in a row, counted by the owner
+    endless: bool = False  # recurs without a number of iterations
     questions: int = 0
     guidance: tuple[Guidance, ...] = ()
 
@@ -112,6 +127,11 @@ class Task:
     def finished(self) -> bool:
         """Completed or cancelled: it goes nowhere from here."""
         return self.status in ("completed", "cancelled")
+
+    @property
+    def recurs(self) -> bool:
+        """Whether it has more than one iteration: by cron, every so often, or in a loop."""
+        return bool(self.cron) or self.every_ms is not None or bool(self.loop)
 
 
 TASK_FIELDS: Final = tuple(each.name for each in fields(Task))
@@ -147,6 +167,7 @@ class Attempt:
     worker_id: str
     host: str
     iteration: int = 1
+    planned_at: int | None = None
     started_at: int = 0
     canary: bool = False
     forced: bool = False

@@ -15,7 +15,7 @@ from medbay.core.durations import format_duration
 from medbay.core.knowledge import Advice
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Rungs
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Recurring, Rungs
 
 HOUR_MS: Final = 3_600_000
 ACTED_ON_FROM: Final = 0.5  # below this confidence a category is `unknown`
@@ -43,6 +43,7 @@ class Policy:
     preset: str = "ladder"
     rungs: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
+    recurring: Recurring = field(default_factory=Recurring)
 
     def hash(self) -> str:
         """A short name for exactly these values, recorded with every decision."""
@@ -50,7 +51,7 @@ class Policy:
 
     @cached_property
     def _hash(self) -> str:
-        parts = [self.preset, str(self.max_retries_total)]
+        parts = [self.preset, str(self.max_retries_total), str(self.recurring)]
         parts += [f"{name}:{r.delays_ms}:{r.max_retries}" for name, r in sorted(self.rungs.items())]
         return hashlib.blake2b("|".join(parts).encode(), digest_size=6).hexdigest()
 

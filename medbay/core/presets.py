@@ -40,3 +40,13 @@ LADDER: Final[Mapping[str, Rungs]] = MappingProxyType(
     }
 )
 """The preset of one-off tasks, by category."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurring:
+    """The preset of recurring tasks: they back off from their own period."""
+
+    triage_threshold: int = 3
+    triage_cooldown_ms: int = 24 * 60 * MINUTE
+    multiplier: float = 2.0
+    cap_ms: int = 24 * 60 * MINUTE

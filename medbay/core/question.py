@@ -16,7 +16,9 @@ CANCEL: Final = Option("cancel the task", "cancel", "ends it for good; what come
 PAUSE: Final = Option("leave it for later", "pause", "takes it out of the way, paused, until somebody resumes it")
 
 
-def _retry(label: str) -> Option:
+def _retry(task: Task, label: str) -> Option:
+    if task.recurs and not task.loop:
+        return Option(label, "retry", f"its schedule goes on; medbay retry {task.id} runs it now")
     return Option(label, "retry", f"starts it again now, with {GRANTED_BY_A_RELEASE} more attempts")
 
 
@@ -66,10 +68,10 @@ def choose(question: Question, answer: str) -> Option:
 def _need(task: Task, kind: BlockKind, why: str, diagnosis: Diagnosis | None) -> tuple[str, Option]:
     """What has to be done, in one line, and the answer that says it was."""
     if kind == "dependency":
-        return f"{task.title}: decide what to do, {why}", _retry("run it all the same")
+        return f"{task.title}: decide what to do, {why}", _retry(task, "run it all the same")
     if diagnosis is None:
-        return f"{task.title}: look into it, {why}", _retry("looked into it, retry")
+        return f"{task.title}: look into it, {why}", _retry(task, "looked into it, retry")
     if diagnosis.retryable:
-        return f"{task.title}: {diagnosis.suggested_fix or diagnosis.summary}", _retry("fixed, retry")
+        return f"{task.title}: {diagnosis.suggested_fix or diagnosis.summary}", _retry(task, "fixed, retry")
     fix = diagnosis.suggested_fix or "find out what is missing"
-    return f"{task.title}: {fix}", _retry("done, retry")
+    return f"{task.title}: {fix}", _retry(task, "done, retry")

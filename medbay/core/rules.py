@@ -5,6 +5,7 @@ Each door is a pure function from frozen data to a `Decision`; `core.ending` and
 
 from __future__ import annotations
 
+from medbay.core import recurring
 from medbay.core.commands import (
     Edit,
     on_answer,
@@ -19,6 +20,7 @@ from medbay.core.commands import (
 from medbay.core.decision import Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
+from medbay.core.loops import Loop, on_loop_command
 from medbay.core.model import Task
 from medbay.core.teaching import Correction, on_reclassify_command
 from medbay.core.verifying import on_checks_taken_over
@@ -28,6 +30,7 @@ __all__ = [
     "Correction",
     "Edit",
     "Ended",
+    "Loop",
     "on_added",
     "on_answer",
     "on_attempt_ended",
@@ -39,6 +42,7 @@ __all__ = [
     "on_due",
     "on_edit_command",
     "on_engine_error",
+    "on_loop_command",
     "on_parked",
     "on_pause_command",
     "on_reclassify_command",
@@ -52,6 +56,8 @@ def on_added(task: Task, now: int) -> Decision:
     """A new task: pending, and ready at once unless it waits for a time or for others."""
     draft = Draft(task, now, actor=task.created_by)
     draft.set(since=now, created_at=now)
+    if task.recurs:
+        recurring.begin(draft, task.due_at)
     draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
     return Decision(changes=(draft.change(),), events=tuple(draft.events))
 
@@ -66,19 +72,30 @@ def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: 
     return Decision(changes=(draft.change(),), events=tuple(draft.events))
 
 
-def on_due(task: Task, now: int, *, actor: str) -> Decision:
-    """Its time has come: a retry is released, a block that times out ends, a future task becomes ready."""
+def on_due(task: Task, now: int, *, actor: str, up_since: int = 0) -> Decision:
+    """Its time has come: a retry is released, a block that times out ends, a future task becomes ready.
+
+    `up_since` says from when on an engine was there: what a recurring task missed before, it may have to catch up.
+    """
     draft = Draft(task, now, actor=actor)
     closed: tuple[RetryClosed, ...] = ()
     if task.status == "failed":
+        if task.recurs:
+            recurring.rerun(draft, task.due_at or now)
+            draft.set(due_at=None)
         draft.move("pending", "the retry is due")
         draft.tell("task:retry_executed", attempt=task.attempts)
         closed = (RetryClosed(task.id, "executed"),)
     elif task.status == "blocked" and task.block_kind in BLOCKS_THAT_TIME_OUT:
         kind = task.block_kind
         draft.set(block_kind=None)
+        if task.recurs:
+            draft.set(due_at=None)
+            recurring.resume(draft, "blocked")
         draft.move("pending", f"blocked_timeout passed while it was blocked ({kind}): {task.reason}")
         draft.tell("task:unblocked", kind=kind, by="blocked_timeout")
+    elif task.recurs:
+        recurring.release(draft, up_since=up_since)
     return Decision(changes=(draft.change(),), retries_closed=closed, events=tuple(draft.events))
 
 

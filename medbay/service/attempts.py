@@ -109,7 +109,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     known: dict[str, Known | None] = {}
     with tx.together():
         for each in finished:
-            if each.claim is None or each.claim.attempt.worker_id != worker_id:
+            if each.claim is None or each.claim.attempt.worker_id != worker_id or each.claim.task.loop:
                 raise StaleClaim(f"attempt {each.number} of {each.task_id} is not known here")
             dependents = tuple(met.get(task.id, task) for task in after.get(each.task_id, ()))
             ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by)
@@ -157,7 +157,8 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
-    return _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by)
+    ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by)
+    return replace(ended, loop=tasks.of_loop(tx, task.loop)) if task.loop else ended
 
 
 def _ended(finished: Finished, task: Task, attempt: Attempt, dependents: tuple[Task, ...], by: Judgement) -> Ended:
@@ -253,6 +254,7 @@ def _claim_one(tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int]
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
+        planned_at=None if task.planned_at is None else min(task.planned_at, tx.now),
         started_at=tx.now,
         canary=task.canary,
         forced=task.forced,

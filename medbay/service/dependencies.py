@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from medbay.core import rules
+from medbay.core.model import Task
 from medbay.errors import NotAllowed
 from medbay.store import tasks
 from medbay.store.apply import apply
@@ -18,12 +19,19 @@ def unmet(tx: Tx, task_id: str) -> int:
     return sum(1 for _, status in tasks.comes_after(tx, task_id) if status not in ("completed", "cancelled"))
 
 
+def refuse_recurring(task: Task | None) -> None:
+    """Nothing can come after a task that recurs: it does not complete between its iterations."""
+    if task is not None and task.recurs and not task.finished:
+        raise NotAllowed(f"{task.id} recurs, so nothing can come after it", hint="medbay loop runs several in turn")
+
+
 def add(tx: Tx, task_id: str, after_id: str, *, actor: str) -> None:
     """Let a task come after another; refused when that closes a circle, naming it, or can never happen."""
     tx.serialise("dependencies")  # two edges that close a circle together are not added side by side
     other = tasks.get(tx, after_id)
     if other is not None and other.status == "cancelled":
         raise NotAllowed(f"{after_id} is cancelled, so nothing can come after it", hint="leave --after out")
+    refuse_recurring(other)
     circle = _path(tx, after_id, task_id)
     if circle:
         way = " -> ".join([task_id, *circle])

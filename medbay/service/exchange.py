@@ -45,11 +45,25 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         "policy": task.policy,
         "provider": [each.removeprefix("provider:") for each in task.resources],
         **_checks(task),
+        **_schedule(task),
         "after": after,
         "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
         "key": task.key,
     }
     return {name: value for name, value in line.items() if value not in (None, "", [], {})}
+
+
+def _schedule(task: Task) -> dict[str, Any]:
+    """When it recurs; a loop is not taken over, its tasks are."""
+    if not task.recurs or task.loop:
+        return {}
+    return {
+        "cron": task.cron,
+        "zone": task.zone,
+        "every": _duration(task.every_ms),
+        "catch_up": task.catch_up,
+        "max_iterations": task.max_iterations,
+    }
 
 
 def _checks(task: Task) -> dict[str, Any]:

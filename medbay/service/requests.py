@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from medbay.core.cron import EXPRESSION_MAX
 from medbay.core.durations import parse_duration, parse_size
-from medbay.core.model import CHECKS_MAX, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
+from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
+from medbay.core.rules import Loop
 from medbay.errors import UsageError
-from medbay.service import calls
+from medbay.service import calls, schedules
 from medbay.service.tasks import NewTask
 
 TAG_MAX: Final = 100
 NAME_MAX: Final = 200
 ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two million bytes
-_CONFLICTS: Final = ("return", "refuse", "replace")
+_COUNT_MAX: Final = 1_000_000_000
 
 
 def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> NewTask:
@@ -31,7 +33,7 @@ def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> Ne
         raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ..., or --python M:F")
     if "at" in fields:
         fields["at"] = parse_time(wanted["at"], now=now)
-    return NewTask(**{"cwd": default_cwd, **_renamed(fields), **work})
+    return NewTask(**{"cwd": default_cwd, **schedules.checked(_renamed(fields), now), **work})
 
 
 def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +47,17 @@ def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     if wanted.get("check") in ("", [""], ("",)):  # how a command line says: no checks any more
         wanted["check"] = []
     return {**_renamed({name: _FIELDS[name][1](value) for name, value in wanted.items()}), **work}
+
+
+def loop(*, delay: Any = None, max_iterations: Any = None, max_failure_restarts: Any = None) -> Loop:
+    """Check what `medbay loop` is asked for."""
+    return Loop(
+        delay_ms=None if delay is None else _duration("the delay")(delay),
+        max_iterations=None if max_iterations is None else _count("max_iterations", 1)(max_iterations),
+        max_failure_restarts=_count("max_failure_restarts", 0)(
+            FAILURE_RESTARTS if max_failure_restarts is None else max_failure_restarts
+        ),
+    )
 
 
 def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,17 +222,29 @@ def _duration(what: str) -> Callable[[Any], int]:
     return parse
 
 
+def _count(what: str, least: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _COUNT_MAX:
+            raise UsageError(f"{what} is a whole number from {least} on, not {value!r}")
+        return value
+
+    return parse
+
+
+def _word(what: str, words: tuple[str, ...]) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if value not in words:
+            raise UsageError(f'{what} is one of {", ".join(words)}, not "{value}"')
+        return str(value)
+
+    return parse
+
+
 def _size(value: Any) -> int:
     size = parse_size(value if isinstance(value, str) else str(value))
     if size < 1_000_000:
         raise UsageError(f"a memory limit of {value} is too small to start anything", hint="for example 512M")
     return size
-
-
-def _conflict(value: Any) -> str:
-    if value not in _CONFLICTS:
-        raise UsageError(f'on_conflict is one of {", ".join(_CONFLICTS)}, not "{value}"')
-    return str(value)
 
 
 def _policy(value: Any) -> str:
@@ -257,5 +282,10 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "after": ("after", _words("after")),
     "at": ("at", lambda value: value),
     "key": ("key", _text("the key", NAME_MAX, empty=False)),
-    "on_conflict": ("on_conflict", _conflict),
+    "on_conflict": ("on_conflict", _word("on_conflict", ("return", "refuse", "replace"))),
+    "cron": ("cron", _text("the cron expression", EXPRESSION_MAX, empty=False)),
+    "zone": ("zone", _text("the zone", NAME_MAX, empty=False)),
+    "every": ("every_ms", _duration("the time between two iterations")),
+    "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
+    "max_iterations": ("max_iterations", _count("max_iterations", 1)),
 }

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from medbay.core import rules
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, Check, Event, Task, changed
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import dependencies
-from medbay.store import questions, tasks
+from medbay.service import dependencies, schedules
+from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
 
@@ -56,8 +57,17 @@ class NewTask:
     fail_fast: bool = False
     after: tuple[str, ...] = ()
     at: int | None = None
+    cron: str = ""
+    zone: str = ""
+    every_ms: int | None = None
+    catch_up: CatchUp = "one"
+    max_iterations: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
+
+
+_TAKEN_OVER: Final = tuple(each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict"))
+_taken_over: Final = attrgetter(*_TAKEN_OVER)
 
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
@@ -141,33 +151,17 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
     if cancelled is not None:
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
+    for each in blockers:
+        dependencies.refuse_recurring(each)
     task = changed(
         _NEW,
         id=task_id,
-        title=new.title,
-        runner=new.runner,
-        command=new.command,
-        cwd=new.cwd,
-        env=new.env,
-        description=new.description,
-        spec=new.spec,
-        timeout_ms=new.timeout_ms,
-        memory_bytes=new.memory_bytes,
-        cpu_ms=new.cpu_ms,
-        priority=new.priority,
-        queue=new.queue,
-        tags=new.tags,
-        policy=new.policy,
-        resources=new.resources,
-        checks=new.checks,
-        check_timeout_ms=new.check_timeout_ms,
-        fail_fast=new.fail_fast,
-        key=new.key,
         created_at=tx.now,
         created_by=actor,
         since=tx.now,
         unmet=unmet,
         due_at=new.at,
+        **dict(zip(_TAKEN_OVER, _taken_over(new), strict=True)),
     )
     return task, after
 
@@ -201,8 +195,9 @@ def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
 def release_due(tx: Tx, *, actor: str) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
     found = tasks.due(tx, RELEASED_AT_ONCE)
+    up_since = min((each.started_at for each in workers.alive(tx) if each.lease_until > tx.now), default=tx.now)
     for task in found:
-        apply(tx, rules.on_due(task, tx.now, actor=actor))
+        apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
     return len(found)
 
 
@@ -240,7 +235,8 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
             return rules.on_resume_command(task, tx.now, actor=actor)
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
-            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked)
+            loop = tasks.of_loop(tx, task.loop)
+            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked, loop=loop)
         case "retry" | "unblock":
             command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
             asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
@@ -264,6 +260,7 @@ def edit(
     after: Sequence[str] = (),
 ) -> None:
     """Change it from the next attempt on."""
+    fields = schedules.edited(tx, task, fields)
     apply(
         tx,
         rules.on_edit_command(task, tx.now, actor=actor, edit=Edit(fields=fields, reset_failures=reset_failures)),
@@ -293,6 +290,7 @@ def answer(
             note=note,
             attempts=attempts,
             dependents=tasks.dependents(tx, task_id) if option.effect == "cancel" else (),
+            loop=tasks.of_loop(tx, task.loop),
             unmet=dependencies.unmet(tx, task_id),
         )
         apply(tx, decision)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from medbay.core import schedule as schedules
 from medbay.core import times
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
+from medbay.core.presets import Recurring
 from medbay.service import calls
 from medbay.service.workers import Seen
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
@@ -47,6 +49,38 @@ def summary(task: Task) -> dict[str, Any]:
     }
 
 
+def schedule(task: Task) -> dict[str, Any]:
+    """How a task recurs; every value is None for a one-off task."""
+    own = task.recurs
+    return {
+        "recurs": own,
+        "cron": task.cron or None,
+        "zone": task.zone or None,
+        "every_s": _seconds(task.every_ms),
+        "catch_up": task.catch_up if own else None,
+        "max_iterations": task.max_iterations,
+        "iteration": task.iteration if own else None,
+        "iterations_done": task.iterations_done if own else None,
+        "planned_at": iso(task.planned_at),
+        "loop": task.loop or None,
+        "failure_restarts": task.restarts if task.loop else None,
+        "max_failure_restarts": task.max_failure_restarts if task.loop else None,
+    }
+
+
+def backoff(task: Task, rules: Recurring, now: int) -> dict[str, Any] | None:
+    """How far the waits of a failing recurring task have grown; None while nothing failed."""
+    if not task.recurs or not task.streak:
+        return None
+    steps = schedules.steps_to_cap(task, rules, now)
+    return {
+        "step": min(task.streak, steps),
+        "steps_to_cap": steps,
+        "base_s": _seconds(schedules.base_ms(task, now)),
+        "cap_s": _seconds(rules.cap_ms),
+    }
+
+
 def next_attempt_at(task: Task) -> int | None:
     """When it is tried next, where a time is known."""
     if task.finished or task.paused or task.status == "blocked":
@@ -76,7 +110,8 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "check_timeout_s": _seconds(task.check_timeout_ms),
         "fail_fast": task.fail_fast,
         "key": task.key,
-        "policy": task.policy or "ladder",
+        "policy": task.policy or ("recurring" if task.recurs else "ladder"),
+        **schedule(task),
         "created_by": task.created_by,
         "ended_at": iso(task.ended_at),
         "cancel_requested": task.cancel_requested,
@@ -115,6 +150,7 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "forced": each.forced,
         "canary": each.canary,
         "iteration": each.iteration,
+        "planned_at": iso(each.planned_at),
         "policy": each.policy_hash or None,
         "checks": [check(each) for each in checked],
     }

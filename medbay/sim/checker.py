@@ -148,6 +148,7 @@ class Checker:
 
     def _refresh_followers(self, tx: Tx, events: list[Event], graph: Mapping[str, tuple[str, ...]]) -> None:
         """What comes after a finished task changes without an event of its own."""
+        self._refresh_loops(tx, events)
         ended = {event.task_id for event in events if event.name == "task:completed"}
         if not ended:
             return
@@ -156,6 +157,19 @@ class Checker:
                 task = tasks.get(tx, task_id)
                 if task is not None:
                     self.known[task_id].task = task
+                    self._remember_work(task)
+
+    def _refresh_loops(self, tx: Tx, events: list[Event]) -> None:
+        """Who gets the turn in a loop changes without an event of its own."""
+        touched = {event.task_id for event in events if event.task_id in self.known}
+        for loop in sorted({self.known[task_id].task.loop for task_id in touched if task_id} - {""}):
+            members = tasks.of_loop(tx, loop)
+            turns = [task.id for task in members if not task.finished and task.waits_for is None]
+            if len(turns) > 1 or (not turns and any(not task.finished for task in members)):
+                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'nobody'}")
+            for task in members:
+                if task.id not in touched:
+                    self.known[task.id].task = task
                     self._remember_work(task)
 
     def _check_shares(self, tx: Tx, claimed: list[str]) -> None:

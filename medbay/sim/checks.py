@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Final
 
-from medbay.core import holding
+from medbay.core import holding, schedule
 from medbay.core.model import Attempt
 from medbay.sim.ledger import Broken, Seen
 
@@ -137,8 +138,8 @@ def _crashes_are_counted(seen: Seen) -> str | None:
     if seen.before is None:
         return None
     before, after = seen.before.crashes, seen.after.crashes
-    if seen.told("task:completed"):
-        return None if after == 0 else "completed, but its crashes stayed"
+    if seen.told("task:completed") or seen.told("task:iteration_done"):
+        return None if after == 0 else "ended well, but its crashes stayed"
     taken_over = any("why" in event.data for event in seen.told("task:verifying"))
     allowed = (before, before + 1) if seen.told("task:lost") or taken_over else (before,)
     return None if after in allowed else f"crashes went from {before} to {after}"
@@ -166,6 +167,75 @@ def _one_pending_retry(seen: Seen) -> str | None:
     if seen.after.waits_for is not None:
         return None
     return None if due == [seen.after.due_at] else f"its retry is due at {due}, the task at {seen.after.due_at}"
+
+
+def _one_turn_in_a_loop(seen: Seen) -> str | None:
+    task = seen.after
+    return f"claimed although it waits for its {task.waits_for}" if seen.claimed and task.waits_for else None
+
+
+def _iterations_are_counted(seen: Seen) -> str | None:
+    before, after = seen.before, seen.after
+    if before is None or not before.recurs:
+        return None
+    done, failed = len(seen.told("task:iteration_done")), len(seen.told("task:failed"))
+    if after.iterations_done != before.iterations_done + done:
+        return f"{after.iterations_done} iterations ended well, {before.iterations_done + done} was due"
+    if after.iteration != before.iteration + done + failed:
+        return f"iteration went from {before.iteration} to {after.iteration}"
+    if after.max_iterations is not None and after.iterations_done > after.max_iterations:
+        return f"{after.iterations_done} of {after.max_iterations} iterations"
+    blocked = after.block_kind == "exhausted" and before.block_kind != "exhausted" and not after.loop
+    return "blocked for the number of its failures" if blocked else None
+
+
+def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
+    """Of cron tasks: what ran and what was told as skipped never meet, and the numbers are right."""
+    task, known = seen.after, seen.known
+    if not task.cron:
+        return None
+    if known.begun is None:
+        known.begun = schedule.accounted_until(task)
+    for event in seen.told("task:occurrences_skipped"):
+        first, last = (round(datetime.fromisoformat(event.data[name]).timestamp() * 1000) for name in ("first", "last"))
+        planned = schedule.occurrences(task, first - 1, last)
+        if planned != (first, last, event.data["number"]):
+            return f"skipped {event.data}, planned was {planned}"
+        known.skipped.append((first, last, event.data["number"]))
+    ended = [each for each in seen.attempts if seen.before is not None and each.number == seen.before.live]
+    for attempt in ended:
+        at = attempt.planned_at
+        if attempt.outcome not in ("succeeded", "failed", "timed_out") or at is None:
+            continue
+        if at > (known.begun or 0) and schedule.next_after(task, at - 1) == at:
+            known.ran[at] = known.ran.get(at, 0) + 1
+            if known.ran[at] > 1:
+                return f"the occurrence of {at} ran {known.ran[at]} times"
+    return _accounted(seen)
+
+
+def _accounted(seen: Seen) -> str | None:
+    until, begun = schedule.accounted_until(seen.after), seen.known.begun
+    if seen.after.live is not None or until is None or begun is None or seen.after.finished:
+        return None
+    planned = schedule.occurrences(seen.after, begun, until)
+    expected = planned.number if planned else 0
+    found = len(seen.known.ran) + sum(number for _, _, number in seen.known.skipped)
+    if found != expected:
+        return f"{len(seen.known.ran)} ran and {found - len(seen.known.ran)} were skipped of {expected} planned"
+    if any(first <= at <= last for at in seen.known.ran for first, last, _ in seen.known.skipped):
+        return "an occurrence ran and was skipped"
+    return None
+
+
+def _never_before_its_time(seen: Seen) -> str | None:
+    task = seen.after
+    if not seen.claimed or task.planned_at is None or not task.cron:
+        return None
+    if schedule.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
+        return None
+    early = task.planned_at - seen.latest
+    return f"claimed {early} ms before its planned time" if early > 0 else None
 
 
 def _who_waits_has_asked(seen: Seen) -> str | None:
@@ -205,5 +275,9 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("9 nothing before the named time", _nothing_before_the_named_time),
     ("5 streak", _streak_moves_by_the_rules),
     ("crash budget", _crashes_are_counted),
+    ("recurring: one turn in a loop", _one_turn_in_a_loop),
+    ("recurring: iterations", _iterations_are_counted),
+    ("recurring: each occurrence once or skipped", _each_occurrence_runs_once_or_is_skipped),
+    ("recurring: never early", _never_before_its_time),
     *STANDING,
 )

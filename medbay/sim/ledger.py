@@ -25,6 +25,9 @@ class Known:
     outcomes: dict[int, str] = field(default_factory=dict)  # how each attempt was recorded
     not_before: int = 0  # the time its last failure named
     released: bool = False  # a person let it go on since it was blocked last
+    begun: int | None = None  # before the first occurrence of a cron task
+    ran: dict[int, int] = field(default_factory=dict)  # planned time -> how often it ran to an end
+    skipped: list[tuple[int, int, int]] = field(default_factory=list)  # first, last, number
     swept_version: int = -1
     swept_attempts: int = 0
 
@@ -59,4 +62,5 @@ class Seen:
     def forgiven(self) -> bool:
         """Whether the two things happened that may reset a streak."""
         edits = self.told("task:edited")
-        return bool(self.told("task:completed")) or any(edit.data.get("reset_failures") for edit in edits)
+        well = self.told("task:completed") or self.told("task:iteration_done")
+        return bool(well) or any(edit.data.get("reset_failures") for edit in edits)

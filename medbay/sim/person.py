@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Check, Task
+from medbay.core.rules import Loop
 from medbay.env import Random
-from medbay.errors import NotAllowed
-from medbay.service import tasks
+from medbay.errors import NotAllowed, UsageError
+from medbay.service import schedules, tasks
 from medbay.service.tasks import NewTask
 from medbay.sim.daemon import Ground
 from medbay.sim.faults import FaultyStore
@@ -21,6 +22,9 @@ from medbay.store.database import Tx
 
 ACTOR: Final = "person:sim"
 ANSWERS_BEFORE_GIVING_UP: Final = 2
+RECURRING_SHARE: Final = 0.25
+CRONS: Final = ("*/5 * * * *", "0 * * * *", "17,43 * * * *", "30 2 * * *")
+FAILURES_BORNE: Final = 6  # in a row, of a recurring task
 LOOKED_AT: Final = 30  # tasks, before a person gives up looking for one to do something to
 
 
@@ -44,6 +48,7 @@ class Person:
             (3, self._edit),
             (6, self._answer),
             (1, self._come_after),
+            (3, self._loop),
         )
 
     def add(self) -> None:
@@ -56,7 +61,9 @@ class Person:
             longest = rng.choice((MINUTE, HOUR, DAY))
             at = self._ground.clock.now_ms() + rng.randint(-SECOND, longest)
         checks = tuple(Check(self._ground.work.draw_command(rng)) for _ in range(rng.choice((0, 0, 1))))
+        recurs = self._schedule() if not after else {}
         new = NewTask(
+            **recurs,
             checks=checks,
             check_timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE)),
             title=f"task {len(known) + 1}",
@@ -69,9 +76,33 @@ class Person:
         try:
             with self._store.write() as tx:
                 task_id = tasks.add(tx, new, ids=self._ground.ids, actor=ACTOR).id
-        except NotAllowed:  # after a cancelled task
+        except NotAllowed:  # after a cancelled task, or one that recurs
             return
         self.added[task_id] = tuple(sorted(after))
+
+    def _schedule(self) -> dict[str, Any]:
+        """One in four recurs: by cron in some zone or every so often, nearly always a few times only."""
+        rng = self._rng
+        if rng.random() >= RECURRING_SHARE:
+            return {}
+        how: dict[str, Any] = {
+            "catch_up": rng.choice(("none", "one", "one", "all")),
+            "max_iterations": rng.choice((1, 2, 3, 5)),
+        }
+        if rng.random() < 0.5:
+            return {**how, "every_ms": rng.choice((30 * SECOND, 5 * MINUTE, HOUR))}
+        return {**how, "cron": rng.choice(CRONS), "zone": rng.choice(("UTC", "Europe/Berlin", "Australia/Lord_Howe"))}
+
+    def _loop(self) -> None:
+        with self._store.write() as tx:
+            ids = self._rng.sample(list(self.added), k=min(len(self.added), self._rng.choice((2, 2, 3))))
+            members = [tasks.resolve(tx, each) for each in ids]
+            asked = Loop(
+                delay_ms=self._rng.choice((None, MINUTE)),
+                max_iterations=self._rng.choice((1, 2, 3)),
+                max_failure_restarts=self._rng.choice((0, 1, 3)),
+            )
+            schedules.make_loop(tx, members, asked, actor=ACTOR)
 
     def act_at_random(self) -> str:
         """Do one thing, sensible or not; a refusal is an answer too."""
@@ -79,7 +110,7 @@ class Person:
         ((_, act),) = self._rng.choices(self._acts, weights=weights)
         try:
             act()
-        except NotAllowed as refusal:
+        except (NotAllowed, UsageError) as refusal:
             return f"{act.__name__.strip('_')} refused: {refusal.message}"
         return act.__name__.strip("_")
 
@@ -88,6 +119,7 @@ class Person:
         with self._store.read() as tx:
             waiting = [(asked.id, asked.task_ids) for asked in questions.open_questions(tx)]
             paused = [task.id for task in task_rows.unfinished(tx) if task.paused]
+            hopeless = [task.id for task in task_rows.unfinished(tx) if task.recurs and task.streak > FAILURES_BORNE]
         for question_id, task_ids in waiting:
             self._answers.update(task_ids)
             patient = max(self._answers[each] for each in task_ids) <= ANSWERS_BEFORE_GIVING_UP
@@ -96,7 +128,12 @@ class Person:
         for task_id in paused:
             with self._store.write() as tx:
                 tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
-        return f"answered {len(waiting)}, resumed {len(paused)}"
+        for task_id in hopeless:  # it would go on for ever
+            with self._store.write() as tx:
+                task = tasks.resolve(tx, task_id)
+                if not task.finished:
+                    tasks.cancel(tx, task, actor=ACTOR)
+        return f"answered {len(waiting)}, resumed {len(paused)}, gave up {len(hopeless)}"
 
     def _pick(self, tx: Tx, *, status: str | None = None, paused: bool = False) -> Task:
         ids = list(self.added)

@@ -21,11 +21,11 @@ SUSPECT_SQL: Final = (
 )
 PENDING_RETRY_SQL: Final = (
     "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
-    " AND t.unmet = 0 ORDER BY r.due_at, r.task_id LIMIT 1"
+    " AND t.unmet = 0 AND t.endless = 0 ORDER BY r.due_at, r.task_id LIMIT 1"
 )
 REQUEUED_SQL: Final = (
-    "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND attempts > 0"
-    " AND paused = 0 AND unmet = 0 ORDER BY queue, id LIMIT 1"
+    "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND paused = 0"
+    " AND endless = 0 AND (attempts > 0 OR max_iterations IS NOT NULL) AND unmet = 0 ORDER BY queue, id LIMIT 1"
 )
 
 
@@ -40,12 +40,12 @@ def has_claimable(tx: Tx, queue: str) -> bool:
 
 
 def has_pending_retry(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue waits to be retried, however far away that is."""
+    """Whether a task of this queue waits to be retried, however far away; what recurs for ever keeps nobody busy."""
     return tx.one(PENDING_RETRY_SQL, (queue,)) is not None
 
 
 def has_requeued(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue asked to be tried again later."""
+    """Whether a task of this queue asked to be tried again later, or has a number of iterations left."""
     return tx.one(REQUEUED_SQL, (queue,)) is not None
 
 

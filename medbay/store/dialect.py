@@ -23,7 +23,7 @@ class Dialect:
 
     name: str  # the folder of its migrations
     locks: Locks = NO_LOCKS
-    lock_tasks_sql: str = ""  # (ids, ids): the tasks and what comes after them, by id
+    lock_tasks_sql: str = ""  # (ids, ids, others): the tasks, their loops and what comes after the others, by id
     lock_questions_sql: str = ""  # (ids,): the questions these tasks wait for, by id
     contains: str  # whether a text contains a parameter
     how_many_sql: str  # about how many tasks there are, without counting them; may ask how many are being added
@@ -54,6 +54,7 @@ POSTGRES: Final = Dialect(
     locks=Locks(take=" FOR UPDATE", take_free=" FOR UPDATE SKIP LOCKED", keep=" FOR SHARE"),
     lock_tasks_sql=(
         "SELECT id FROM task WHERE id IN (SELECT unnest(?::text[]) UNION"
+        " SELECT l.id FROM task m JOIN task l ON l.loop = m.loop WHERE m.id = ANY(?::text[]) AND l.loop <> '' UNION"
         " SELECT task_id FROM dependency WHERE after_id = ANY(?::text[])) ORDER BY id FOR UPDATE"
     ),
     lock_questions_sql=(

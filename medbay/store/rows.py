@@ -77,6 +77,7 @@ def _listed(values: tuple[Any, ...]) -> str:
     return dumps(values) if values else "[]"  # most are empty, and every task has several of them
 
 
+_FLAGS: Final = ("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast", "endless")
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "command": dumps,
     "env": _listed,
@@ -84,7 +85,7 @@ _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "resources": _listed,
     "guidance": encode_guidance,
     "checks": _encode_checks,
-    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), int),
+    **dict.fromkeys(_FLAGS, int),
 }
 _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "command": _command,
@@ -93,7 +94,7 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "resources": _strings,
     "guidance": _guidance,
     "checks": _checks,
-    **dict.fromkeys(("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast"), bool),
+    **dict.fromkeys(_FLAGS, bool),
 }
 
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)

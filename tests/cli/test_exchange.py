@@ -12,6 +12,10 @@ from tests.cli.calling import Cli
 
 OTHER = "sqlite:///other.db"
 FULL = {
+    "cron": "0 3 * * *",
+    "zone": "Europe/Berlin",
+    "catch_up": "all",
+    "max_iterations": 9,
     "title": "full",
     "run": ["echo", "a b"],
     "description": "why",
@@ -45,6 +49,7 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     """Each name of `add`, there and back; a field that is forgotten here fails."""
     first = cli.add("first")
     cli.good("add", "--file", "-", stdin=json.dumps({**FULL, "after": [first]}))
+    cli.add("often", "--every", "90s", "--at", "2099-01-01T00:00")
 
     lines = exported(cli)
     text = cli.good("export").out
@@ -52,7 +57,7 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     again = exported(cli, "--store", OTHER)
 
     full = lines[1]
-    assert {"run", *requests._FIELDS} - {"on_conflict"} == set(full) - {"id", "status"}
+    assert {"run", *requests._FIELDS} - {"on_conflict"} == {*full, *lines[2]} - {"id", "status"}
     assert full["after"] == [lines[0]["id"]]
     assert again[1]["after"] == [again[0]["id"]]
     changing = {"id", "after"}

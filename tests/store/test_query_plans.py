@@ -32,7 +32,7 @@ LOOP = {
     "is anything suspect": (activity.SUSPECT_SQL, "", ("other",), "task_suspect"),
     "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
-    "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"]), "task_pkey"),
+    "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"]), "task_pkey"),
 }
 
 
