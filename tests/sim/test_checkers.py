@@ -220,7 +220,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (run_suspects_together, "suspects", 7),
     (leave_processes_behind, "2 one process tree", 1),
     (never_reap, "", 1),
-    (skip_the_fence, "", 4),
+    (skip_the_fence, "", 98),
     (never_release, "", 1),
     (break_a_rule, "no rule breaks", 1),
     (forget_outcomes, "", 1),
