@@ -21,7 +21,7 @@ SUSPECT_SQL: Final = (
 )
 READY_AGAIN_SQL: Final = (
     "SELECT count(*) FROM (SELECT 1 FROM task WHERE queue = ? AND recovery = 1 AND ready = 1 AND hold IS NULL"
-    " AND crashes = 0 LIMIT ?) some"
+    " AND crashes = 0 LIMIT ?) waiting"
 )
 PENDING_RETRY_SQL: Final = (
     "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
