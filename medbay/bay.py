@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from medbay import app
+from medbay import app, env
 from medbay.app import Place
 from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
@@ -70,7 +69,7 @@ class Bay(Upkeep):
     ) -> None:
         self.place = place
         self.policy: Policy = app.policy_of(place.config)
-        self.actor = actor or f"person:{_user()}"
+        self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
         self._ids = Ids()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
@@ -138,6 +137,11 @@ class Bay(Upkeep):
         """One task by its id or an unambiguous prefix of it."""
         with self.store.read() as tx:
             return tasks.resolve(tx, task_id)
+
+    def titles(self, task_ids: Iterable[str]) -> dict[str, str]:
+        """The titles of many tasks by their ids."""
+        with self.store.read() as tx:
+            return task_rows.titles(tx, sorted(task_ids))
 
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
@@ -390,10 +394,3 @@ def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -
     for line in unseen:
         seen.append(line)
         yield line
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -101,6 +101,16 @@ def local_zone() -> tzinfo:
         return datetime.now().astimezone().tzinfo or ZoneInfo("UTC")
 
 
+def user_name() -> str:
+    """Who runs this, by name where the machine knows one."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
 def machine_id() -> str:
     """A stable name of this machine, for refusing a store that came from another."""
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):

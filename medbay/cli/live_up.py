@@ -11,7 +11,7 @@ from medbay.cli.live_lines import Change, changes, soon
 from medbay.cli.text import clean, cut, width
 from medbay.core.model import Question
 from medbay.env import SystemClock
-from medbay.errors import NotFound, StoreError, UsageError
+from medbay.errors import StoreError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -74,6 +74,7 @@ class Telling:
                 if event.name == "task:completed":
                     self.completed += 1
                     self.healed += bool(event.data.get("healed"))
+            self._learn_titles({event.task_id for event in events if event.task_id is not None})
             for change in changes(events, self._title):
                 self._display.line(self._words(change))
             self._count()
@@ -122,14 +123,16 @@ class Telling:
         return times.clock(at, at) if self._display.live else times.iso(at)
 
     def _title(self, task_id: str) -> str:
-        if task_id not in self._titles:
-            if len(self._titles) >= TITLES_KEPT:
-                self._titles.clear()
-            try:
-                self._titles[task_id] = self._bay.get(task_id).title
-            except (NotFound, UsageError):
-                self._titles[task_id] = ""
-        return self._titles[task_id]
+        return self._titles.get(task_id, "")
+
+    def _learn_titles(self, task_ids: set[str]) -> None:
+        """Titles of tasks that were not named before, in one look at the store."""
+        unknown = task_ids - self._titles.keys()
+        if len(self._titles) >= TITLES_KEPT:
+            self._titles.clear()
+            unknown = task_ids
+        if unknown:
+            self._titles |= self._bay.titles(unknown)
 
     def _count(self) -> None:
         """The line in place: what runs, what waits and until when, what needs a person."""

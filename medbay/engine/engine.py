@@ -108,9 +108,13 @@ class Engine:
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
         over = self.lease.state() == "gone"  # then this identity never writes again
-        stored = not self._settler.unstored if over else self._settler.settle(self.worker.id)
+        stored = not self._settler.unstored if over else self.settle()
         self.verify()
         return stored
+
+    def settle(self) -> bool:
+        """Store how attempts ended, as far as the store says that they are ours; whether all is stored."""
+        return self._settler.settle(self.worker.id)
 
     def verify(self) -> None:
         """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""

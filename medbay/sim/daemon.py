@@ -66,6 +66,8 @@ class SimDaemon:
         self._stopping = False
         self._stored = True
         self._look_ms = 0
+        self._asleep_in_commit = False
+        self._doze_ms = 0
         self._ambush: tuple[str, Callable[[], object]] | None = None
 
     @property
@@ -148,12 +150,19 @@ class SimDaemon:
         self._guard_trees(within_ms=SECOND)
         self.machine.engines.discard(self._pid)
         self.engine, self._steps = None, None
+        self._asleep_in_commit = False
         longest = self._rng.choice((SECOND, 30 * SECOND, 5 * MINUTE))
         self._next_ms = self._ground.clock.elapsed_ms + self._rng.randint(10, longest)
         self.suspended_until_ms = 0
 
     def suspend(self, for_ms: int) -> None:
-        """SIGSTOP: neither loop nor heartbeat run for a while."""
+        """SIGSTOP: neither loop nor heartbeat run for a while. At once, or when it is about to store what ended."""
+        if self._rng.random() < 0.5:
+            self._doze_ms = for_ms
+        else:
+            self._fall_asleep(for_ms)
+
+    def _fall_asleep(self, for_ms: int) -> None:
         self.suspended_until_ms = self._ground.clock.elapsed_ms + for_ms
         self._beat_ms = self.suspended_until_ms + self._rng.randint(0, 10 * SECOND)
         silent_ms = self._renewed_ms + round(self._ground.plan.lease_ms * KILL_AT)
@@ -174,7 +183,7 @@ class SimDaemon:
         """The liveness phase: no more faults."""
         self.faults.stop()
         self.suspended_until_ms = min(self.suspended_until_ms, self._ground.clock.elapsed_ms)
-        self.beats_lost_until_ms = 0
+        self.beats_lost_until_ms = self._doze_ms = 0
         self._ambush = None
 
     def _start(self) -> str:
@@ -206,7 +215,19 @@ class SimDaemon:
         self._next_ms = ground.clock.elapsed_ms
         return "start"
 
+    def _collect_unstored(self, engine: Engine) -> bool:
+        """Ask how attempts ended, and get no further; whether there was nothing to store."""
+        before_ms = self.faults.away_until_ms
+        self.faults.away_until_ms = max(before_ms, self._ground.clock.elapsed_ms + 1)
+        stored = engine.collect()
+        self.faults.away_until_ms = before_ms
+        return stored
+
     def _step(self, engine: Engine) -> str:
+        if self._asleep_in_commit:  # its lease was looked at before it fell asleep: the store has to refuse it
+            self._asleep_in_commit = False
+            engine.settle()
+            return "wakes in a commit"
         if self._steps is None:
             now = self._ground.clock.elapsed_ms
             if self._may_sleep_on(engine):
@@ -235,6 +256,11 @@ class SimDaemon:
 
     def _tick(self, engine: Engine) -> Iterator[tuple[str, int]]:
         """`Engine.tick`, with a breath after every step for others to come between."""
+        if self._doze_ms and not self._collect_unstored(engine):
+            self._fall_asleep(self._doze_ms)
+            self._doze_ms, self._asleep_in_commit, self._steps = 0, True, None
+            yield "falls asleep in a commit", 0
+            return
         self._stored = engine.collect()
         yield "collect", 0
         engine.recover_when_due()

@@ -187,13 +187,26 @@ def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:
     """The tasks that come directly after any of these, by the one they come after; most have none."""
     if not ids:
         return {}
-    wanted = [*ids, *[ids[-1]] * (-len(ids) % _LISTED_AT_ONCE)]  # few lengths, so that statements are prepared once
-    marks = ", ".join("?" * len(wanted))
+    marks, wanted = _listed(ids)
     found: dict[str, list[str]] = {}
     for after_id, task_id in tx.rows(f"SELECT after_id, task_id FROM dependency WHERE after_id IN ({marks})", wanted):
         found.setdefault(after_id, []).append(task_id)
     waiting = {each.id: each for each in many(tx, {task_id for those in found.values() for task_id in those})}
     return {after_id: tuple(waiting[each] for each in sorted(those)) for after_id, those in found.items()}
+
+
+def titles(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
+    """The titles of these tasks."""
+    if not ids:
+        return {}
+    marks, wanted = _listed(ids)
+    return dict(tx.rows(f"SELECT id, title FROM task WHERE id IN ({marks})", wanted))
+
+
+def _listed(ids: Sequence[str]) -> tuple[str, list[str]]:
+    """Marks and values of a list; there are few lengths, so that statements are prepared once."""
+    wanted = [*ids, *[ids[-1]] * (-len(ids) % _LISTED_AT_ONCE)]
+    return ", ".join("?" * len(wanted)), wanted
 
 
 def ids_after(tx: Tx, task_id: str) -> list[str]:

@@ -10,7 +10,7 @@ from medbay.core.outcome import Succeeded
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
-ODD = "zorp: the frobnicator is out of tune"
+ODD = "zorp, and the frobnicator hums"
 AUTH = "HTTP/1.1 401 Unauthorized: token expired"
 
 

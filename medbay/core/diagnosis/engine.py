@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -15,11 +16,12 @@ from medbay.core.diagnosis.findings import Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_tests, fingerprint, template
 from medbay.core.diagnosis.gist import gist_of, named_gist
 from medbay.core.diagnosis.location import locate
+from medbay.core.diagnosis.memory import Known, Memory, digest
 from medbay.core.diagnosis.provider import provider_of
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.diagnosis.rule import RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
-from medbay.core.diagnosis.text import CleanText, clean
+from medbay.core.diagnosis.text import CleanText, clean_window, window
 from medbay.core.diagnosis.wording import advise, summarize
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
@@ -31,6 +33,7 @@ TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "avail
 TIME_LINES_MAX: Final = 12
 NOTHING_FOUND: Final = Verdict("none", "unknown", None, 0.7)
 PASSED: Final = Verdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
+_KNOWN: Final = Memory()
 _TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota"})
 
 
@@ -63,11 +66,23 @@ def diagnose(
         log_limit_hit=log_limit_hit,
         spawn_error=spawn_error,
     )
-    cleaned = clean(text, results.as_output(result))
-    findings = read(cleaned)
-    verdict, finding = decide(facts, results.said(result), findings)
+    seen, added, said = window(text), results.as_output(result), results.said(result)
+    key = (digest(seen), added, said, facts, runner)
+    known = _KNOWN.get(key)
+    if known is None:
+        known = _KNOWN.keep(key, _diagnose(clean_window(seen, added), facts, said, runner))
     after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
-    return _record(verdict, finding, findings, cleaned, now=now, runner=runner, after=after)
+    if after is None and known.times:
+        after = limits.reset_at_ms(known.times, now)
+    return known.diagnosis if after is None else replace(known.diagnosis, retry_after_ms=after)
+
+
+def _diagnose(text: CleanText, facts: Facts, said: Verdict | None, runner: str | None) -> Known:
+    """Everything but the time, which depends on now."""
+    findings = read(text)
+    verdict, finding = decide(facts, said, findings)
+    times = _about_time(text) if verdict.subcategory in _TIMED else ""
+    return Known(_record(verdict, finding, findings, text, runner=runner), times)
 
 
 def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
@@ -113,9 +128,7 @@ def _record(
     findings: list[Finding],
     text: CleanText,
     *,
-    now: datetime,
     runner: str | None,
-    after: int | None,
 ) -> Diagnosis:
     category, subcategory = verdict.category, verdict.subcategory
     line = _deciding_line(text, finding)
@@ -128,8 +141,6 @@ def _record(
         line,
         text.body,
     )
-    if after is None and subcategory in _TIMED:
-        after = limits.reset_at_ms(_about_time(text), now)
     return Diagnosis(
         category=category,
         subcategory=subcategory,
@@ -140,7 +151,7 @@ def _record(
         summary=summarize(category, subcategory, _said(verdict, finding, line), str(location or "")),
         suggested_fix=advice,
         retryable=follows.retryable,
-        retry_after_ms=after,
+        retry_after_ms=None,
         provider=provider_of(subcategory, line, runner, text.body),
         charge=follows.charge,
         session=follows.session,

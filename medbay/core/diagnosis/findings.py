@@ -54,18 +54,26 @@ class _Search:
     def word(self, word: str, lines: list[int], entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> None:
         """Search the lines with a word for the rules it leads to: the last first, or the first first."""
         last, first = entries
-        for chosen, ordered in ((last, lines[::-1]), (first, lines)):
-            if chosen:
-                for line in ordered:
-                    role = self.roles.get(line) or self.roles.setdefault(line, role_of(self.text, line))
-                    if role.weight > IGNORED:
-                        self._line(line, role, word, chosen)
+        if last:
+            for line in reversed(lines):
+                self._line(line, word, last)
+        if first:
+            for line in lines:
+                self._line(line, word, first)
 
-    def _line(self, line: int, role: Role, word: str, entries: tuple[Entry, ...]) -> None:
+    def _line(self, line: int, word: str, entries: tuple[Entry, ...]) -> None:
         text, best = self.text, self.best
+        words = text.words_of_lines[line]
+        role = self.roles.get(line)
         start, end = text.spans[line]
         short = end - start <= LONG_LINE
-        for rule, starts, pattern in entries:
+        for rule, starts, pattern, besides in entries:
+            if besides is not None and besides.isdisjoint(words):
+                continue
+            if role is None:
+                role = self.roles[line] = role_of(text, line)
+            if role.weight <= IGNORED:
+                return
             if (role.code and not rule.in_code) or (rule.id in best and self._settled(rule, end, role.weight)):
                 continue
             if rule.strict and short:  # every word leads to the same pattern
@@ -78,7 +86,8 @@ class _Search:
                 match = pattern.match(body, start, stop)
             elif short:
                 match = pattern.search(body, start, stop)
-                match = match and _whole(match, pattern, body, stop)
+                if match is not None:
+                    match = _whole(match, pattern, body, stop)
             else:
                 match = _near(pattern, body, text.lowered, word.removeprefix(PART), (start, end, stop))
             if match is not None and match.start() <= end:
@@ -107,15 +116,15 @@ def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -
     """The best match of each rule, the strongest first. Weak rules are asked when they may matter, or `thorough`ly."""
     search = _Search(text)
     lines = _lines_by_word(text, table)
-    for word in lines:
-        search.word(word, _ends(lines[word]), table.entries(word, strong=True))
+    for word, where in lines.items():
+        search.word(word, _ends(where), table.entries(word, strong=True))
     counted = [rule for rule in COUNTS if rule in search.best]
     if counted and not _ABOUT_TESTS.search(text.lowered):
         for rule in counted:
             del search.best[rule]  # what failed are steps, targets, hosts
     if thorough or not search.decided():
-        for word in lines:
-            search.word(word, _ends(lines[word]), table.entries(word, strong=False))
+        for word, where in lines.items():
+            search.word(word, _ends(where), table.entries(word, strong=False))
     return sorted(search.best.values(), key=lambda finding: (-finding.score, finding.rule.id))
 
 
@@ -166,10 +175,12 @@ def _named(match: re.Match[str], body: str) -> str:
 
 def _lines_by_word(text: CleanText, table: Table) -> dict[str, list[int]]:
     """The lines to search for each word that the text holds."""
+    lows = text.lows
     found = dict(sorted(text.lines_by_word(table.whole).items()))
     for part in table.parts:
-        if part[1:] in text.lowered:
-            found[part] = [number for number in text.telling if part[1:] in text.low(number)]
+        held = part[1:]
+        if held in text.lowered:
+            found[part] = [number for number in text.telling if held in lows[number]]
     found[POSITIONED] = text.positioned
     if not text.plain:
         found[OTHER_SCRIPTS] = text.foreign

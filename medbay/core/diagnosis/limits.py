@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -129,6 +128,9 @@ def _seconds(match: re.Match[str], now: datetime) -> datetime:
 
 
 def _http_date(match: re.Match[str], now: datetime) -> datetime:
+    # Its module loads sockets and more, and hardly any failure names a date in that form.
+    from email.utils import parsedate_to_datetime
+
     return parsedate_to_datetime(match["date"])
 
 

@@ -10,6 +10,7 @@ from medbay.core.diagnosis.record import Location
 from medbay.core.diagnosis.rules.places import PLACES
 from medbay.core.diagnosis.text import CleanText
 
+SUFFIX_MAX: Final = 11  # of a file name, its dot included
 LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 
 _LIBRARY: Final = re.compile(
@@ -43,11 +44,15 @@ def _in_tex(text: CleanText) -> Location | None:
 
 
 def _found(text: CleanText) -> Iterator[Location]:
-    positioned = [(text.line(number), text.low(number)) for number in text.positioned]
+    positioned = [(text.lines[number], text.lows[number]) for number in text.positioned]
+    every = "\n".join(low for _, low in positioned)
     for place in PLACES:
+        if place.needle not in every:
+            continue
         lines = [line for line, low in positioned if place.needle in low]
+        search = place.pattern.search
         for line in reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]:
-            match = place.pattern.search(line)
+            match = search(line)
             if match and not _LIBRARY.search(match["file"]) and not (place.id in _LOOSE and _NOISE.search(line)):
                 yield _location(match["file"], match)
 
@@ -55,12 +60,14 @@ def _found(text: CleanText) -> Iterator[Location]:
 def _headed(text: CleanText) -> Location | None:
     """A path alone on a line with rows of `line:column` under it, as linters print."""
     heading = ""
-    for number in range(min(text.line_count, LINES_MAX)):
-        line = text.line(number)
+    for line in text.lines[:LINES_MAX]:
+        may_name = "." in line and "." in line.rstrip()[-SUFFIX_MAX:]
+        if not heading and not may_name:
+            continue
         row = _ROW.match(line) if heading else None
         if row and " warning " not in line:
             return _location(heading, row)
-        own = _OWN_LINE.match(line)
+        own = _OWN_LINE.match(line) if may_name else None
         if own:
             heading = own["file"]
         elif line.strip(" -") and not row and not line.startswith("FOUND "):

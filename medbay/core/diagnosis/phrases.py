@@ -9,7 +9,8 @@ from typing import Final
 
 VARIANTS_MAX: Final = 48
 _ANY: Final = "\x02"  # stands for text that a phrase leaves open
-_WORD: Final = re.compile(rf"(?<![{_ANY}a-z0-9])[a-z0-9]+(?![{_ANY}a-z0-9])")
+_WORD: Final = re.compile(rf"(?<![^\W_{_ANY}])(?<!{_ANY})[^\W_]+(?![^\W_])(?!{_ANY})")
+_NO_SPACES: Final = "\u0e00"  # from here on scripts write words without spaces between them
 _ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
 _COMMON: Final = frozenset(
     "a an and are at be been by can cannot could error errors failed fail failure file for found from has have in is "
@@ -29,8 +30,30 @@ def anchors(phrase: str) -> tuple[str, ...]:
         words = _WORD.findall(variant)
         if not words:
             return ()
-        chosen.add(max(words, key=lambda word: (word not in _COMMON, len(word), word)))
+        chosen.add(max(words, key=_rarity))
     return tuple(sorted(chosen))
+
+
+def companions(phrases: tuple[str, ...], anchor: str) -> frozenset[str] | None:
+    """Words of which every match that the anchor leads to holds at least one besides; None when it may stand alone.
+
+    With an empty anchor: words of which every match holds at least one.
+    """
+    found: set[str] = set()
+    for phrase in phrases:
+        for variant in _variants(phrase):
+            words = _WORD.findall(variant)
+            if anchor and words and max(words, key=_rarity) != anchor:
+                continue  # another word leads to this way of matching
+            others = [word for word in words if word != anchor]
+            if not others:
+                return None
+            found.add(max(others, key=_rarity))
+    return frozenset(found)
+
+
+def _rarity(word: str) -> tuple[bool, int, str]:
+    return (word not in _COMMON, len(word), word)
 
 
 def bounded(phrase: str) -> str:
@@ -74,7 +97,7 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
         return _class(phrase[at + 1 : end - 1]), end
     if char == ".":
         return [_ANY], at + 1
-    return [char if char.isalnum() and char.isascii() else " "], at + 1
+    return [_ANY if char >= _NO_SPACES and char.isalnum() else char if char.isalnum() else " "], at + 1
 
 
 def _group(inner: str) -> list[str]:

@@ -24,7 +24,10 @@ _WORDS: Final = (
     ("openrouter", r"openrouter"),
     ("slack", r"slack\.com"),
 )
-PROVIDERS: Final = tuple((name, re.compile(words, re.IGNORECASE)) for name, words in _WORDS)
+# With each the letters that a match begins with: a plain search for those is far cheaper.
+PROVIDERS: Final = tuple(
+    (name, tuple(re.findall(r"(?:^|\|)(?:\\b)?([a-z]{2,})", words)), re.compile(words)) for name, words in _WORDS
+)
 _CONCERNED: Final = frozenset(
     {"rate_limit", "usage_limit", "overloaded", "service", "network", "quota", "auth", "context_window"}
 )
@@ -35,7 +38,8 @@ def provider_of(subcategory: str | None, line: str, runner: str | None, body: st
     if subcategory not in _CONCERNED:
         return None
     for text in (line, runner or "", body[-4_000:] if subcategory != "network" else ""):
-        for name, words in PROVIDERS:
-            if words.search(text):
+        low = text.lower()
+        for name, stems, words in PROVIDERS:
+            if any(stem in low for stem in stems) and words.search(low):
                 return name
     return None

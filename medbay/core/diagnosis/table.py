@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from medbay.core.diagnosis.phrases import companions
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule
 from medbay.core.diagnosis.rules import RULES
 
-Entry = tuple[Rule, bool, re.Pattern[str]]  # whether its phrases stand at the start of a line
+# Whether its phrases stand at the start of a line, and words of which the line must hold one for a match.
+Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ class Table:
         known = self._entries.get((word, strong))
         if known is None:
             listed = [entry for entry in self.by_word.get(word, ()) if entry[0].strong is strong]
-            made = [(rule, starts, self._pattern(rule, phrases)) for rule, starts, phrases in listed]
+            made = [
+                (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases))
+                for rule, starts, phrases in listed
+            ]
             known = (
                 tuple(entry for entry in made if not entry[0].first),
                 tuple(entry for entry in made if entry[0].first),
@@ -66,6 +71,12 @@ class Table:
         if known is None:
             known = self._compiled[rule.id, phrases] = rule.pattern(phrases)
         return known
+
+
+def _besides(rule: Rule, word: str, phrases: tuple[str, ...]) -> frozenset[str] | None:
+    if rule.lines > 1 or word.startswith(PART) or word in (POSITIONED, OTHER_SCRIPTS):
+        return None
+    return companions(phrases, "" if rule.strict else word)
 
 
 TABLE: Final = Table(RULES)

@@ -20,6 +20,8 @@ _ANSI: Final = re.compile(
     r"|\x9b[0-?]{0,60}[@-~]"
     r"|\[(?:\d{1,3}(?:;\d{1,3}){0,4})m"  # colours whose escape byte a log collector dropped
 )
+_BARE_COLOUR: Final = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m")
+_STAMPED: Final = re.compile(r"-\d\d[T ]\d\d:|#\d{1,4} \d{1,5}\.")  # without one of these there is no stamp
 # Zero-width and bidirectional marks would hide words from the rules.
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _STAMP: Final = re.compile(
@@ -32,10 +34,11 @@ _STAMP: Final = re.compile(
 )
 _FRAME: Final = re.compile(r"^[│╷╵┃] ?", re.MULTILINE)  # the frame that some tools draw around messages
 _POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
+_TO_ZEROS: Final = "".join("0" if chr(n).isdigit() else chr(n) for n in range(128))  # of ASCII
 _DIGITS: Final = re.compile(r"[0-9]+")
-_BREAK: Final = re.compile(r"\n")
+_FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
-_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
+_TO_WORDS: Final = "".join(chr(n) if chr(n).isalnum() or n == 10 else " " for n in range(128))  # of ASCII
 
 
 @dataclass(frozen=True)
@@ -55,20 +58,35 @@ class CleanText:
         return self.body.isascii()
 
     @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their breaks; an empty text has one."""
+        return self.body.split("\n")
+
+    @cached_property
+    def lows(self) -> list[str]:
+        """The lines in lower case."""
+        return self.lowered.split("\n")
+
+    @cached_property
     def starts(self) -> list[int]:
         """Where each line begins."""
-        return [0, *(match.end() for match in _BREAK.finditer(self.body))]
+        return [start for start, _ in self.spans]
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where each line begins and ends."""
-        starts = self.starts
-        return list(zip(starts, [start - 1 for start in starts[1:]] + [len(self.body)], strict=True))
+        spans: list[tuple[int, int]] = []
+        start = 0
+        for line in self.lines:
+            end = start + len(line)
+            spans.append((start, end))
+            start = end + 1
+        return spans
 
     @property
     def line_count(self) -> int:
         """How many lines there are; an empty text has one."""
-        return len(self.starts)
+        return len(self.lines)
 
     def bounds(self, line: int) -> tuple[int, int]:
         """Start and end of a line by its number; past the last, the end of the text."""
@@ -80,44 +98,65 @@ class CleanText:
 
     def line(self, number: int) -> str:
         """A line by its number, without its line break."""
-        start, end = self.bounds(number)
-        return self.body[start:end]
+        return self.lines[number]
 
     @cached_property
     def telling(self) -> list[int]:
         """The lines worth reading: of lines that differ in their numbers only, the first and last few."""
         alike: dict[str, list[int]] = {}
-        for number, line in enumerate(_DIGITS.sub("0", self.lowered).split("\n")):
+        for number, line in enumerate(self._without_numbers().split("\n")):
             if line:
                 alike.setdefault(line, []).append(number)
         few = (lines if len(lines) <= 2 * ALIKE else lines[:ALIKE] + lines[-ALIKE:] for lines in alike.values())
         return sorted(chain.from_iterable(few))
 
+    def _without_numbers(self) -> str:
+        """In lower case, each number a single zero."""
+        if not self.plain:
+            return _DIGITS.sub("0", self.lowered)
+        text = self.lowered.translate(_TO_ZEROS)
+        while "00" in text:
+            text = text.replace("00", "0")
+        return text
+
     def low(self, number: int) -> str:
         """A line by its number, in lower case."""
-        start, end = self.bounds(number)
-        return self.lowered[start:end]
+        return self.lows[number]
 
     @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        low, spans = self.lowered, self.spans
-        return [number for number in self.telling if _POSITION.search(low, *spans[number])]
+        lows, find = self.lows, _POSITION.search
+        return [number for number in self.telling if find(lows[number])]
+
+    @cached_property
+    def may_have_position(self) -> frozenset[int]:
+        """The same as a set."""
+        return frozenset(self.positioned)
 
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        return [number for number in self.telling if not self.line(number).isascii()]
+        return [number for number in self.telling if _FOREIGN.search(self.lines[number])]
 
     def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
         """The numbers of the lines with each of these words, in the order in which the text first holds them."""
-        find = (_ASCII_WORD if self.plain else _WORD).findall
         lines: dict[str, list[int]] = {}
-        low, spans = self.lowered, self.spans
-        for number in self.telling:
-            for word in words.intersection(find(low, *spans[number])):
-                lines.setdefault(word, []).append(number)
+        for number, held in self.words_of_lines.items():
+            for word in words.intersection(held):
+                if word in lines:
+                    lines[word].append(number)
+                else:
+                    lines[word] = [number]
         return lines
+
+    @cached_property
+    def words_of_lines(self) -> dict[int, list[str]]:
+        """The words of each telling line in lower case; of plain ASCII without a slower regular expression."""
+        if self.plain:
+            lines = self.lowered.translate(_TO_WORDS).split("\n")
+            return {number: lines[number].split() for number in self.telling}
+        return {number: _WORD.findall(self.lows[number]) for number in self.telling}
 
     def lines_with(self, word: str) -> list[int]:
         """The numbers of the lines that hold a text in lower case, each once."""
@@ -134,25 +173,33 @@ class CleanText:
 
 def clean(text: str | bytes, added: str = "") -> CleanText:
     """Window first, so that the cost never depends on the size of the output; then clean. `added` stands after it."""
-    body = _window(text)
+    return clean_window(window(text), added)
+
+
+def clean_window(body: str, added: str = "") -> CleanText:
+    """The same for a text that was cut to its window already."""
     if added:
-        body = f"{body}\n{_window(added)}"
-    if "\x1b" in body or "\x9b" in body or ("m" in body and "[" in body):
+        body = f"{body}\n{window(added)}"
+    if "\x1b" in body or "\x9b" in body:
         body = _ANSI.sub("", body)
+    elif "[" in body:
+        body = _BARE_COLOUR.sub("", body)
     body = body.replace("\r\n", "\n").replace("\r", "\n")
     if "\u0130" in body:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
     if _CONTROL.search(body):
         body = _CONTROL.sub("", body)
-    body = _STAMP.sub("", body)
+    if _STAMPED.search(body):
+        body = _STAMP.sub("", body)
     if not body.isascii():
         body = _FRAME.sub("", body)
-    if len(body) > LINE_CHARS:
+    if len(body) > LINE_CHARS and max(map(len, body.split("\n"))) > LINE_CHARS:
         body = "\n".join(map(_shorten, body.split("\n")))
     return CleanText(body)
 
 
-def _window(text: str | bytes) -> str:
+def window(text: str | bytes) -> str:
+    """The head and the tail of a text, or all of a short one."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return _decode(text)
     return _decode(text[:HEAD_CHARS]) + GAP + _decode(text[-TAIL_CHARS:])

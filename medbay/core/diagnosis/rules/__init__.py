@@ -18,6 +18,7 @@ from medbay.core.diagnosis.rules import (
     packages,
     resources,
     runtimes,
+    sentences,
     tests,
     timeouts,
     tools,
@@ -38,5 +39,6 @@ RULES: Final[tuple[Rule, ...]] = (
     *configuration.RULES,
     *runtimes.RULES,
     *languages.RULES,
+    *sentences.RULES,
     *tools.RULES,
 )

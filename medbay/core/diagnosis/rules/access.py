@@ -126,7 +126,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"AccessDeniedException",
         "read-only file system",
         r"you (?:do not|don't) have (?:the )?(?:\w+ )?permissions?",
-        "(?:must|need to) be (?:run as )?root",
+        "(?:must|need to) be (?:run as )?(?:an? )?(?:root|superuser|administrator)",
         "are you root",
         "requires (?:root|superuser|administrator|elevated)",
         "superuser privileges",
@@ -227,6 +227,6 @@ RULES: Final[tuple[Rule, ...]] = (
             "the input device is not a TTY",
         ),
         miss="git repository cloned",
-        level=EXACT + 0.5,
+        level=EXACT + 0.8,
     ),
 )

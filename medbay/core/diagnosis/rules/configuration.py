@@ -34,6 +34,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"try ['`\"]?\S+ (?:--help|help|-h)",
         r"(?:see|run) ['`\"]?\S+ (?:--help|help|-h)['`\"]? for",
         "for more information,? try",
+        r"[\"'`„«»“”‘’]\s?[\w./-]{1,60} --help\s?[\"'`„«»“”‘’]",
         "did you mean (?:one of )?(?:this|these|--|'-)",
         "missing script",
         r"command \"?\w[\w:-]*\"? is not defined",

@@ -175,7 +175,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"os error 2",
         r"errno 2",
         "can't open (?:perl script|file|input|script|'|\")",
-        "cannot open (?:input|script|source|the(?! file as)|directory|path)",
+        "cannot open (?:input|script|source|the(?! file as| connection| socket| port| display)|directory|path)",
         r"cannot open: \S",
         r"no input files?",
         r"can't cd to \S",

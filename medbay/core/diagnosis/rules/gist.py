@@ -124,7 +124,7 @@ NAMES: Final[tuple[Rule, ...]] = (
         "code",
         "code_error/runtime",
         r"\b(?:(?:key|element|method|field|attribute|property|column|symbol|index|variable|constant|member|function|argument|selector|node) "
-        r"(?:is )?(?:not found|missing|exists?)|no such (?:element|method|field|property|attribute|member|key)|missing (?:property|method|field|key|attribute|element|argument|member|function|return)|stack overflow|recursion)\b",
+        r"(?:is )?(?:not found|missing|exists?)|no such (?:element|method|field|property|attribute|member|key)|missing (?:property|method|field|key|attribute|element|argument|member|function|return)|stack overflow|recursion|concurrent modification)\b",
         hit="NoSuchElementException",
         miss="QueueNotFound",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
@@ -19,13 +20,23 @@ class Place:
 
     id: str
     needle: str
-    pattern: re.Pattern[str]
+    source: str
     last: bool
     example: str
 
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a text first may hold it: most never do."""
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
 
 def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False) -> Place:
-    return Place(id, needle, re.compile(pattern), last, example)
+    return Place(id, needle, pattern, last, example)
 
 
 # The sharpest shapes first: the first one that names a file of the project's own wins.
