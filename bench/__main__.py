@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import claim, diagnosis, many, peers, report, start, targets
+from bench import claim, diagnosis, many, peers, recurring, report, start, targets
 from bench.ground import STORES, Ground, machine
 from bench.scenarios import SCENARIOS, run
 
@@ -24,6 +24,7 @@ MEASUREMENTS: dict[str, Callable[[], list[str]]] = {
     "claim": claim.measure,
     "diagnosis": diagnosis.measure,
     "many": many.measure,
+    "recurring": recurring.measure,
 }
 
 

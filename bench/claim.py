@@ -37,7 +37,7 @@ def measure() -> list[str]:
         _fill(store)
         took_s = time.monotonic() - began
         lines = [f"filled with {FUTURE:,} future, {PARKED:,} parked, {READY:,} ready tasks in {took_s:.1f} s"]
-        worker = _worker(store)
+        worker = registered_worker(store)
         lines += _claims(store, worker)
         lines += _nothing_to_do(store)
         store.close()
@@ -107,7 +107,8 @@ def _fill(store: Store) -> None:
                 tx.execute(sql, [task_value(name, getattr(task, name)) for name in TASK_FIELDS])
 
 
-def _worker(store: Store) -> Worker:
+def registered_worker(store: Store) -> Worker:
+    """An engine that claims, with a lease for an hour."""
     host = Host(name="bench", machine_id="bench", boot_id="bench", pid=1, pid_start=1)
     with store.write() as tx:
         worker = Worker(

@@ -83,7 +83,7 @@ def rerun(draft: Draft, at: int) -> None:
     planned = draft.task.planned_at
     if planned is not None and not draft.task.loop:
         _skip(draft, schedule.occurrences(draft.task, planned, at), "backoff")
-        at = max(planned, at)
+        at = _beside(draft.task, max(planned, at))
     draft.set(planned_at=at)
 
 
@@ -91,7 +91,7 @@ def resume(draft: Draft, reason: Reason) -> None:
     """What was planned while it stood still is skipped; it goes on with the next planned time."""
     task, now = draft.task, draft.now
     before = schedule.accounted_until(task)
-    if task.loop or before is None:
+    if task.loop or before is None or _named_a_time(task, now):
         return
     _skip(draft, schedule.occurrences(task, before, now), reason)
     if task.status == "failed":  # its re-run waited for this, or is still to come
@@ -115,7 +115,7 @@ def run_now(draft: Draft) -> None:
         draft.set(planned_at=now)
     elif task.status in ("failed", "blocked"):
         _skip(draft, schedule.occurrences(task, before, now), "backoff" if task.status == "failed" else "blocked")
-        draft.set(planned_at=max(before, now))
+        draft.set(planned_at=_beside(task, max(before, now)))
     elif task.planned_at is not None and task.planned_at > now:
         draft.set(planned_at=before)
 
@@ -128,7 +128,8 @@ def replan(draft: Draft, before: Task) -> None:
     draft.set(planned_at=draft.now)
     if before.status == "pending":
         draft.set(planned_at=schedule.next_after(draft.task, draft.now))
-        _due(draft)
+        if not _named_a_time(before, draft.now):
+            _due(draft)
 
 
 def decide(
@@ -144,6 +145,16 @@ def decide(
     why = f"failure {task.streak} in a row of a task that recurs every {base}"
     told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)
     return NextStep(action="retry_with_guidance", why=why, delay_ms=due - now, due_at=due, guidance=told)
+
+
+def _beside(task: Task, at: int) -> int:
+    """When a run beside the plan counts as planned: not at the very moment of an occurrence that was skipped."""
+    return at + 1 if task.cron and schedule.next_after(task, at - 1) == at else at
+
+
+def _named_a_time(task: Task, now: int) -> bool:
+    """Whether an iteration that began asked to be tried again at a time to come: never before it."""
+    return task.status == "pending" and task.due_at not in (None, task.planned_at) and (task.due_at or 0) > now
 
 
 def _take(draft: Draft, missed: Span, reason: Reason) -> None:

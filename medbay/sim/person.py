@@ -26,6 +26,7 @@ ANSWERS_BEFORE_GIVING_UP: Final = 2
 RECURRING_SHARE: Final = 0.25
 CRONS: Final = ("*/5 * * * *", "0 * * * *", "17,43 * * * *", "30 2 * * *")
 FAILURES_BORNE: Final = 6  # in a row, of a recurring task
+REQUEUES_BORNE: Final = 20
 LOOKED_AT: Final = 30  # tasks, before a person gives up looking for one to do something to
 
 
@@ -124,7 +125,7 @@ class Person:
         with self._store.read() as tx:
             waiting = [(asked.id, asked.task_ids) for asked in questions.open_questions(tx)]
             paused = [task.id for task in task_rows.unfinished(tx) if task.paused]
-            hopeless = [task.id for task in task_rows.unfinished(tx) if task.recurs and task.streak > FAILURES_BORNE]
+            hopeless = [task.id for task in task_rows.unfinished(tx) if _goes_on_for_ever(task)]
         for question_id, task_ids in waiting:
             self._answers.update(task_ids)
             patient = max((self._answers[each] for each in task_ids), default=0) <= ANSWERS_BEFORE_GIVING_UP
@@ -138,7 +139,7 @@ class Person:
         for task_id in paused:
             with self._store.write() as tx:
                 tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
-        for task_id in hopeless:  # it would go on for ever
+        for task_id in hopeless:
             with self._store.write() as tx:
                 task = tasks.resolve(tx, task_id)
                 if not task.finished:
@@ -215,3 +216,8 @@ class Person:
             task, other = self._pick(tx), self._rng.choice(list(self.added) or [""])
             tasks.edit(tx, task, actor=ACTOR, fields={}, reset_failures=False, after=(other,))
         self.added[task.id] = tuple(sorted({*self.added.get(task.id, ()), other}))
+
+
+def _goes_on_for_ever(task: Task) -> bool:
+    """A recurring task that never ends well is not blocked for it, so somebody has to give it up."""
+    return task.recurs and (task.streak > FAILURES_BORNE or task.uncharged > REQUEUES_BORNE)

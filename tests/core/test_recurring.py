@@ -382,6 +382,40 @@ def test_exit_75_for_days_goes_on() -> None:
     assert (story.task.status, story.task.iteration) == ("pending", 1)
 
 
+def test_a_rerun_at_the_moment_of_an_occurrence_is_not_that_occurrence() -> None:
+    """It was skipped with the others; paused before the re-run began, it is not told a second time."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.run(ODD)
+    story.task = replace(story.task, due_at=start + 4 * HOUR)
+    story.now = start + 4 * HOUR
+    story.release()
+    story.act(rules.on_pause_command(story.task, story.now, actor=PERSON))
+    story.now += MINUTE
+    story.act(rules.on_resume_command(story.task, story.now, actor=PERSON))
+
+    assert story.skipped == [(start + 2 * HOUR, start + 4 * HOUR, 3, "backoff")]
+
+
+def test_the_time_that_exit_75_named_outlives_a_pause_and_a_new_schedule() -> None:
+    """Nothing is tried before it; then the same iteration goes on."""
+    busy = Requeued(asked=True, why="75", output=Output(tail="Retry-After: 9000", total_bytes=17), exit_code=75)
+    start = NOW - NOW % HOUR
+    for edit in (None, Edit(fields={"cron": "*/5 * * * *"})):
+        story = Story(added(start, **HOURLY), now=start, up_since=start)
+        story.wait(HOUR)
+        story.run(busy)
+        named = story.task.due_at or 0
+        assert named >= story.now + 9000 * SECOND
+        story.act(rules.on_pause_command(story.task, story.now, actor=PERSON))
+        if edit is not None:
+            story.act(rules.on_edit_command(story.task, story.now + MINUTE, actor=PERSON, edit=edit))
+        story.act(rules.on_resume_command(story.task, story.now + MINUTE, actor=PERSON))
+
+        assert (story.task.due_at, story.task.ready, story.task.iteration) == (named, False, 1)
+
+
 def test_what_cannot_be_retried_asks_once_and_the_schedule_resumes_when_answered() -> None:
     """Blocked for a person; what was planned meanwhile is skipped; the answer says what it does."""
     start = NOW - NOW % HOUR
