@@ -17,7 +17,9 @@ COLUMNS: Final = ", ".join(FIELDS)
 
 # The statements of the loop; a test reads their query plans.
 OPEN_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' ORDER BY key"
-HOLDING_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' OR probe_at IS NOT NULL ORDER BY key"
+RELEASING_SQL: Final = (
+    f"SELECT {COLUMNS} FROM breaker WHERE state = 'closed' AND probe_at IS NOT NULL ORDER BY probe_at, key"
+)
 NEXT_LOOK_SQL: Final = "SELECT probe_at FROM breaker WHERE probe_at IS NOT NULL ORDER BY probe_at, key LIMIT 1"
 DUE_SQL: Final = (
     f"SELECT {COLUMNS} FROM breaker WHERE probe_at <= ? AND probe_at IS NOT NULL ORDER BY probe_at, key LIMIT ?"
@@ -33,7 +35,7 @@ def not_closed(tx: Tx, *, changing: bool = False) -> dict[str, Breaker]:
 
 def holding(tx: Tx) -> list[Breaker]:
     """Breakers under which tasks may be parked: not closed, or closed and still releasing."""
-    return [_breaker(row) for row in tx.rows(HOLDING_SQL)]
+    return [_breaker(row) for sql in (OPEN_SQL, RELEASING_SQL) for row in tx.rows(sql)]
 
 
 def get(tx: Tx, key: str) -> Breaker | None:

@@ -32,6 +32,7 @@ FEW = {
     "attempt_live",
     "attempt_live_by_worker",
     "breaker_open",
+    "breaker_probe",
     "question_open",
     "question_scope",
 }

@@ -8,7 +8,7 @@ import pytest
 from psycopg.sql import Literal
 
 from medbay.core.model import TASK_FIELDS
-from medbay.store import activity, attempts, tasks, workers
+from medbay.store import activity, attempts, breakers, tasks, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS
@@ -23,6 +23,11 @@ LOOP = {
     "claim fresh and recovering work": (tasks.CLAIM_HEAD_SQL, TAKE, ("default", 0, 4), "task_claim"),
     "claim suspects": (tasks.CLAIM_SUSPECTS_SQL, TAKE, ("default", 1), "task_suspect"),
     "release what is due": (tasks.DUE_SQL, TAKE, (0, 500), "task_due"),
+    "find the next breaker to look after": (breakers.NEXT_LOOK_SQL, "", (), "breaker_probe"),
+    "find the breakers to look after": (breakers.DUE_SQL, TAKE, (0, 20), "breaker_probe"),
+    "find a canary among the parked": (tasks.PARKED_SQL, TAKE, ("provider:x", "default", 1), "task_hold"),
+    "release the parked": (tasks.HELD_SQL, TAKE, ("provider:x", 4), "task_hold"),
+    "find a canary among the failed": (tasks.FAILED_ALIKE_SQL, TAKE, ("fp", 20), "task_failed"),
     "find the next wake": (tasks.NEXT_DUE_SQL, "", (), "task_due"),
     "find cancel requests": (tasks.CANCELS_SQL, "", (), "task_cancel"),
     "find a worker's attempts": (attempts.LIVE_OF_WORKER_SQL, "", ("w",), "attempt_live_by_worker"),
@@ -88,6 +93,11 @@ def filled(postgres: Server) -> Iterator[PostgresStore]:
             columns = ", ".join(same.get(name, f"task.{name}") for name in TASK_FIELDS)
             source = f"generate_series(1, {count}) n, (SELECT * FROM task WHERE live = 1) task"
             tx.execute(f"INSERT INTO task ({TASK_COLUMNS}) SELECT {columns} FROM {source}")
+        tx.execute(
+            "INSERT INTO breaker (key, kind, state, why, opened_by, opened_at, failures, successes, data, probe_at)"
+            " SELECT 'incident:' || n, 'incident', 'closed', '', 'engine', n, 0, 0, '{}',"
+            " CASE WHEN n % 500 = 0 THEN n END FROM generate_series(1, 5000) n"
+        )
         tx.execute("INSERT INTO dependency SELECT 'f' || n, 'c' || n FROM generate_series(1, 6000) n")
         tx.execute(
             "INSERT INTO retry SELECT 'c' || n, 1, 'c', 'a', n, n, n, '', '', CASE WHEN n % 200 = 0 THEN 'pending'"
