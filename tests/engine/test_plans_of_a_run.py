@@ -35,6 +35,7 @@ FEW = {
     "breaker_probe",
     "question_open",
     "question_scope",
+    "task_loop",  # empty here, so it is read first; tests/store/test_query_plans.py has the plan with many tasks
 }
 # Statements that have to have been run, or the run was hollow.
 LOOP = (
@@ -63,7 +64,7 @@ def everything_happens(world: World) -> None:
     world.add("unspawnable", "no such file")
     world.add("later", Requeued(asked=True, why="busy"), at="+10m")
     world.add("checked", check=["ok"])
-    engine = world.engine()
+    engine = world.engine(lease_ms=10 * 60_000)  # longer than a step
     engine.start()
     world.run(engine, ticks=30, step_ms=60_000)
 
@@ -185,6 +186,8 @@ def _unconditional(node: dict[str, Any], partial: set[str], *, limited: bool) ->
     table, index = node.get("Relation Name"), node.get("Index Name")
     whole_table = node["Node Type"] == "Seq Scan" and table in set(TABLES) - SMALL
     whole_index = index is not None and "Index Cond" not in node
+    if "ANY ('{}'" in node.get("Filter", ""):  # looks for none of no ids: the planner may name any index for it
+        return
     if whole_table or (whole_index and index not in FEW and not (index in partial and limited)):
         yield node
     for below in node.get("Plans", ()):
