@@ -9,6 +9,7 @@ from medbay.core.counting import (
     count_failure,
     count_uncharged,
     counters,
+    excuse,
     forget_failures,
     grant,
     record_of,
@@ -117,3 +118,10 @@ def test_counters_that_a_person_reset_are_not_counted_anew() -> None:
 
     assert recount_failure(reset, counters(before), charge=False, at=NOW) == reset
     assert recount_failure(before, {}, charge=False, at=NOW) == before
+
+
+def test_a_wait_is_excused_only_where_a_free_run_is_under_way() -> None:
+    """The run is moved on by what it waited; nothing is made up."""
+    assert excuse(task(), 5) == task()
+    assert excuse(task(uncharged=1, uncharged_since=NOW), 5).uncharged_since == NOW + 5
+    assert excuse(task(uncharged=1, uncharged_since=NOW), -5).uncharged_since == NOW

@@ -20,6 +20,7 @@ def test_calls_are_fed_in_their_order_as_far_as_there_is_room() -> None:
     found = fed_ahead([call("1"), call("2", cwd=""), call("3"), call("4")], {"/a": 2, "/home": 1}, home="/home")
 
     assert [task.id for task in found] == ["1", "2", "3"]
+    assert fed_ahead([call("1")], {"/a": 2}, home="/home") == [call("1")]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from medbay.core.decision import Decision, WorkingSet
-from medbay.core.ending import on_engine_error
+from medbay.core.ending import diagnose_ended, on_engine_error
 from medbay.core.model import Check, CheckResult, Task
 from medbay.core.outcome import Cancelled, Checked, Lost, Output, Requeued, Succeeded, TimedOut
 from medbay.core.rules import on_checks_taken_over
@@ -212,3 +212,8 @@ def test_failing_work_is_never_verified() -> None:
 
     assert after(decision).status == "failed"
     assert decision.checks_planned is None
+
+
+def test_a_gate_that_passed_has_nothing_to_be_diagnosed() -> None:
+    """The service asks before it decides."""
+    assert diagnose_ended(ended(verifying(), results("PASS")), NOW) is None

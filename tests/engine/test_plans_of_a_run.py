@@ -18,6 +18,7 @@ from medbay.core.outcome import Requeued, Succeeded
 from medbay.service import idle, tasks
 from medbay.store import activity, attempts, history, retries, workers
 from medbay.store import tasks as task_rows
+from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
 from medbay.store.tables import TABLES
@@ -35,8 +36,9 @@ FEW = {
     "breaker_probe",
     "question_open",
     "question_scope",
-    "task_loop",  # empty here, so it is read first; tests/store/test_query_plans.py has the plan with many tasks
 }
+# How it is planned depends on how many tasks there are; tests/store/test_query_plans.py asks with many.
+LOCK = POSTGRES.lock_tasks_sql
 # Statements that have to have been run, or the run was hollow.
 LOOP = (
     task_rows.CLAIM_HEAD_SQL,
@@ -175,6 +177,7 @@ def test_no_statement_of_a_run_scans_on_postgresql(explained: tuple[PostgresStor
     found = {
         f"{node['Node Type']} on {node.get('Relation Name')} by {node.get('Index Name')}: {plan['Query Text']}"
         for plan in plans
+        if not _shape(plan["Query Text"]).startswith(_shape(LOCK))
         for node in _unconditional(plan["Plan"], partial, limited=False)
     }
     assert not found, "\n".join(sorted(found))
@@ -186,8 +189,6 @@ def _unconditional(node: dict[str, Any], partial: set[str], *, limited: bool) ->
     table, index = node.get("Relation Name"), node.get("Index Name")
     whole_table = node["Node Type"] == "Seq Scan" and table in set(TABLES) - SMALL
     whole_index = index is not None and "Index Cond" not in node
-    if "ANY ('{}'" in node.get("Filter", ""):  # looks for none of no ids: the planner may name any index for it
-        return
     if whole_table or (whole_index and index not in FEW and not (index in partial and limited)):
         yield node
     for below in node.get("Plans", ()):
