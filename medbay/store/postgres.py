@@ -12,12 +12,12 @@ from typing import Any, Final
 import psycopg
 
 from medbay.env import Clock, SystemClock, seeded
-from medbay.errors import MedbayError, NotAllowed, StaleClaim, StoreBusy, StoreError, StoreUnavailable
+from medbay.errors import MedbayError, NotAllowed, StoreBusy, StoreError, StoreUnavailable
 from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, POSTGRES
 from medbay.store.postgres_connection import CHANNEL, Link, connect, parameters, placeholders
-from medbay.store.together import Together
+from medbay.store.together import Putting
 
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -52,18 +52,18 @@ _PASSING: Final = (
 )
 
 
-class PostgresTx:
+class PostgresTx(Putting):
     """One open transaction. Tasks are locked when they are read in order to be changed."""
 
-    __slots__ = ("_connection", "_cursor", "_depth", "_last", "_waiting", "locks", "now", "store_id", "wrote")
+    __slots__ = ("_connection", "_cursor", "_depth", "_last", "locks", "now", "store_id", "wrote")
     dialect = POSTGRES
 
     def __init__(self, connection: Link, now: int, store_id: str, *, writing: bool) -> None:
+        super().__init__()
         self._connection = connection
         self._cursor = connection.cursor()
         self._depth = 0
         self._last: list[tuple[str, Sequence[Any]]] = []
-        self._waiting: Together | None = None
         self.now = now
         self.store_id = store_id
         self.locks = POSTGRES.locks if writing else NO_LOCKS
@@ -73,33 +73,6 @@ class PostgresTx:
         """Run a statement; how many rows it changed."""
         self.wrote = True
         return self._run(sql, params).rowcount
-
-    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
-        """Run a statement once for each set of values, without waiting in between; how many rows it changed in all."""
-        self._write_waiting()
-        return self._run_many(sql, params)
-
-    def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
-        """Run a statement now, or with others like it; with `stale` it has to change one row."""
-        if self._waiting is not None:
-            self._waiting.add(sql, params, stale)
-        elif self.execute(sql, params) != 1 and stale:
-            raise StaleClaim(stale, hint="try again")
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """What is put inside runs once for many."""
-        self._waiting = Together()
-        try:
-            yield
-            self._write_waiting()
-        finally:
-            self._waiting = None
-
-    def begin_decision(self) -> None:
-        """What is put from here on belongs to another decision."""
-        if self._waiting is not None:
-            self._waiting.begin_decision()
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
@@ -178,10 +151,6 @@ class PostgresTx:
         with translated():
             self._cursor.executemany(placeholders(sql), params)
         return max(0, self._cursor.rowcount)
-
-    def _write_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.run(self._run_many)
 
     def _run(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         self._write_waiting()

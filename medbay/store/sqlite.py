@@ -14,7 +14,6 @@ from medbay.env import Clock, SystemClock
 from medbay.errors import (
     MedbayError,
     NotAllowed,
-    StaleClaim,
     StoreError,
     StoreRemoved,
     StoreUnavailable,
@@ -31,7 +30,7 @@ from medbay.store.sqlite_file import (
     sync_directory,
     why_not,
 )
-from medbay.store.together import Together
+from medbay.store.together import Putting
 
 if TYPE_CHECKING:
     from medbay.store.commits import Commits
@@ -42,50 +41,23 @@ STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
 
 
-class SqliteTx:
+class SqliteTx(Putting):
     """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
 
-    __slots__ = ("_cursor", "_depth", "_waiting", "now", "store_id")
+    __slots__ = ("_cursor", "_depth", "now", "store_id")
     dialect = SQLITE
     locks = NO_LOCKS
 
     def __init__(self, connection: sqlite3.Connection, now: int, store_id: str) -> None:
+        super().__init__()
         self._cursor = connection.cursor()
         self._depth = 0
-        self._waiting: Together | None = None
         self.now = now
         self.store_id = store_id
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
         return self._run(sql, params).rowcount
-
-    def execute_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
-        """Run a statement once for each set of values; how many rows it changed in all."""
-        self._write_waiting()
-        return self._run_many(sql, params)
-
-    def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
-        """Run a statement now, or with others like it; with `stale` it has to change one row."""
-        if self._waiting is not None:
-            self._waiting.add(sql, params, stale)
-        elif self._run(sql, params).rowcount != 1 and stale:
-            raise StaleClaim(stale, hint="try again")
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """What is put inside runs once for many."""
-        self._waiting = Together()
-        try:
-            yield
-            self._write_waiting()
-        finally:
-            self._waiting = None
-
-    def begin_decision(self) -> None:
-        """What is put from here on belongs to another decision."""
-        if self._waiting is not None:
-            self._waiting.begin_decision()
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
@@ -141,10 +113,6 @@ class SqliteTx:
             return max(0, self._cursor.executemany(sql, params).rowcount)
         except sqlite3.Error as error:
             raise _told(error) from error
-
-    def _write_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.run(self._run_many)
 
 
 def _told(error: sqlite3.Error) -> Exception:

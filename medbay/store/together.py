@@ -6,7 +6,9 @@ commute, so the same statement of several decisions is run together. Whoever rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from medbay.errors import StaleClaim
@@ -47,3 +49,51 @@ class Together:
             changed = run_many(sql, values)
             if stale and changed != len(values):
                 raise StaleClaim(stale, hint="try again")
+
+
+class Putting(ABC):
+    """The part of a transaction that lets statements wait; the same on every database."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: Together | None = None
+
+    @abstractmethod
+    def execute(self, sql: str, params: Values = ()) -> int:
+        """Run a statement; how many rows it changed."""
+
+    @abstractmethod
+    def _run_many(self, sql: str, params: Iterable[Values]) -> int:
+        """Run a statement once for each set of values, now; how many rows it changed in all."""
+
+    def execute_many(self, sql: str, params: Iterable[Values]) -> int:
+        """Run a statement once for each set of values; how many rows it changed in all."""
+        self._write_waiting()
+        return self._run_many(sql, params)
+
+    def put(self, sql: str, params: Values, *, stale: str = "") -> None:
+        """Run a statement now, or with others like it; with `stale` it has to change one row."""
+        if self._waiting is not None:
+            self._waiting.add(sql, params, stale)
+        elif self.execute(sql, params) != 1 and stale:
+            raise StaleClaim(stale, hint="try again")
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is put inside runs once for many."""
+        self._waiting = Together()
+        try:
+            yield
+            self._write_waiting()
+        finally:
+            self._waiting = None
+
+    def begin_decision(self) -> None:
+        """What is put from here on belongs to another decision."""
+        if self._waiting is not None:
+            self._waiting.begin_decision()
+
+    def _write_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.run(self._run_many)
