@@ -14,7 +14,7 @@ from medbay.core.breaker import Breaker, BreakerChange, CommandUse
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, changed
+from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
 from medbay.core.outcome import Output
 
 
@@ -114,6 +114,23 @@ class QuestionJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """A new task that a rule of ours makes, as `Draft.change` left it, with the tasks it comes after."""
+
+    change: Change
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewired:
+    """A task that came after one now comes after another; `source` None adds an edge."""
+
+    task_id: str
+    source: str | None
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """Work for an integration, done at least once and known by its key."""
 
@@ -142,6 +159,9 @@ class Decision:
     """Everything one rule wants done. Nothing has happened until the store applied it."""
 
     changes: tuple[Change, ...] = ()
+    added: tuple[Added, ...] = ()
+    rewired: tuple[Rewired, ...] = ()
+    triages: tuple[Triage, ...] = ()  # started or ended now; saved under their id
     attempt_end: AttemptEnd | None = None
     checks_planned: ChecksPlanned | None = None
     checks_ended: ChecksEnded | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import repeat
 from operator import attrgetter, call
@@ -26,6 +26,7 @@ TURN: Final = "turn"  # what a task of a loop waits for
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
 CatchUp = Literal["none", "one", "all"]
+Role = Literal["", "triage", "review", "fix", "part", "follow_up"]  # what a task is to its subject
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
@@ -81,6 +82,13 @@ class Task:
     loop: str = ""  # id of the task that began the loop it belongs to
     loop_place: int = 0
     max_failure_restarts: int = FAILURE_RESTARTS
+    subject: str = ""  # id of the task it serves
+    role: Role = ""
+    depth: int = 0  # how many fixes or splits lie between it and what a person added
+    model: str = ""  # of an agent; empty: the one of its profile
+    fresh_session: bool = False  # its next attempt begins a session of its own
+    max_tokens: int | None = None
+    max_cost: int | None = None  # in millionths of the currency
     created_at: int = 0
     created_by: str = ""
 
@@ -115,6 +123,9 @@ class Task:
     planned_at: int | None = None  # of the occurrence that runs now or next; after a failure, of the one that failed
     restarts: int = 0  # rounds of its loop that failed in a row, counted by the owner
     endless: bool = False  # recurs without a number of iterations
+    wants_triage: bool = False  # the next cycle starts a triage of it, or says why not
+    triages: int = 0  # how many were ever started
+    triaged_at: int | None = None  # when the last one was started; its cooldown begins there
     questions: int = 0
     guidance: tuple[Guidance, ...] = ()
 
@@ -182,6 +193,26 @@ class Attempt:
     diagnosis: Diagnosis | None = None
     guidance: str = ""
     policy_hash: str = ""
+    tokens: int | None = None
+    cost: int | None = None  # in millionths of the currency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triage:
+    """One look at a failing task by something smarter than a timer; its id is that of the task that runs it."""
+
+    id: str
+    task_id: str  # the failing task
+    number: int  # the attempt it judges
+    fingerprint: str
+    agent: str
+    started_at: int
+    since_seq: int = 0  # the newest event when it started: what happened to the task since makes a verdict stale
+    ended_at: int | None = None
+    action: str = ""  # the result, one of `core.triage.actions`
+    detail: str = ""
+    verdict: Mapping[str, Any] | None = None
+    diff: Mapping[str, Any] | None = None  # what an ADJUST changed: name -> [before, after]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +260,7 @@ class Option:
     """One possible answer and what it will do."""
 
     label: str
-    effect: Literal["retry", "cancel", "pause", "wait"]
+    effect: Literal["retry", "cancel", "pause", "wait", "done"]
     consequence: str
 
 
@@ -250,6 +281,8 @@ class Question:
     answered_at: int | None = None
     answered_by: str = ""
     answer: str = ""
+    send_at: int | None = None  # when it is sent again if nobody has answered
+    sent: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

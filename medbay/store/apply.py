@@ -6,12 +6,22 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed, RetryClosed
+from medbay.core.decision import (
+    Added,
+    AttemptEnd,
+    Change,
+    Decision,
+    QuestionClosed,
+    QuestionJoined,
+    Rediagnosed,
+    RetryClosed,
+    Rewired,
+)
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, task_values
 from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
-from medbay.store import breakers, checks, patterns
+from medbay.store import breakers, checks, patterns, triages
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -32,8 +42,7 @@ def apply(tx: Tx, decision: Decision) -> None:
     tx.begin_decision()
     for breaker in decision.breakers:  # first: locks are taken in one order
         breakers.save(tx, breaker)
-    for change in decision.changes:
-        _save_change(tx, change)
+    _save_tasks(tx, decision)
     if decision.attempt_end is not None:
         _end_attempt(tx, decision.attempt_end)
         if decision.retry_outcome is not None:
@@ -60,6 +69,37 @@ def apply(tx: Tx, decision: Decision) -> None:
             (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
         )
     write_events(tx, decision.events)
+
+
+def _save_tasks(tx: Tx, decision: Decision) -> None:
+    for added in decision.added:  # first: what is changed may come after it
+        _insert_added(tx, added)
+    for change in decision.changes:
+        _save_change(tx, change)
+    for edge in decision.rewired:
+        _rewire(tx, edge)
+    for each in decision.triages:
+        triages.save(tx, each)
+
+
+def _insert_added(tx: Tx, added: Added) -> None:
+    """A new task with what it comes after; its change is applied to the row as any other."""
+    task = added.change.before
+    if tx.execute(_INSERT_TASK_SQL, task_row(task)) != 1:
+        raise StaleClaim(f"{task.id} was added while this was decided", hint="try again")
+    for other in added.after:
+        tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (task.id, other))
+    _write_tags(tx, (task,))
+    _save_change(tx, added.change)
+
+
+def _rewire(tx: Tx, edge: Rewired) -> None:
+    if edge.source is not None:
+        tx.execute("DELETE FROM dependency WHERE task_id = ? AND after_id = ?", (edge.task_id, edge.source))
+    tx.execute(
+        "INSERT INTO dependency (task_id, after_id) VALUES (?, ?) ON CONFLICT (task_id, after_id) DO NOTHING",
+        (edge.task_id, edge.target),
+    )
 
 
 def _save_checks(tx: Tx, decision: Decision) -> None:
@@ -208,7 +248,7 @@ def _insert_question(tx: Tx, asked: Question) -> None:
     options = [[option.label, option.effect, option.consequence] for option in asked.options]
     asking = tx.execute(
         "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
-        " answered_at, answered_by, answer) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '')"
+        " answered_at, answered_by, answer, send_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '', ?)"
         " ON CONFLICT (scope) WHERE status = 'open' AND scope IS NOT NULL DO NOTHING",
         (
             asked.id,
@@ -219,6 +259,7 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.default,
             asked.scope,
             asked.asked_at,
+            asked.send_at,
         ),
     )
     if asking != 1:

@@ -77,7 +77,18 @@ def _listed(values: tuple[Any, ...]) -> str:
     return dumps(values) if values else "[]"  # most are empty, and every task has several of them
 
 
-_FLAGS: Final = ("paused", "cancel_requested", "ready", "recovery", "canary", "forced", "fail_fast", "endless")
+_FLAGS: Final = (
+    "paused",
+    "cancel_requested",
+    "ready",
+    "recovery",
+    "canary",
+    "forced",
+    "fail_fast",
+    "endless",
+    "fresh_session",
+    "wants_triage",
+)
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "command": dumps,
     "env": _listed,
@@ -201,13 +212,14 @@ def worker(row: Row) -> Worker:
 
 
 QUESTION_COLUMNS: Final = (
-    "id, need, why, evidence, options, default_option, scope, status, asked_at, answered_at, answered_by, answer"
+    "id, need, why, evidence, options, default_option, scope, status, asked_at, answered_at, answered_by, answer,"
+    " send_at, sent"
 )
 
 
 def question(row: Row, task_ids: tuple[str, ...]) -> Question:
     """A question from its row and the tasks that wait for it."""
-    id_, need, why, evidence, options, default, scope, status, asked, answered, by, answer = row
+    id_, need, why, evidence, options, default, scope, status, asked, answered, by, answer, send_at, sent = row
     return Question(
         id=id_,
         need=need,
@@ -222,4 +234,6 @@ def question(row: Row, task_ids: tuple[str, ...]) -> Question:
         answered_at=answered,
         answered_by=by,
         answer=answer,
+        send_at=send_at,
+        sent=sent,
     )

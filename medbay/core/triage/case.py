@@ -1,0 +1,47 @@
+"""Everything the rules of triage look at, loaded by the service beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.model import Question, Task, Triage
+from medbay.core.policy import Policy
+
+DEFAULT_TIMEOUT_MS = 300_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What the configuration gives triage to work with."""
+
+    agent: str = "rules"  # or "command"
+    command: tuple[str, ...] = ()
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    max_tokens: int | None = None
+    max_cost: int | None = None
+    fix_agent: str = ""  # profile that works on fixes; empty: a person
+    spec_agent: str = ""  # profile of role `spec`; empty: a person
+    profiles: tuple[str, ...] = ()  # every configured agent
+    models: tuple[str, ...] = ()
+    evaluate: tuple[str, ...] | str | None = None  # the evaluator's command
+    rescue_threshold: float = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One triage that ended, and the state its verdict meets."""
+
+    task: Task  # the failing task as it is now
+    triage: Triage
+    diagnosis: Diagnosis | None = None  # of the attempt that was judged
+    acts: tuple[str, ...] = ()  # names of the events about the task since the triage started
+    policy: Policy
+    means: Means = field(default_factory=Means)
+    dependents: tuple[Task, ...] = ()
+    question: Question | None = None  # what the task waits for already
+    review: str | None = None  # the open specification review of the task
+    descendants: int = 0  # how many parts its family has
+    new_ids: tuple[str, ...] = ()  # free ids for what a verdict creates
+    scopes: Mapping[str, str] = field(default_factory=dict)  # scope -> open question, as in the working set

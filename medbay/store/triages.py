@@ -1,0 +1,74 @@
+"""Triages in the store: which runs, what each found, and which tasks want one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from medbay.core.model import Task, Triage
+from medbay.errors import StaleClaim
+from medbay.store.database import Row, Tx
+from medbay.store.rows import TASK_COLUMNS, dumps, task
+
+FIELDS: Final = tuple(field.name for field in fields(Triage))
+COLUMNS: Final = ", ".join(FIELDS)
+
+# The statements of the loop; a test reads their query plans.
+WANTED_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? ORDER BY since, id LIMIT ?"
+)
+ANY_WANTED_SQL: Final = "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? LIMIT 1"
+RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
+
+
+def wanted(tx: Tx, queue: str, limit: int) -> list[Task]:
+    """Tasks that want a triage, the one that waits longest first."""
+    return [task(row) for row in tx.rows(WANTED_SQL, (queue, limit))]
+
+
+def any_wanted(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether any task of these queues wants a triage."""
+    return any(tx.one(ANY_WANTED_SQL, (queue,)) for queue in queues)
+
+
+def get(tx: Tx, triage_id: str) -> Triage | None:
+    """One triage by the id of the task that runs it."""
+    row = tx.one(f"SELECT {COLUMNS} FROM triage WHERE id = ?", (triage_id,))
+    return _triage(row) if row else None
+
+
+def of_task(tx: Tx, task_id: str, limit: int = 50) -> list[Triage]:
+    """The triages of a failing task, the newest first."""
+    sql = f"SELECT {COLUMNS} FROM triage WHERE task_id = ? ORDER BY started_at DESC, id DESC LIMIT ?"
+    return [_triage(row) for row in tx.rows(sql, (task_id, limit))]
+
+
+def running_on(tx: Tx, fingerprint: str) -> Triage | None:
+    """The triage that looks at this fingerprint now."""
+    row = tx.one(RUNNING_SQL, (fingerprint,))
+    return _triage(row) if row else None
+
+
+def save(tx: Tx, each: Triage) -> None:
+    """Record that a triage started, or how it ended; one that has ended stays as it is."""
+    values = [getattr(each, name) for name in FIELDS]
+    for name in ("verdict", "diff"):
+        value = values[FIELDS.index(name)]
+        values[FIELDS.index(name)] = None if value is None else dumps(value)
+    sets = ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "id")
+    saved = tx.execute(
+        f"INSERT INTO triage ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))})"
+        f" ON CONFLICT (id) DO UPDATE SET {sets} WHERE triage.ended_at IS NULL",
+        values,
+    )
+    if saved != 1:
+        raise StaleClaim(f"{each.id} has ended already", hint="try again")
+
+
+def _triage(row: Row) -> Triage:
+    values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
+    for name in ("verdict", "diff"):
+        values[name] = json.loads(values[name]) if values[name] else None
+    return Triage(**values)
