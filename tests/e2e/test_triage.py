@@ -21,6 +21,9 @@ command = ["./agent.sh"]
 timeout = "20s"
 [policy.ladder.unknown]
 delays = ["10ms"]
+[recurring]
+failure_backoff_multiplier = 10
+failure_backoff_max_delay = "4s"
 """
 AGENT = """#!/bin/sh
 cat > seen.json
@@ -55,7 +58,7 @@ def asked(terminal: Terminal) -> int:
 
 def recurring(terminal: Terminal, *more: str) -> str:
     """A recurring task that always fails."""
-    return terminal.must("add", "poll", "--every", "50ms", *more, "--run", FAILS).strip()
+    return terminal.must("add", "poll", "--every", "20ms", *more, "--run", FAILS).strip()
 
 
 def one_off(terminal: Terminal, *more: str) -> str:
@@ -96,7 +99,7 @@ def test_within_the_cooldown_there_is_no_second_triage_unless_it_is_cleared(term
     answers(terminal, "NOOP", why="wait")
     task = recurring(terminal)
     with Up(terminal):
-        before = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 6)
+        before = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 4)
         assert len(before["triages"]) == 1
         said = terminal.must("edit", task, "--clear-triage-cooldown")
         assert "triage-cooldown" in said
@@ -109,7 +112,7 @@ def test_a_task_may_opt_out(terminal: Terminal) -> None:
     answers(terminal, "NOOP", why="wait")
     task = recurring(terminal, "--tag", "no-recurring-triage")
     with Up(terminal):
-        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 6)
+        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 4)
     assert shown["triages"] == []
 
 
@@ -142,7 +145,7 @@ def test_a_recurring_task_keeps_its_backoff_while_its_fix_is_worked_on(terminal:
     answers(terminal, "FILE-FIX", fix={"title": "Repair the ledger"}, why="ledger broken")
     task = recurring(terminal)
     with Up(terminal):
-        shown = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 5)
+        shown = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 4)
     assert shown["triages"][0]["action"] == "fix_filed"
     assert shown["after"] == []
 
@@ -205,7 +208,7 @@ def test_while_the_agency_breaker_is_open_nothing_is_started(terminal: Terminal)
         [MEDBAY, "up"], cwd=terminal.home, env=terminal.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
-        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 5)
+        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 3)
         assert shown["triages"] == []
         terminal.must("breaker", "close", "agency")
         until(terminal, task, judged)
