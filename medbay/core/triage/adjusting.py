@@ -100,7 +100,8 @@ def _of_agents(task: Task, wanted: Adjustment, means: Means) -> Iterator[str]:
 
 def _delay(wanted: Adjustment) -> Iterator[str]:
     if wanted.retry_delay_ms is not None and wanted.retry_delay_ms > MOST_DELAY_MS:
-        yield f"a retry delay of {format_duration(wanted.retry_delay_ms)} is longer than {format_duration(MOST_DELAY_MS)}"
+        asked, most = format_duration(wanted.retry_delay_ms), format_duration(MOST_DELAY_MS)
+        yield f"a retry delay of {asked} is longer than {most}"
 
 
 def _narrowed(task: Task, keep: tuple[str, ...]) -> Iterator[str]:
@@ -169,3 +170,24 @@ def limits(task: Task, means: Means) -> Mapping[str, Any]:
     if task.spec and not task.recurs:
         told["keep_criteria"] = [each.text for each in criteria(task.spec)]
     return told
+
+
+def accounts(task: Task, profile: str, means: Means) -> tuple[str, ...]:
+    """What it needs when another agent works on it: that one's account instead of the old one's."""
+    old = means.accounts.get(task.runner.removeprefix(AGENT), ())
+    kept = [each for each in task.resources if each not in old]
+    return tuple(dict.fromkeys((*kept, *means.accounts.get(profile, ()))))
+
+
+def shown(diff: Mapping[str, list[Any]]) -> Iterator[str]:
+    """A diff in words, one for each thing that changed."""
+    for name, (before, after) in diff.items():
+        if name in ("timeout_ms", "retry_delay_ms"):
+            was = "none" if before is None else format_duration(before)
+            yield f"{name.removesuffix('_ms').replace('_', ' ')} {was} -> {format_duration(after)}"
+        elif name == "criteria":
+            yield f"{len(after)} of {len(before)} acceptance criteria"
+        elif name in ("model", "runner"):
+            yield f"{name} {before or 'default'} -> {after}"
+        else:
+            yield name.replace("_", " ")

@@ -16,6 +16,7 @@ from medbay.core.triage.verdict import WORDS, Refusal, Verdict, Word
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
 PARTS: Final = range(2, 11)
 DESCENDANTS_MAX: Final = 20
+WAITS: Final = "triage"  # what a one-off at rung 3 waits for
 NEVER_TRIAGED: Final = "triage"  # the role and the runner of a triage
 
 # What has happened to a task since its triage started that makes the verdict stale.
