@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +16,14 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.triage.case import Means
+from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
 from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
@@ -31,6 +34,14 @@ from medbay.store.sqlite import SqliteStore
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+# In a directory of somebody else: nothing is imported from there.
+RULES_AGENT: Final = (
+    sys.executable,
+    "-P",
+    "-c",
+    "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.rules_agent import main; sys.exit(main())",
+    str(Path(__file__).parents[1]),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +123,7 @@ def build_engine(
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
         limits=config.limits,
+        means=means_of(config),
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
@@ -137,7 +149,22 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
-    return {"shell": ShellRunner(grace_s, secrets, guard=guard), "python": LazyRunner(python)}
+    shell = ShellRunner(grace_s, secrets, guard=guard)
+    return {"shell": shell, "python": LazyRunner(python), RUNNER: shell}
+
+
+def means_of(config: Config) -> Means:
+    """What triage works with."""
+    chosen = config.triage
+    if chosen.agent == "command" and not chosen.command:
+        hint = 'command = ["./triage.py"] below [triage]'
+        raise ConfigError(f"{config.source('triage.agent')}: triage.command names no program", hint=hint)
+    return Means(
+        agent=chosen.agent,
+        command=chosen.command if chosen.agent == "command" else RULES_AGENT,
+        timeout_ms=chosen.timeout_ms,
+        fix_agent=chosen.fix_agent,
+    )
 
 
 def policy_of(config: Config) -> Policy:

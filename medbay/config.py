@@ -65,6 +65,16 @@ class PolicyConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriageConfig:
+    """Who looks at a failure that waiting did not heal."""
+
+    agent: str
+    command: tuple[str, ...]
+    timeout_ms: int
+    fix_agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
     """How processes are started."""
 
@@ -95,6 +105,7 @@ class Config:
     policy: PolicyConfig
     limits: Limits  # of breakers and incidents
     recurring: Recurring
+    triage: TriageConfig
     runner: RunnerConfig
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -149,6 +160,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             max_retries_total=value["policy.max_retries_total"],
         ),
         limits=Limits(
+            agency_failures=value["breakers.agency.failures"],
             storm_retries=value["breakers.retry_storm.limit"],
             crash_failures=value["breakers.crash_loop.failures"],
             crash_window_ms=value["breakers.crash_loop.window"],
@@ -160,6 +172,12 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             triage_cooldown_ms=value["recurring.triage_cooldown"],
             multiplier=value["recurring.failure_backoff_multiplier"],
             cap_ms=value["recurring.failure_backoff_max_delay"],
+        ),
+        triage=TriageConfig(
+            agent=value["triage.agent"],
+            command=value["triage.command"],
+            timeout_ms=value["triage.timeout"],
+            fix_agent=value["triage.fix_agent"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"]),
         settings=settings,

@@ -10,10 +10,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from medbay.config_kinds import Kind, choice, duration, durations, factor, share, shown, store_url, switch, texts, whole
+from medbay.config_kinds import (
+    Kind,
+    choice,
+    duration,
+    durations,
+    factor,
+    share,
+    shown,
+    store_url,
+    switch,
+    text,
+    texts,
+    whole,
+)
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Recurring
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
 _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
@@ -22,7 +35,8 @@ _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split("."))
     for path in (
-        "policy.adaptive triage breakers.agency breakers.phase agents models budget notify web beads intake"
+        "policy.adaptive triage.evaluate triage.rescue_threshold breakers.phase agents models budget notify web"
+        " beads intake"
     ).split()
 )
 """What is known by name but not built yet."""
@@ -65,6 +79,8 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "policy": "What happens after a failure.",
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
         "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
+        "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
         "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
         "incidents": "The same shared cause on several tasks is treated once.",
@@ -194,6 +210,43 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=duration(low_ms=1_000),
         default=write_duration(_RECURRING.cap_ms),
         doc="The longest wait after a failure, unless the period itself is longer.",
+    ),
+    Key(
+        section="triage",
+        name="agent",
+        kind=choice("rules", "command", later=("model", "claude")),
+        default="rules",
+        doc="Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
+        "input, a verdict on its standard output.",
+    ),
+    Key(
+        section="triage",
+        name="command",
+        kind=texts(),
+        default=[],
+        example=["./triage.py"],
+        doc="The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
+    ),
+    Key(
+        section="triage",
+        name="timeout",
+        kind=duration(low_ms=1_000),
+        default=write_duration(TRIAGE_TIMEOUT_MS),
+        doc="How long a triage may take; then a person is asked.",
+    ),
+    Key(
+        section="triage",
+        name="fix_agent",
+        kind=text(),
+        default="",
+        doc="The agent that works on the fixes a triage files; without one they are a person's.",
+    ),
+    Key(
+        section="breakers.agency",
+        name="failures",
+        kind=whole(1, 1000),
+        default=LIMITS.agency_failures,
+        doc="So many triages or evaluations in a row that failed stop new ones.",
     ),
     Key(
         section="breakers.retry_storm",

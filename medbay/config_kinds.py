@@ -104,6 +104,17 @@ def durations() -> Kind:
     )
 
 
+def text() -> Kind:
+    """A word or a line."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str):
+            raise Wrong
+        return raw
+
+    return Kind(says="a text", read=read, from_text=lambda text: text)
+
+
 def texts() -> Kind:
     """A list of texts."""
 

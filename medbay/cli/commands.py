@@ -44,6 +44,7 @@ TABLE: Final = (
     Entry("cancel", "act", "end tasks for good", ACT, "cancel"),
     Entry("unblock", "act", "release blocked tasks", ACT, "unblock"),
     Entry("block", "act", "take a task out of the way", ACT, "block"),
+    Entry("triage", "triage", "look at what waiting did not heal, now: --once, --loop", ACT),
     Entry("breaker", "breaker", "what is held and why: list; hold or release by hand: open, close", ACT),
     Entry("reclassify", "reclassify", "say what a failure was; the next ones like it follow", ACT),
     Entry("loop", "loop", "let tasks follow each other, round and round", ACT),

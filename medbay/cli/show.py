@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, glyphs, recurring_lines, times
+from medbay.cli import check_lines, glyphs, recurring_lines, times, triage_lines
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
@@ -165,7 +165,7 @@ def how_it_ended(each: Attempt) -> str:
 
 
 def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
-    lines = []
+    lines = [f"  {cut(clean(line), shown.width - 2)}" for line in _judged(task, detail) if line]
     if task.guidance and not task.finished:
         newest = detail["guidance"][-1]
         record = told_record(newest["record"])
@@ -178,6 +178,11 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
+    """Whom it serves, and what triage said of it."""
+    return triage_lines.serves(task), triage_lines.last(task, detail, _now())
 
 
 def told_record(record: dict[str, int] | None) -> str:
@@ -206,5 +211,8 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
+    for name, line in zip(("serves", "triage"), _judged(task, detail), strict=True):
+        if line:
+            fields(name, line)
     for told in detail["guidance"]:
         fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

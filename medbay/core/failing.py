@@ -20,6 +20,7 @@ from medbay.core.policy import NextStep, Policy
 from medbay.core.resources import account_of
 from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
+from medbay.core.triage.starting import WAITS, is_wanted
 
 ERROR_MAX: Final = 2_000
 
@@ -33,6 +34,7 @@ class Failure:
     diagnosis: Diagnosis  # as it is acted on: a person's teaching is in it
     policy: Policy
     known: Known | None = None
+    charged: bool = True
     asks: str = ""  # why a person has to look at it, whatever the ladder says
     around: Around = field(default_factory=Around)
 
@@ -67,8 +69,13 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     if fed.until is not None:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
+    if step.action == "triage":
+        draft.set(due_at=None, waits_for=WAITS, wants_triage=True)
+        return Followed(shared=fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    covered = cause in (Cause.PROVIDER_LIMIT, Cause.CRASH_LOOP, Cause.INCIDENT, Cause.UNCHARGED)
+    draft.set(wants_triage=is_wanted(draft.task, failure.policy.recurring, charged=failure.charged, covered=covered))
     if draft.task.recurs and draft.task.status == "pending":
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.

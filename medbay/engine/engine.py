@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Event, Worker
@@ -19,6 +20,7 @@ from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
+from medbay.engine.triaging import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
@@ -65,7 +67,8 @@ class Engine:
         self._leftovers = leftovers
         self._see = see
         self._host = host
-        self._settler = Settler(store, settings.judgement)
+        self._settler = Settler(store, replace(settings.judgement, ids=ids))
+        self.triager = Triager(store, clock, settings)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
         self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._footprints = Footprints()
@@ -89,6 +92,7 @@ class Engine:
         self.release()
         self.stop_cancelled()
         if self.claiming:
+            self.triager.start()
             self.launch(self.claim())
 
     def collect(self) -> bool:
@@ -178,6 +182,7 @@ class Engine:
     def release(self) -> int:
         """Wake what is due, and look after breakers: canaries, and what they held."""
         with self.store.read() as tx:
+            self.triager.notice(tx)
             at = waking.next_at(tx)
             if at is None or at > tx.now:
                 return 0
@@ -249,6 +254,7 @@ class Engine:
             launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
             free -= 1
             try:
+                launch = self.triager.prepared(claim, launch)
                 running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
@@ -301,7 +307,7 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
-        times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s]
+        times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s, self.triager.again_s]
         with self.store.read() as tx:
             if (at := waking.next_at(tx)) is not None:
                 times.append(now_s + max(0, at - tx.now) / 1000)

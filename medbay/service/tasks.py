@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -259,14 +260,13 @@ def edit(
     actor: str,
     fields: Mapping[str, Any],
     reset_failures: bool,
+    clear_triage_cooldown: bool = False,
     after: Sequence[str] = (),
 ) -> None:
     """Change it from the next attempt on."""
     fields = schedules.edited(tx, task, fields)
-    apply(
-        tx,
-        rules.on_edit_command(task, tx.now, actor=actor, edit=Edit(fields=fields, reset_failures=reset_failures)),
-    )
+    edit = Edit(fields=fields, reset_failures=reset_failures, clear_triage_cooldown=clear_triage_cooldown)
+    apply(tx, rules.on_edit_command(task, tx.now, actor=actor, edit=edit))
     for other in after:
         dependencies.add(tx, task.id, resolve(tx, other).id, actor=actor)
 
@@ -316,6 +316,11 @@ def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
         else:
             tries, existing = tries + 1, existing * 10 + 1_000  # crowded: longer ids
     raise NotAllowed("no free task id was found", hint="try again")
+
+
+def free_ids(tx: Tx, ids: Ids, number: int) -> tuple[str, ...]:
+    """So many ids that nobody has."""
+    return tuple(itertools.islice(_free_ids(tx, ids), number))
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

@@ -198,7 +198,7 @@ class SimDaemon:
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                runners={"shell": runner},
+                runners={"shell": runner, "triage": runner},
                 leftovers=SimLeftovers(self.machine, ground.clock),
                 see=self.machine.see,
                 settings=Settings(root=ROOT, slots=ground.plan.slots, lease_ms=ground.plan.lease_ms, grace_ms=grace_ms),
@@ -269,6 +269,8 @@ class SimDaemon:
         yield "release", 0
         engine.stop_cancelled()
         yield "stop cancelled", 0
+        if engine.triager.start():
+            yield "triage", 0
         claims = engine.claim()
         if claims:
             yield "claim", 0

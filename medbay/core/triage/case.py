@@ -9,8 +9,7 @@ from medbay.core.backoff import DAY_MS
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Question, Task, Triage
 from medbay.core.policy import Policy
-
-DEFAULT_TIMEOUT_MS = 300_000
+from medbay.core.presets import TRIAGE_TIMEOUT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,7 @@ class Means:
 
     agent: str = "rules"  # or "command"
     command: tuple[str, ...] = ()
-    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    timeout_ms: int = TRIAGE_TIMEOUT_MS
     max_tokens: int | None = None
     max_cost: int | None = None
     fix_agent: str = ""  # profile that works on fixes; empty: a person
