@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.test_recurring import Up, events, until
 from tests.e2e.test_the_path_of_a_task import MEDBAY, Terminal
 
-FAILS = "echo 'connection to ledger lost: bad checksum 77' >&2; exit 3"
+FAILS = "echo 'ledger row 77 looks odd' >&2; exit 3"
 CONFIG = """
 [triage]
 agent = "command"
@@ -46,7 +46,7 @@ def terminal(tmp_path: Path) -> Terminal:
 
 def answers(terminal: Terminal, verdict: str, **more: Any) -> None:
     """What the agent says from now on."""
-    said = {"verdict": verdict, "root_cause": "the ledger is down", "evidence": ["bad checksum"], "confidence": 0.8}
+    said = {"verdict": verdict, "root_cause": "the ledger is down", "evidence": ["looks odd"], "confidence": 0.8}
     (terminal.home / "verdict").write_text(json.dumps({**said, **more}), encoding="utf-8")
 
 
@@ -85,7 +85,7 @@ def test_a_recurring_task_is_looked_at_when_its_streak_reaches_the_threshold(ter
     assert set(own["tags"]) == {"recurring-triage", "no-recurring-triage"}
     assert (own["status"], own["subject"], own["role"]) == ("completed", task, "triage")
     seen = (terminal.home / "seen.json").read_text(encoding="utf-8")
-    assert "bad checksum 77" in seen
+    assert "row 77 looks odd" in seen
     assert json.loads(seen)["task"]["id"] == task
     assert (shown["status"], shown["block_kind"], shown["paused"]) in {("failed", None, False), ("pending", None, False)}
     assert asked(terminal) == 1
