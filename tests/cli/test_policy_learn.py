@@ -13,8 +13,8 @@ def fill(cli: Cli) -> None:
         for n, task in enumerate(tasks):
             sql = (
                 "INSERT INTO retry (task_id, attempt, category, action, scheduled_at, due_at, delay_ms, error,"
-                " guidance, status, executed_at, outcome, policy_hash) VALUES (?, ?, 'transient/network', 'retry_with_guidance',"
-                " ?, ?, 30000, '', '', 'executed', ?, ?, '')"
+                " guidance, status, executed_at, outcome, policy_hash) VALUES (?, ?, 'transient/network',"
+                " 'retry_with_guidance', ?, ?, 30000, '', '', 'executed', ?, ?, '')"
             )
             then = tx.now - 1_000_000
             tx.execute(sql, (task, 101, then, then + 30_000, then + 30_000 + n, "failed"))

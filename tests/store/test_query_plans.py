@@ -103,7 +103,8 @@ def filled(postgres: Server) -> Iterator[PostgresStore]:
         tx.execute("INSERT INTO dependency SELECT 'f' || n, 'c' || n FROM generate_series(1, 6000) n")
         tx.execute(
             "INSERT INTO retry SELECT 'c' || n, 1, 'c' || n % 2, 'a', n, n, n, '', '', CASE WHEN n % 200 = 0"
-            " THEN 'pending' ELSE 'executed' END, n, CASE WHEN n % 200 > 0 THEN 'failed' END, '' FROM generate_series(1, 6000) n"
+            " THEN 'pending' ELSE 'executed' END, n, CASE WHEN n % 200 > 0 THEN 'failed' END, ''"
+            " FROM generate_series(1, 6000) n"
         )
         tx.execute(
             "INSERT INTO worker SELECT 'w' || n, host, machine_id, boot_id, pid, pid_start, slots, queues, started_at,"
