@@ -20,7 +20,7 @@ from medbay.core.triage import adjusting, asking, making, rights
 from medbay.core.triage.asking import diagnosis_of
 from medbay.core.triage.case import Case
 from medbay.core.triage.making import Made
-from medbay.core.triage.rights import WAITS
+from medbay.core.triage.starting import WAITS
 from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
 
 
