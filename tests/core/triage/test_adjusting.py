@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from medbay.core.model import Task
@@ -150,7 +152,7 @@ def test_another_agent_brings_its_own_account() -> None:
 
 def test_a_diff_is_told_in_words() -> None:
     """One for each thing."""
-    told = {
+    told: dict[str, list[Any]] = {
         "timeout_ms": [None, HOUR],
         "retry_delay_ms": [None, MINUTE],
         "model": ["", "large"],

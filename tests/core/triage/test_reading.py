@@ -250,7 +250,15 @@ def test_what_is_said_twice_is_kept_by_name() -> None:
 
 def test_what_holds_nothing_orders_nothing() -> None:
     """A form that was filled in with blanks is fine."""
-    blank = {"command": None, "tasks": [], "status": "", "close": False, "fix": None, "parts": [], "adjust": {}}
+    blank: dict[str, Any] = {
+        "command": None,
+        "tasks": [],
+        "status": "",
+        "close": False,
+        "fix": None,
+        "parts": [],
+        "adjust": {},
+    }
 
     found = verdict({"verdict": "NOOP"} | blank)
 
