@@ -13,6 +13,7 @@ from medbay.core.plain import block, line
 from medbay.core.question import EVIDENCE_MAX
 from medbay.core.triage import rights
 from medbay.core.triage.case import Case
+from medbay.core.triage.starting import WAITS
 from medbay.core.triage.verdict import Verdict
 
 NEED_MAX: Final = 500
@@ -49,7 +50,7 @@ def is_due(case: Case) -> bool:
     if task.recurs:
         stands = task.finished or task.status == "blocked" or task.paused or task.cancel_requested
         return not stands and task.streak > 0
-    if task.status == "failed" and task.waits_for == rights.WAITS:
+    if task.status == "failed" and task.waits_for == WAITS:
         return True
     return task.status in ("failed", "pending") and rights.stale(case) is None
 

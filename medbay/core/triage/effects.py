@@ -20,7 +20,7 @@ from medbay.core.triage import adjusting, asking, making, rights
 from medbay.core.triage.asking import diagnosis_of
 from medbay.core.triage.case import Case
 from medbay.core.triage.making import Made
-from medbay.core.triage.rights import WAITS
+from medbay.core.triage.starting import WAITS
 from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
 
 
@@ -121,8 +121,7 @@ def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
 
 
 def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:
-    own = draft.change()
-    changes: tuple[Change, ...] = (own,) if own.transitions or own.after != own.before else ()
+    changes: tuple[Change, ...] = (draft.change(),) if draft.task != draft.before else ()
     row = replace(
         case.triage,
         ended_at=draft.now,

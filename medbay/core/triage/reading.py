@@ -32,6 +32,7 @@ TRIES_MAX: Final = 200  # how many places of a text are tried for an object
 SHOWN_MAX: Final = 120
 
 _FENCE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_WORD: Final = re.compile(r"[A-Za-z]\w{0,39}(?:[ -]\w{1,39}){0,2}")
 _ADJUST_KEYS: Final = frozenset(
     "guidance timeout model profile fresh_session retry_delay keep_criteria endpoint".split()
 )
@@ -145,12 +146,12 @@ def _from(value: _Object | list[Any]) -> Verdict | Unreadable:
 
 
 def _words(value: _Object) -> list[str]:
-    """What it says as its verdict, as it is spelled there."""
-    said: list[str] = []
+    """What it says as its verdict, as it is spelled there; nothing that is not a word or two."""
+    said: list[Any] = []
     for key in ("verdict", "action", "verdicts"):
         given = value.get(key)
-        said += [text(each, SHOWN_MAX) for each in (given if isinstance(given, list) else [given])]
-    return list(dict.fromkeys(each for each in said if each))
+        said += given if isinstance(given, list) else [given]
+    return list(dict.fromkeys(each.strip() for each in said if isinstance(each, str) and _WORD.fullmatch(each.strip())))
 
 
 def _refusable(orders: list[str], **fields: Any) -> Verdict:

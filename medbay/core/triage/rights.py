@@ -11,13 +11,12 @@ from medbay.core.policy import category_acted_on
 from medbay.core.triage import adjusting
 from medbay.core.triage.adjusting import is_agents
 from medbay.core.triage.case import Case
+from medbay.core.triage.starting import RUNNER
 from medbay.core.triage.verdict import WORDS, Refusal, Verdict, Word
 
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
 PARTS: Final = range(2, 11)
 DESCENDANTS_MAX: Final = 20
-WAITS: Final = "triage"  # what a one-off at rung 3 waits for
-NEVER_TRIAGED: Final = "triage"  # the role and the runner of a triage
 
 # What has happened to a task since its triage started that makes the verdict stale.
 _ACTS: Final = {
@@ -85,7 +84,7 @@ def allowed(task: Task, descendants: int) -> tuple[Word, ...]:
 
 
 def _is_triage(task: Task) -> bool:
-    return NEVER_TRIAGED in (task.role, task.runner)
+    return task.role == "triage" or task.runner == RUNNER
 
 
 def _of_a_triage(verdict: Verdict, case: Case) -> Iterator[str]:
