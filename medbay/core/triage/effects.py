@@ -304,7 +304,7 @@ def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     if "guidance" in diff:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
     draft.tell("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
-    retry = _clear(draft, case, wanted.retry_delay_ms or 0)
+    retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
     detail = ", ".join(adjusting.shown(diff))
     closes = case.task.status == "failed"
     return _Done(
@@ -332,6 +332,15 @@ def _narrow(
     made = making.follow_up(case, left, draft.now)
     others, edges = _come_after(draft, case, [made.task.id], instead=False)
     return (made,), others, edges
+
+
+def _delay(case: Case, named_ms: int | None, now: int) -> int:
+    """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
+    if named_ms is not None or case.task.recurs:
+        return named_ms or 0
+    found = diagnosis_of(case)
+    advice, record = Advice(found.suggested_fix), record_of(case.task)
+    return policy.retry_step("retry_with_guidance", "", found, record, case.policy, now, advice=advice).delay_ms or 0
 
 
 def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
