@@ -14,13 +14,13 @@ from medbay.core.counting import excuse, record_of
 from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Known
-from medbay.core.model import Event, Question, Retry
+from medbay.core.model import TRIAGE, Event, Question, Retry
 from medbay.core.outcome import Outcome
 from medbay.core.policy import NextStep, Policy
 from medbay.core.resources import account_of
 from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
-from medbay.core.triage.starting import WAITS, is_wanted
+from medbay.core.triage.starting import is_wanted
 
 ERROR_MAX: Final = 2_000
 
@@ -70,7 +70,7 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
-        draft.set(due_at=None, waits_for=WAITS, wants_triage=True)
+        draft.set(due_at=None, waits_for=TRIAGE, wants_triage=True)
         return Followed(shared=fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
