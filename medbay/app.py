@@ -13,6 +13,7 @@ from medbay import config as configuration
 from medbay import env
 from medbay.config import Config
 from medbay.config_kinds import without_password
+from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.engine.engine import Engine
@@ -21,6 +22,7 @@ from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.agent import AgentRunner
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
@@ -137,7 +139,8 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
-    return {"shell": ShellRunner(grace_s, secrets, guard=guard), "python": LazyRunner(python)}
+    shell = ShellRunner(grace_s, secrets, guard=guard)
+    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: AgentRunner(config.agents, shell)}
 
 
 def policy_of(config: Config) -> Policy:

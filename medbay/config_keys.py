@@ -10,10 +10,27 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from medbay.config_kinds import Kind, choice, duration, durations, factor, share, shown, store_url, switch, texts, whole
+from medbay.config_kinds import (
+    Kind,
+    account,
+    agent_command,
+    choice,
+    duration,
+    durations,
+    evaluator,
+    factor,
+    share,
+    shown,
+    store_url,
+    switch,
+    text,
+    texts,
+    whole,
+)
+from medbay.core.agent import SPEC_ROLE
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Recurring
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, Recurring
 
 LIMITS: Final = Limits()
 _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
@@ -22,7 +39,8 @@ _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split("."))
     for path in (
-        "policy.adaptive triage breakers.agency breakers.phase agents models budget notify web beads intake"
+        "policy.adaptive triage.agent triage.command triage.timeout triage.fix_agent breakers.agency breakers.phase"
+        " models budget notify web beads intake"
     ).split()
 )
 """What is known by name but not built yet."""
@@ -65,10 +83,12 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "policy": "What happens after a failure.",
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
         "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
+        "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
         "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
+        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
     }
 )
 
@@ -196,6 +216,22 @@ KEYS: Final[tuple[Key, ...]] = (
         doc="The longest wait after a failure, unless the period itself is longer.",
     ),
     Key(
+        section="triage",
+        name="evaluate",
+        kind=evaluator(),
+        default=False,
+        example="./evaluate.py",
+        doc="What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+        'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
+    ),
+    Key(
+        section="triage",
+        name="rescue_threshold",
+        kind=share(),
+        default=RESCUE_THRESHOLD,
+        doc="From this score on a failed attempt counts as a success.",
+    ),
+    Key(
         section="breakers.retry_storm",
         name="limit",
         kind=whole(1, 1_000_000),
@@ -240,6 +276,43 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
 )
 
+NAMED: Final = "NAME"
+"""Stands in a section for a name that people choose themselves."""
+
+AGENT_KEYS: Final[tuple[Key, ...]] = (
+    Key(
+        section="agents.NAME",
+        name="command",
+        kind=agent_command(),
+        default=None,
+        default_is="none: it has to be said",
+        example=["my-agent", "--prompt", "{prompt_file}"],
+        doc="How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
+        "without a model its word and the option before it are left out.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="role",
+        kind=choice("", SPEC_ROLE),
+        default="",
+        doc='With "spec" it also reviews specifications that work fails on.',
+    ),
+    Key(
+        section="agents.NAME",
+        name="provider",
+        kind=account(),
+        default="",
+        doc="Whose limits its tasks share, NAME or NAME/ACCOUNT.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="model",
+        kind=text(),
+        default="",
+        doc="The model it is told to use, unless a task names another.",
+    ),
+)
+
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
 
 
@@ -278,7 +351,7 @@ def reference_tables() -> str:
 
 
 def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in KEYS if key.section == section)
+    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section)
 
 
 if __name__ == "__main__":

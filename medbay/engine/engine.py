@@ -249,7 +249,7 @@ class Engine:
             launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
             free -= 1
             try:
-                running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
+                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
