@@ -97,10 +97,10 @@ def test_the_work_of_agents_and_people_survives(cli: Cli) -> None:
     text = cli.good("export").out
     cli.good("import", "-", "--store", OTHER, stdin=text)
 
-    first, second = exported(cli, "--store", OTHER)
-    assert {name: first[name] for name in agents} == agents
-    assert second["person"] is True
-    assert "run" not in first and "run" not in second
+    decides, thinks = exported(cli, "--store", OTHER)
+    assert {name: thinks[name] for name in agents} == agents
+    assert decides["person"] is True
+    assert "run" not in thinks and "run" not in decides
 
 
 def test_an_export_can_be_added_as_it_is(cli: Cli) -> None:
