@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +17,14 @@ from medbay.config_kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.triage.case import Means
+from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
 from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import NotAllowed, NotFound, StoreError, UsageError
+from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.runners.agent import AgentRunner
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
@@ -33,6 +36,14 @@ from medbay.store.sqlite import SqliteStore
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+# In a directory of somebody else: nothing is imported from there.
+RULES_AGENT: Final = (
+    sys.executable,
+    "-P",
+    "-c",
+    "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.rules_agent import main; sys.exit(main())",
+    str(Path(__file__).parents[1]),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +125,7 @@ def build_engine(
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
         limits=config.limits,
+        means=means_of(config),
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
@@ -140,7 +152,32 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
     shell = ShellRunner(grace_s, secrets, guard=guard)
-    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: AgentRunner(config.agents, shell)}
+    agents = AgentRunner(config.agents, shell)
+    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: agents, RUNNER: shell}
+
+
+def means_of(config: Config) -> Means:
+    """What triage works with."""
+    chosen = config.triage
+    if chosen.agent == "command" and not chosen.command:
+        hint = 'command = ["./triage.py"] below [triage]'
+        raise ConfigError(f"{config.source('triage.agent')}: triage.command names no program", hint=hint)
+    if chosen.fix_agent and chosen.fix_agent not in config.agents:
+        source, hint = config.source("triage.fix_agent"), f"[agents.{chosen.fix_agent}] makes one"
+        raise ConfigError(f'{source}: there is no agent "{chosen.fix_agent}"', hint=hint)
+    return Means(
+        agent=chosen.agent,
+        command=chosen.command if chosen.agent == "command" else RULES_AGENT,
+        timeout_ms=chosen.timeout_ms,
+        fix_agent=chosen.fix_agent,
+        spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
+        profiles=tuple(config.agents),
+        models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
+        accounts={name: each.resources for name, each in config.agents.items()},
+        blocked_timeout_ms=config.engine.blocked_timeout_ms,
+        evaluate=config.evaluation.command,
+        rescue_threshold=config.evaluation.threshold,
+    )
 
 
 def policy_of(config: Config) -> Policy:
@@ -151,6 +188,7 @@ def policy_of(config: Config) -> Policy:
         rungs=chosen.rungs,
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
+        adaptive=chosen.adaptive,
     )
 
 

@@ -33,6 +33,8 @@ from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+from medbay.studies import Studies
+from medbay.triaging import Triaging
 from medbay.upkeep import Upkeep
 
 T = TypeVar("T")
@@ -54,7 +56,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep, Outages):
+class Bay(Upkeep, Outages, Studies, Triaging):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -185,7 +187,9 @@ class Bay(Upkeep, Outages):
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
-            return {**views.detail(tx, task), "backoff": views.backoff(task, self.policy.recurring, tx.now)}
+            rules = self.policy.recurring
+            own = {"backoff": views.backoff(task, rules, tx.now), **views.cooldown(task, rules)}
+            return {**views.detail(tx, task), **own}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -302,14 +306,28 @@ class Bay(Upkeep, Outages):
             lambda tx, task: tasks.block(tx, task, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout),
         )
 
-    def edit(self, task_id: str, *, reset_failures: bool = False, after: Iterable[str] = (), **changes: Any) -> Task:
+    def edit(
+        self,
+        task_id: str,
+        *,
+        reset_failures: bool = False,
+        clear_triage_cooldown: bool = False,
+        after: Iterable[str] = (),
+        **changes: Any,
+    ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
         fields = requests.edited_fields(changes, agents=self.place.config.agents)
         others = tuple(after)
         return self._act(
             task_id,
             lambda tx, task: tasks.edit(
-                tx, task, actor=self.actor, fields=fields, reset_failures=reset_failures, after=others
+                tx,
+                task,
+                actor=self.actor,
+                fields=fields,
+                reset_failures=reset_failures,
+                clear_triage_cooldown=clear_triage_cooldown,
+                after=others,
             ),
         )
 

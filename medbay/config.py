@@ -64,6 +64,17 @@ class PolicyConfig:
     preset: str
     rungs: Mapping[str, Rungs]
     max_retries_total: int
+    adaptive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageConfig:
+    """Who looks at a failure that waiting did not heal."""
+
+    agent: str
+    command: tuple[str, ...]
+    timeout_ms: int
+    fix_agent: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +116,7 @@ class Config:
     policy: PolicyConfig
     limits: Limits  # of breakers and incidents
     recurring: Recurring
+    triage: TriageConfig
     runner: RunnerConfig
     evaluation: EvaluationConfig
     agents: Mapping[str, Profile]
@@ -159,8 +171,10 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             preset=value["policy.preset"],
             rungs=MappingProxyType(rungs),
             max_retries_total=value["policy.max_retries_total"],
+            adaptive=value["policy.adaptive"],
         ),
         limits=Limits(
+            agency_failures=value["breakers.agency.failures"],
             storm_retries=value["breakers.retry_storm.limit"],
             crash_failures=value["breakers.crash_loop.failures"],
             crash_window_ms=value["breakers.crash_loop.window"],
@@ -172,6 +186,12 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             triage_cooldown_ms=value["recurring.triage_cooldown"],
             multiplier=value["recurring.failure_backoff_multiplier"],
             cap_ms=value["recurring.failure_backoff_max_delay"],
+        ),
+        triage=TriageConfig(
+            agent=value["triage.agent"],
+            command=value["triage.command"],
+            timeout_ms=value["triage.timeout"],
+            fix_agent=value["triage.fix_agent"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"]),
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),

@@ -30,18 +30,14 @@ from medbay.config_kinds import (
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, Recurring
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
 _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 
 _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
-    tuple(path.split("."))
-    for path in (
-        "policy.adaptive triage.agent triage.command triage.timeout triage.fix_agent breakers.agency breakers.phase"
-        " models budget notify web beads intake"
-    ).split()
+    tuple(path.split(".")) for path in ("breakers.phase models budget notify web beads intake").split()
 )
 """What is known by name but not built yet."""
 
@@ -84,6 +80,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
         "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
         "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
         "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
         "incidents": "The same shared cause on several tasks is treated once.",
@@ -167,6 +164,14 @@ KEYS: Final[tuple[Key, ...]] = (
         default=MAX_RETRIES_TOTAL,
         doc="Charged retries a task gets over all categories; only a person grants more.",
     ),
+    Key(
+        section="policy",
+        name="adaptive",
+        kind=switch(),
+        default=False,
+        doc="Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
+        "`medbay policy learn` shows what would be chosen.",
+    ),
     *(
         key
         for category, rungs in LADDER.items()
@@ -217,6 +222,36 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key(
         section="triage",
+        name="agent",
+        kind=choice("rules", "command", later=("model", "claude")),
+        default="rules",
+        doc="Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
+        "input, a verdict on its standard output.",
+    ),
+    Key(
+        section="triage",
+        name="command",
+        kind=texts(),
+        default=[],
+        example=["./triage.py"],
+        doc="The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
+    ),
+    Key(
+        section="triage",
+        name="timeout",
+        kind=duration(low_ms=1_000),
+        default=write_duration(TRIAGE_TIMEOUT_MS),
+        doc="How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
+    ),
+    Key(
+        section="triage",
+        name="fix_agent",
+        kind=text(),
+        default="",
+        doc="The agent that works on the fixes a triage files; without one they are a person's.",
+    ),
+    Key(
+        section="triage",
         name="evaluate",
         kind=evaluator(),
         default=False,
@@ -230,6 +265,13 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=share(),
         default=RESCUE_THRESHOLD,
         doc="From this score on a failed attempt counts as a success.",
+    ),
+    Key(
+        section="breakers.agency",
+        name="failures",
+        kind=whole(1, 1000),
+        default=LIMITS.agency_failures,
+        doc="So many triages or evaluations in a row that failed stop new ones.",
     ),
     Key(
         section="breakers.retry_storm",

@@ -18,10 +18,19 @@ from medbay.errors import UsageError
 @click.option("--title", metavar="TEXT", help="A new title.")
 @value_options
 @click.option("--reset-failures", is_flag=True, help="Forget the streak of failures.")
+@click.option("--clear-triage-cooldown", is_flag=True, help="A triage may start again at its next failure.")
 @json_option
 @click.pass_context
 @pass_session
-def command(session: Session, ctx: click.Context, /, task_id: str, reset_failures: bool, **values: Any) -> None:
+def command(
+    session: Session,
+    ctx: click.Context,
+    /,
+    task_id: str,
+    reset_failures: bool,
+    clear_triage_cooldown: bool,
+    **values: Any,
+) -> None:
     """Change a task; what runs now is not touched.
 
     --after adds a task to wait for; --tag, --env, --provider and the checks replace what was there
@@ -33,11 +42,14 @@ def command(session: Session, ctx: click.Context, /, task_id: str, reset_failure
     """
     refuse_inside_attempts("medbay edit")
     given = given_values(ctx, values)
-    if not given and not reset_failures:
+    cleared = {"failures": reset_failures, "triage-cooldown": clear_triage_cooldown}
+    if not given and not any(cleared.values()):
         raise UsageError("nothing to change", hint=f"medbay edit {task_id} --help lists what can be")
     after = given.pop("after", ())
-    task = session.bay().edit(task_id, reset_failures=reset_failures, after=after, **given)
-    changed = [*given, *(["after"] if after else []), *(["failures"] if reset_failures else [])]
+    task = session.bay().edit(
+        task_id, reset_failures=reset_failures, clear_triage_cooldown=clear_triage_cooldown, after=after, **given
+    )
+    changed = [*given, *(["after"] if after else []), *(name for name, wanted in cleared.items() if wanted)]
     names = ", ".join(name.replace("_", "-") for name in changed)
     when = f"from attempt {task.attempts + 1} on"
     tell(session, [(task, f"changed: {names}; {when}")])

@@ -38,6 +38,7 @@ class Row:
     why: str
     next: str
     next_at: int | None
+    counters: str = ""
 
 
 def ordered(bay: Bay, asked: TaskFilter, *, limit: int | None, everything: bool) -> tuple[list[Task], int, int]:
@@ -76,7 +77,14 @@ def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
         phrase = status_phrase(task, now_ms, after=after.get(task.id, ()))
         why = _why(bay, task, phrase, now_ms, around)
         made.append(
-            Row(task=task, phrase=phrase, why=clean(why), next=_next(task, phrase, now_ms), next_at=_next_at(task))
+            Row(
+                task=task,
+                phrase=phrase,
+                why=clean(why),
+                next=_next(task, phrase, now_ms),
+                next_at=_next_at(task),
+                counters=_counters(task, now_ms),
+            )
         )
     return made
 
@@ -85,7 +93,7 @@ def cells(row: Row, *, verbose: bool) -> list[object]:
     """One line for programs: id, status, what holds it, next time, title, why; then streak and tries."""
     task = row.task
     line: list[object] = [task.id, task.status, row.phrase.kind, times.iso(row.next_at), task.title, row.why]
-    return [*line, task.streak, task.attempts, ""] if verbose else line
+    return [*line, task.streak, task.attempts, times.iso(task.triaged_at)] if verbose else line
 
 
 def table(rows: Sequence[Row], screen: Screen, *, verbose: bool, prefixes: Sequence[int]) -> list[str]:
@@ -102,7 +110,7 @@ def table(rows: Sequence[Row], screen: Screen, *, verbose: bool, prefixes: Seque
             Cell(clean(row.task.title)),
         ]
         if verbose and not two_lines:
-            line.append(Cell(_counters(row.task), DIM))
+            line.append(Cell(row.counters, DIM))
         if not two_lines:
             line.append(Cell(row.why))
         if with_next:
@@ -132,7 +140,7 @@ def prefixes(bay: Bay, tasks: Sequence[Task]) -> list[int]:
 
 def _below(row: Row, screen: Screen, *, verbose: bool) -> list[str]:
     """What moves to lines of its own on a narrow terminal."""
-    told = [row.why, _counters(row.task) if verbose else ""]
+    told = [row.why, row.counters if verbose else ""]
     return [f"    {screen.plain(cut(line, screen.width - 4))}" for line in told if line]
 
 
@@ -218,5 +226,6 @@ def _next_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def _counters(task: Task) -> str:
-    return f"{task.attempts} tries, streak {task.streak}, never triaged"
+def _counters(task: Task, now_ms: int) -> str:
+    triaged = "never triaged" if task.triaged_at is None else f"triaged {times.ago(task.triaged_at, now_ms)}"
+    return f"{task.attempts} tries, streak {task.streak}, {triaged}"

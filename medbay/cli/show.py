@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, glyphs, recurring_lines, times
+from medbay.cli import check_lines, glyphs, recurring_lines, times, triage_lines
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
@@ -165,12 +165,14 @@ def how_it_ended(each: Attempt) -> str:
 
 
 def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
-    lines = []
+    lines = [f"  {cut(clean(line), shown.width - 2)}" for line in _judged(task, detail) if line]
     if task.guidance and not task.finished:
         newest = detail["guidance"][-1]
         record = told_record(newest["record"])
         told = cut(f"  guidance for #{newest['attempt']}: {clean(newest['advice'])}", shown.width - len(record))
         lines.append(told + record)
+    if learned := _learned(detail):
+        lines.append(cut(f"  delay learned: {clean(learned)}", shown.width))
     if detail["after"]:
         lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
     if detail["question"]:
@@ -178,6 +180,16 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
+    """Whom it serves, and what triage said of it."""
+    return triage_lines.serves(task), triage_lines.last(task, detail, _now())
+
+
+def _learned(detail: dict[str, Any]) -> str:
+    """Why the coming retry does not wait as long as the schedule says."""
+    return next((each["learned"] for each in detail["retries"] if each["status"] == "pending"), None) or ""
 
 
 def told_record(record: dict[str, int] | None) -> str:
@@ -201,10 +213,15 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
         if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
             fields("backoff", standing)
+    if learned := _learned(detail):
+        fields("delay_learned", learned)
     for each in attempts:
         found = each.diagnosis
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
+    for name, line in zip(("serves", "triage"), _judged(task, detail), strict=True):
+        if line:
+            fields(name, line)
     for told in detail["guidance"]:
         fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

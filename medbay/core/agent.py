@@ -11,6 +11,7 @@ from typing import Final
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome
+from medbay.core.policy import category_acted_on
 from medbay.core.resources import PROVIDER
 from medbay.errors import UsageError
 
@@ -59,7 +60,8 @@ def is_agents(task: Task) -> bool:
 
 def needs_change(task: Task, found: Diagnosis) -> bool:
     """Whether the same attempt once more would be no use: an agent's work that only a change can help."""
-    return is_agents(task) and (found.category in _ONLY_A_CHANGE or found.subcategory == "malformed_output")
+    category = category_acted_on(found)
+    return is_agents(task) and (category in _ONLY_A_CHANGE or found.subcategory == "malformed_output")
 
 
 def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:

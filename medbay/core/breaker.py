@@ -74,6 +74,7 @@ class Limits:
     """What a person may set: from how many on something is a storm, a crash loop, an incident."""
 
     storm_retries: int = 50
+    agency_failures: int = KINDS["agency"].failures
     crash_failures: int = KINDS["crash_loop"].failures
     crash_window_ms: int = KINDS["crash_loop"].window_ms or 0
     incident_tasks: int = KINDS["incident"].failures

@@ -13,6 +13,7 @@ from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
 from medbay.core.model import TURN, Event, Option, Question, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, ask
 from medbay.core.serving import Served
+from medbay.core.triage.starting import waits_no_more
 from medbay.errors import NotAllowed
 
 
@@ -22,6 +23,7 @@ class Edit:
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     reset_failures: bool = False
+    clear_triage_cooldown: bool = False
 
 
 def on_pause_command(task: Task, now: int, *, actor: str) -> Decision:
@@ -65,7 +67,7 @@ def on_cancel_command(
             draft.set(cancel_requested=True)
             draft.tell("task:cancel_requested", attempt=task.live, by=actor)
         return _made(draft)
-    draft.set(due_at=None, block_kind=None, forced=False, waits_for=None)
+    draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
     draft.tell("task:cancelled", by=actor)
     left = serving.cancelled(task, served, dependents)
@@ -129,6 +131,7 @@ def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reaso
     if task.live is not None:
         raise NotAllowed(f"{task.id} is running attempt {task.live}", hint=f"medbay pause {task.id}, or cancel it")
     draft = Draft(task, now, actor=actor)
+    waits_no_more(draft)
     if kind in BLOCKS_THAT_TIME_OUT:
         # Never before the time its last failure named: the block only comes on top.
         draft.block(kind, reason, until=max(now + timeout_ms, task.due_at or 0))
@@ -157,8 +160,12 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
         recurring.replan(draft, task)
     if edit.reset_failures:
         draft.task = forget_failures(draft.task)
-    if changed or edit.reset_failures:
-        draft.tell("task:edited", by=actor, changed=sorted(changed), reset_failures=edit.reset_failures)
+        draft.set(wants_triage=task.wants_triage and not task.recurs)
+    if edit.clear_triage_cooldown:
+        draft.set(triaged_at=None)
+    if changed or edit.reset_failures or edit.clear_triage_cooldown:
+        told = {"reset_failures": edit.reset_failures, "clear_triage_cooldown": edit.clear_triage_cooldown}
+        draft.tell("task:edited", by=actor, changed=sorted(changed), **told)
     return _made(draft)
 
 
@@ -216,6 +223,7 @@ def _release(draft: Draft, reason: str, *, attempts: int, question: Question | N
     task = draft.task
     draft.task = loops.granted(grant(task, attempts), attempts)
     draft.set(block_kind=None, due_at=None, hold=None, unmet=unmet)
+    waits_no_more(draft)
     if task.recurs:
         go_on = recurring.run_now if task.forced else recurring.goes_on
         go_on(draft)

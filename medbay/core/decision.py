@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from medbay.core import holding, schedule
@@ -180,6 +180,15 @@ class Decision:
     work: WorkingSet = field(default_factory=WorkingSet)
 
 
+def together(first: Decision, second: Decision) -> Decision:
+    """Two decisions of one transaction as one; of what there can be only one, the first one's."""
+    merged: dict[str, Any] = {}
+    for each in fields(Decision):
+        mine, theirs = getattr(first, each.name), getattr(second, each.name)
+        merged[each.name] = (*mine, *theirs) if isinstance(mine, tuple) else theirs if mine is None else mine
+    return Decision(**merged)
+
+
 class Draft:
     """Collects the decision about one task. Every move is checked against the lifecycle."""
 
@@ -240,7 +249,7 @@ class Draft:
         task = self.task
         ready = holding.is_ready(task, self.now)
         derived: dict[str, Any] = {
-            "recovery": task.streak > 0 or task.canary,
+            "recovery": task.streak > 0 or task.canary or task.role == "triage",
             "hold": task.hold if ready and not (task.forced or task.canary) else None,
             "endless": task.recurs and task.max_iterations is None,
         }

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
 from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, serving, sharing, verifying
-from medbay.core.cause import is_charged
+from medbay.core.cause import Cause, cause_of, is_charged
 from medbay.core.counting import (
     count_failure,
     count_uncharged,
@@ -15,7 +15,7 @@ from medbay.core.counting import (
     forget_failures,
     record_of,
 )
-from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet
+from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.diagnosis.ours import known as known_by_us
 from medbay.core.diagnosis.telling import facts
@@ -38,6 +38,8 @@ from medbay.core.outcome import (
 from medbay.core.policy import Policy
 from medbay.core.serving import Served
 from medbay.core.sharing import Around
+from medbay.core.triage import settling as triage
+from medbay.core.triage.settling import LookedAt
 
 __all__ = [
     "Ended",
@@ -68,6 +70,7 @@ class Ended:
     diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
     known: Known | None = None
     around: Around = field(default_factory=Around)
+    looked_at: LookedAt | None = None  # of a triage: the failing task, and what its verdict meets
 
 
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
@@ -83,6 +86,8 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
     draft.set(live=None)
+    if ended.looked_at is not None and not _is_handed_back(ended.outcome):
+        return _triage_ended(ended, ended.looked_at, draft, work)
     if ended.task.cancel_requested and not _is_good(ended):
         return _cancelled(ended, draft, work)
     match ended.outcome:
@@ -100,6 +105,22 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             return _failed(ended, draft, work)
         case _:
             assert_never(ended.outcome)
+
+
+def _is_handed_back(outcome: Outcome) -> bool:
+    return isinstance(outcome, Requeued) and not outcome.asked
+
+
+def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:
+    """One attempt and no ladder; only a limit of its provider lets it wait and try again."""
+    found = ended.diagnosis or diagnose_ended(ended, draft.now)
+    if found is not None:
+        cause = cause_of(sharing.case_of(ended.task, ended.outcome, found, ended.around, work))
+        if cause is Cause.PROVIDER_LIMIT:
+            return _failed(ended, draft, work)
+    draft.set(cancel_requested=False)
+    settled = triage.settle(looked, ended.outcome, draft, work)
+    return together(_decision(ended, draft, settled.work, diagnosis=found), settled)
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
@@ -206,7 +227,7 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     """The only reset of a streak besides a person's `--reset-failures`."""
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
-    draft.set(crashes=0, cancel_requested=False, fresh_session=False)
+    draft.set(crashes=0, cancel_requested=False, wants_triage=False, fresh_session=False)
     learned = _judge(draft, ended.attempt.number, cured=True)
     again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
     draft.move(
@@ -286,6 +307,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         diagnosis=found,
         policy=ended.policy,
         known=ended.known,
+        charged=charged,
         asks=asks,
         around=ended.around,
     )

@@ -20,6 +20,7 @@ from medbay.core.policy import NextStep, Policy
 from medbay.core.resources import account_of
 from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
+from medbay.core.triage.starting import WAITS, is_wanted
 
 ERROR_MAX: Final = 2_000
 DIFFERENTLY: Final = 3  # the rung at which something else is tried
@@ -34,6 +35,7 @@ class Failure:
     diagnosis: Diagnosis  # as it is acted on: a person's teaching is in it
     policy: Policy
     known: Known | None = None
+    charged: bool = True
     asks: str = ""  # why a person has to look at it, whatever the ladder says
     around: Around = field(default_factory=Around)
 
@@ -71,12 +73,17 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     if fed.until is not None:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
+    if step.action == "triage":
+        draft.set(due_at=None, waits_for=WAITS, wants_triage=True)
+        return Followed(shared=fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    covered = cause in (Cause.PROVIDER_LIMIT, Cause.CRASH_LOOP, Cause.INCIDENT, Cause.UNCHARGED)
+    draft.set(wants_triage=is_wanted(draft.task, failure.policy.recurring, charged=failure.charged, covered=covered))
     if draft.task.recurs and draft.task.status == "pending":
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
-    retry = _schedule(draft, failure, step) if draft.task.status == "failed" else None
+    retry = schedule_retry(draft, failure, step) if draft.task.status == "failed" else None
     return Followed(retry=retry, shared=fed.made, work=fed.work)
 
 
@@ -95,7 +102,8 @@ def _not_before(step: NextStep, until: int, now: int) -> NextStep:
     return replace(step, due_at=due, delay_ms=due - now)
 
 
-def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
+def schedule_retry(draft: Draft, failure: Failure, step: NextStep) -> Retry:
+    """The row that says why a task is tried again and when; told as well."""
     assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
     retry = Retry(
         task_id=draft.task.id,
@@ -108,6 +116,7 @@ def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
         error=failure.diagnosis.summary[:ERROR_MAX],
         guidance=step.guidance.text,
         policy_hash=failure.policy.hash(),
+        learned=step.learned,
     )
     told = {
         "attempt": retry.attempt,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from medbay.core.lifecycles import TASK
 from medbay.core.model import HistoryRow, Task
+from medbay.core.triage.starting import WAITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Surroundings:
     open_question: bool = False
     unfinished_before: int = 0  # how many tasks it comes after can still complete
     pending_retry: bool = False
+    looked_at: bool = False  # a triage of it runs
     hold_ends: bool = True  # whether anything will release what is parked under its hold
 
 
@@ -64,6 +66,8 @@ def _blocked(task: Task, around: Surroundings) -> str | None:
 
 
 def _failed(task: Task, around: Surroundings) -> str | None:
+    if task.waits_for == WAITS and not (task.wants_triage or around.looked_at):
+        return "waits for a triage that nobody runs"
     if task.waits_for is not None or task.paused:
         return None
     if task.due_at is None:

@@ -12,7 +12,7 @@ RUNNER: Final = PERSON
 WHY: Final = "only a person can do it"
 
 _DONE: Final = {
-    "review": "completes the review: --note holds the new specification of {subject}; without one it stays as it is",
+    "review": "completes the review, and {subject} goes on: with the specification in --note, without one as it is",
     "fix": "completes the fix, and {subject} goes on",
 }
 
@@ -30,7 +30,7 @@ def is_due(task: Task) -> bool:
 def hand_over(draft: Draft) -> Question:
     """Ask the person; until the answer it is blocked."""
     asked = draft.ask(_ask(draft.task, draft.now))
-    draft.block("human", WHY)
+    draft.block("human", asked.why)
     return asked
 
 
@@ -39,7 +39,7 @@ def _ask(task: Task, now: int) -> Question:
     return Question(
         id=f"q-{task.id}-{task.questions + 1}",
         need=task.title,
-        why=WHY,
+        why=f"{task.subject} waits for it, and no agent is configured for a {task.role}" if task.subject else WHY,
         evidence=task.description[:EVIDENCE_MAX],
         options=(Option("done", "done", done.format(subject=task.subject)), PAUSE, CANCEL),
         default=1,

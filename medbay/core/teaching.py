@@ -16,6 +16,7 @@ from medbay.core.knowledge import Known, Taught
 from medbay.core.model import Attempt, HistoryRow, Question, Task
 from medbay.core.outcome import Failed
 from medbay.core.policy import Policy
+from medbay.core.triage.starting import waits_no_more
 from medbay.core.verifying import GATE_ERROR
 from medbay.errors import NotAllowed
 
@@ -101,6 +102,7 @@ def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: 
         draft.task = recount_failure(draft.task, correction.before, charge=charged, at=attempt.ended_at)
     unused = [each for each in task.guidance if each.cured is None and each.attempt > attempt.number]
     draft.set(guidance=tuple(each for each in task.guidance if each not in unused))
+    waits_no_more(draft)
     closed, work = _close(draft, correction, found, work)
     if task.status == "failed":
         draft.set(reason=found.summary)

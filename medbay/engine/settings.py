@@ -9,6 +9,7 @@ from pathlib import Path
 from medbay.core.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.triage.case import Means
 from medbay.service.attempts import Judgement
 
 
@@ -25,12 +26,19 @@ class Settings:
     recovery_share: float = 0.5
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
+    means: Means = field(default_factory=Means)
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
 
     @property
     def judgement(self) -> Judgement:
         """What ended attempts are judged by."""
-        return Judgement(policy=self.policy, crash_budget=self.crash_budget, zone=self.zone, limits=self.limits)
+        return Judgement(
+            policy=self.policy,
+            crash_budget=self.crash_budget,
+            zone=self.zone,
+            limits=self.limits,
+            means=self.means,
+        )
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
@@ -43,6 +51,14 @@ class Settings:
     def result_path(self, task_id: str, number: int) -> Path:
         """Where an attempt may leave its result."""
         return self._path(f"{task_id}/{number}.result.json")
+
+    def context_path(self, task_id: str, number: int) -> Path:
+        """What a triage or an evaluation is shown."""
+        return self._path(f"{task_id}/{number}.context.json")
+
+    def answer_path(self, task_id: str, number: int) -> Path:
+        """What it answers."""
+        return self._path(f"{task_id}/{number}.answer")
 
     def _path(self, name: str) -> Path:
         return Path(f"{self.root}/logs/{name}")  # parsed once: every attempt has several of them

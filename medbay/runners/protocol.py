@@ -35,6 +35,9 @@ class Launch:
     memory_bytes: int | None = None
     cpu_s: float | None = None
     ahead: bool = False  # not to be begun before another attempt of this runner has ended
+    stdin_text: str = ""  # what it is asked, to be read from a file; without one it has nothing to read
+    stdin_path: Path | None = None  # the file
+    answer_path: Path | None = None  # its stdout goes here instead of into the log, and comes back as its answer
     part: str = ""  # which of several trees of one attempt: each is ended alone
 
     @property

@@ -10,7 +10,7 @@ from typing import Final
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.runners.logs import append_note, read_ends
 from medbay.runners.protocol import Launch
-from medbay.runners.result import Result, read_result
+from medbay.runners.result import Result, read_answer, read_result
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"
 _SHELL_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended its command
@@ -48,7 +48,7 @@ def report(launch: Launch, ended: Exit, *, why: Why | None, words: str = "", not
         tail=tail,
         total_bytes=total_bytes,
         log_path=str(launch.log_path),
-        result=result.fields,
+        result=result.fields if launch.answer_path is None else {"answer": read_answer(launch.answer_path)},
     )
     if why is None:
         return ended_itself(launch, ended, output=output, result=result)

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
+ANSWER_BYTES_MAX: Final = 256_000
 _SUMMARY_CHARS_MAX: Final = 10_000
 _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
@@ -74,6 +75,16 @@ def _read_regular(path: Path) -> bytes:
     if len(raw) > RESULT_BYTES_MAX:
         raise ValueError(f"larger than {RESULT_BYTES_MAX} bytes")
     return raw.strip()
+
+
+def read_answer(path: Path) -> str:
+    """What a process that was asked something printed; too much of it is cut, for whoever reads it to refuse."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as handle:
+            return handle.read(ANSWER_BYTES_MAX + 1).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _checked(said: Mapping[str, Any]) -> Result:

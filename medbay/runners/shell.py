@@ -21,7 +21,7 @@ from medbay.runners.processes import Census, group_exists, send_group
 from medbay.runners.protocol import Identity, Launch
 from medbay.runners.report import Exit, Why, report
 from medbay.runners.spawn import Child, spawn
-from medbay.runners.usage import Exceeded, UsageLimit, limit_process
+from medbay.runners.usage import Exceeded, UsageLimit, limit_files, limit_process
 
 _DRAIN_S: Final = 5.0
 _DRAIN_LOOK_S: Final = 0.005
@@ -52,6 +52,8 @@ class ShellRunner:
         """Start it; raises SpawnFailed when there is nothing to run."""
         child = spawn(launch, self._inherited, stdin=self._stdin)
         usage = None
+        if launch.answer_path is not None:
+            limit_files(child.identity.pid)
         if launch.memory_bytes is not None or launch.cpu_s is not None:
             limit_process(child.identity.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)

@@ -38,15 +38,47 @@ def spawn(launch: Launch, inherited: Encoded, *, stdin: int) -> Child:
     """Start it in a session of its own; raises SpawnFailed, with the reason also in the log."""
     log = new_log(launch)
     try:
-        return spawn_into(log, launch, inherited, stdin=stdin)
+        if launch.stdin_path is None and launch.answer_path is None:
+            return spawn_into(log, launch, inherited, stdin=stdin)
+        return _spawn_answering(log, launch, inherited, stdin=stdin)
     finally:
         os.close(log)
 
 
-def spawn_into(log: int, launch: Launch, inherited: Encoded, *, stdin: int, pass_fds: Sequence[int] = ()) -> Child:
-    """The same into a log that is open already, with more descriptors than the usual three."""
+def _spawn_answering(log: int, launch: Launch, inherited: Encoded, *, stdin: int) -> Child:
+    """A process that is asked something: it reads a file and answers into another, its complaints go to the log."""
+    opened: list[int] = []
     try:
-        popen = _popen(launch, inherited, stdin=stdin, log=log, pass_fds=pass_fds)
+        reads, answers = stdin, log
+        if launch.stdin_path is not None:
+            opened.append(_new_log(os.fspath(launch.stdin_path)))
+            os.write(opened[0], launch.stdin_text.encode("utf-8", "replace"))
+            reads = os.open(launch.stdin_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            opened.append(reads)
+        if launch.answer_path is not None:
+            answers = _new_log(os.fspath(launch.answer_path))
+            opened.append(answers)
+        return spawn_into(log, launch, inherited, stdin=reads, stdout=answers)
+    except OSError as error:
+        raise SpawnFailed(f"cannot open {launch.stdin_path}: {_words(error)}") from error
+    finally:
+        for each in opened:
+            os.close(each)
+
+
+def spawn_into(
+    log: int,
+    launch: Launch,
+    inherited: Encoded,
+    *,
+    stdin: int,
+    stdout: int | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Child:
+    """The same into a log that is open already, with more descriptors than the usual three."""
+    outputs = (log if stdout is None else stdout, log)
+    try:
+        popen = _popen(launch, inherited, stdin=stdin, outputs=outputs, pass_fds=pass_fds)
     except (OSError, ValueError) as error:
         reason = _explain(error, launch)
         with suppress(OSError):
@@ -67,7 +99,7 @@ def new_log(launch: Launch) -> int:
 
 
 def _popen(
-    launch: Launch, inherited: Encoded, *, stdin: int, log: int, pass_fds: Sequence[int]
+    launch: Launch, inherited: Encoded, *, stdin: int, outputs: tuple[int, int], pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
     argv = arguments(launch.command)
     if not argv or not argv[0]:
@@ -77,8 +109,8 @@ def _popen(
         cwd=launch.cwd,
         env=child_environment(inherited, launch),
         stdin=stdin,
-        stdout=log,
-        stderr=log,
+        stdout=outputs[0],
+        stderr=outputs[1],
         close_fds=True,
         pass_fds=pass_fds,
         start_new_session=True,

@@ -23,6 +23,7 @@ _NEAR_S: Final = 0.02
 _FAR_S: Final = 1.0
 _GROWTH_BYTES_PER_S: Final = 4e9  # about as fast as one process can touch new memory
 _DATA_MARGIN_BYTES: Final = 1 << 30
+_FILE_BYTES_MAX: Final = 64_000_000
 _CPU_MARGIN_S: Final = 5  # from SIGXCPU to the kernel's own SIGKILL
 
 
@@ -67,6 +68,11 @@ def limit_process(pid: int, *, memory_bytes: int | None, cpu_s: float | None) ->
     if cpu_s is not None:
         soft_s = max(1, math.ceil(cpu_s))
         _limit(pid, resource.RLIMIT_CPU, soft_s, soft_s + _CPU_MARGIN_S)
+
+
+def limit_files(pid: int) -> None:
+    """No file it writes grows without end: for a process that only has to answer."""
+    _limit(pid, resource.RLIMIT_FSIZE, _FILE_BYTES_MAX, _FILE_BYTES_MAX)
 
 
 def limit_softly(pid: int, *, memory_bytes: int | None) -> None:

@@ -22,10 +22,13 @@ from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, hel
 from medbay.core.rules import Ended
 from medbay.core.serving import delivered
 from medbay.core.sharing import Around
+from medbay.core.triage.case import Means
+from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.core.verifying import GATE_ERROR
+from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import serving
-from medbay.store import attempts, breakers, patterns, tasks, workers
+from medbay.service import learning, serving, triage
+from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -61,6 +64,8 @@ class Judgement:
     crash_budget: int = 3
     zone: tzinfo = UTC
     limits: Limits = field(default_factory=Limits)
+    means: Means = field(default_factory=Means)
+    ids: Ids = field(default_factory=Ids)  # for what a verdict creates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +124,8 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     known: dict[str, Known | None] = {}
     with tx.together():
         for each in finished:
-            if each.claim is None or each.claim.attempt.worker_id != worker_id:
+            if each.claim is None or each.claim.attempt.worker_id != worker_id or _concerns_others(each.claim.task):
                 raise StaleClaim(f"attempt {each.number} of {each.task_id} is not known here")
-            if each.claim.task.loop or each.claim.task.subject:
-                raise StaleClaim(f"what else {each.task_id} concerns has to be read first")
             dependents = tuple(met.get(task.id, task) for task in after.get(each.task_id, ()))
             ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
@@ -142,7 +145,9 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
 def lock(tx: Tx, finished: Sequence[Finished]) -> None:
     """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
     ids = {each.task_id for each in finished}
-    final = {each.task_id for each in finished if _can_be_final(each.outcome)}
+    looked_at = triages.subjects(tx, [each for each in sorted(ids) if each.startswith(TRIAGE_IDS)])
+    ids |= set(looked_at)
+    final = {each.task_id for each in finished if _can_be_final(each.outcome)} | set(looked_at)
     tasks.lock(tx, ids, dependents_of=final)
 
 
@@ -170,6 +175,10 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         return None
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
     ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by, tx.now)
+    if task.role == "triage":
+        failures = by.limits.agency_failures
+        met = triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
+        return replace(ended, looked_at=met)
     if task.loop or task.subject:
         ended = replace(ended, loop=tasks.of_loop(tx, task.loop), served=serving.served_by(tx, task))
     return ended
@@ -197,6 +206,11 @@ def _ended(
     )
 
 
+def _concerns_others(task: Task) -> bool:
+    """Whether its end means something for tasks that do not come after it."""
+    return bool(task.loop) or bool(task.subject)
+
+
 def _can_be_final(outcome: Outcome) -> bool:
     """Whether tasks that come after this one may be concerned."""
     return isinstance(outcome, Succeeded | Checked | Cancelled)
@@ -213,7 +227,8 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
         known[found.fingerprint] = patterns.get(tx, found.fingerprint)
     taught = apply_teaching(found, known[found.fingerprint])
     around = _around(tx, ended, taught, work)
-    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around)
+    policy = learning.in_force(tx, ended.policy, taught.kind)
+    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
 
 
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:

@@ -24,6 +24,7 @@ def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
         or activity.has_claimable(tx, queue)
         or activity.has_pending_retry(tx, queue)
         or activity.has_requeued(tx, queue)
+        or activity.has_wanted_triage(tx, queue)
         for queue in queues
     ) and not _holds_for_a_while(tx, queues)
 

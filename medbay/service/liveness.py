@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from medbay.core.liveness import Surroundings, replay, standstill
 from medbay.core.model import Task
-from medbay.store import attempts, breakers, history, questions, retries, tasks
+from medbay.store import attempts, breakers, history, questions, retries, tasks, triages
 from medbay.store.database import Tx
 
 
@@ -13,6 +13,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
     live, ownerless = attempts.live_keys(tx), attempts.ownerless(tx)
     waiting = questions.tasks_waiting(tx)
     pending = retries.tasks_with_pending(tx)
+    looked_at = triages.being_looked_at(tx)
     holding = {each.key for each in breakers.holding(tx)}
     found = []
     for task in tasks.unfinished(tx):
@@ -23,6 +24,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
             open_question=task.id in waiting,
             unfinished_before=sum(1 for _, status in before if status not in ("completed", "cancelled")),
             pending_retry=task.id in pending,
+            looked_at=task.id in looked_at,
             hold_ends=task.hold in holding,
         )
         why = standstill(task, around)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -207,10 +208,13 @@ def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
 def release_due(tx: Tx, *, actor: str, limits: Limits = Limits()) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
     found = tasks.due(tx, RELEASED_AT_ONCE)
+    if not found:
+        return 0
     breakers.notice_storm(tx, sum(task.status == "failed" for task in found), limits=limits)
     up_since = min((each.started_at for each in workers.alive(tx) if each.lease_until > tx.now), default=tx.now)
-    for task in found:
-        apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
+    with tx.together():
+        for task in found:
+            apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
     return len(found)
 
 
@@ -272,14 +276,13 @@ def edit(
     actor: str,
     fields: Mapping[str, Any],
     reset_failures: bool,
+    clear_triage_cooldown: bool = False,
     after: Sequence[str] = (),
 ) -> None:
     """Change it from the next attempt on."""
     fields = schedules.edited(tx, task, fields)
-    apply(
-        tx,
-        rules.on_edit_command(task, tx.now, actor=actor, edit=Edit(fields=fields, reset_failures=reset_failures)),
-    )
+    edit = Edit(fields=fields, reset_failures=reset_failures, clear_triage_cooldown=clear_triage_cooldown)
+    apply(tx, rules.on_edit_command(task, tx.now, actor=actor, edit=edit))
     for other in after:
         dependencies.add(tx, task.id, resolve(tx, other).id, actor=actor)
 
@@ -330,6 +333,11 @@ def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
         else:
             tries, existing = tries + 1, existing * 10 + 1_000  # crowded: longer ids
     raise NotAllowed("no free task id was found", hint="try again")
+
+
+def free_ids(tx: Tx, ids: Ids, number: int) -> tuple[str, ...]:
+    """So many ids that nobody has."""
+    return tuple(itertools.islice(_free_ids(tx, ids), number))
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

@@ -10,11 +10,12 @@ from medbay.core import times
 from medbay.core.breaker import Breaker
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
-from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
+from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
 from medbay.core.presets import Recurring
+from medbay.core.triage import starting
 from medbay.service import calls, workforce
 from medbay.service.workers import Seen
-from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
+from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -39,7 +40,7 @@ def summary(task: Task) -> dict[str, Any]:
         "consecutive_failures": task.streak,
         "charged_failures": task.charged,
         "next_attempt_at": iso(next_attempt_at(task)),
-        "last_triaged_at": None,
+        "last_triaged_at": iso(task.triaged_at),
         "priority": task.priority,
         "queue": task.queue,
         "tags": list(task.tags),
@@ -127,6 +128,10 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
+        "waits_for": task.waits_for,
+        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
+        "subject": task.subject or None,
+        "role": task.role or None,
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
     }
@@ -156,6 +161,27 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "policy": each.policy_hash or None,
         "checks": [check(each) for each in checked],
     }
+
+
+def triage(each: Triage) -> dict[str, Any]:
+    """One triage of a task: who looked, at which attempt, what came of it."""
+    return {
+        "id": each.id,
+        "attempt": each.number,
+        "fingerprint": each.fingerprint,
+        "agent": each.agent,
+        "started_at": iso(each.started_at),
+        "ended_at": iso(each.ended_at),
+        "action": each.action or None,
+        "detail": each.detail or None,
+        "verdict": each.verdict,
+        "diff": each.diff,
+    }
+
+
+def cooldown(task: Task, rules: Recurring) -> dict[str, Any]:
+    """Until when no second triage of it is started."""
+    return {"triage_cooldown_until": iso(starting.cooling_until(task, rules))}
 
 
 def check(each: CheckResult) -> dict[str, Any]:
@@ -232,6 +258,7 @@ def retry(each: Retry) -> dict[str, Any]:
         "executed_at": iso(each.executed_at),
         "outcome": each.outcome,
         "policy": each.policy_hash,
+        "learned": each.learned or None,
     }
 
 

@@ -33,6 +33,12 @@ REQUEUED_SQL: Final = (
 )
 
 
+WANTS_TRIAGE_SQL: Final = (
+    "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? AND endless = 0"
+    " ORDER BY queue, since, id LIMIT 1"
+)
+
+
 def has_live_attempt(tx: Tx, queue: str) -> bool:
     """Whether anything of a queue is running."""
     return tx.one(LIVE_ATTEMPT_SQL, (queue,)) is not None
@@ -51,6 +57,11 @@ def has_pending_retry(tx: Tx, queue: str) -> bool:
 def has_requeued(tx: Tx, queue: str) -> bool:
     """Whether a task of this queue asked to be tried again later, or has a number of iterations left."""
     return tx.one(REQUEUED_SQL, (queue,)) is not None
+
+
+def has_wanted_triage(tx: Tx, queue: str) -> bool:
+    """Whether a task of this queue waits for a triage to start; what recurs for ever keeps nobody busy."""
+    return tx.one(WANTS_TRIAGE_SQL, (queue,)) is not None
 
 
 def count_ready_again(tx: Tx, queue: str, limit: int) -> int:

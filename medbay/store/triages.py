@@ -28,6 +28,12 @@ def wanted(tx: Tx, queue: str, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(WANTED_SQL, (queue, limit))]
 
 
+def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
+    """Tasks of all queues that want a triage, the one that waits longest first."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 ORDER BY since, id LIMIT ?"
+    return [task(row) for row in tx.rows(sql, (limit,))]
+
+
 def any_wanted(tx: Tx, queues: Sequence[str]) -> bool:
     """Whether any task of these queues wants a triage."""
     return any(tx.one(ANY_WANTED_SQL, (queue,)) for queue in queues)
@@ -49,6 +55,51 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
     return _triage(row) if row else None
+
+
+def being_looked_at(tx: Tx) -> frozenset[str]:
+    """The failing tasks of which a triage runs."""
+    return frozenset(row[0] for row in tx.rows("SELECT task_id FROM triage WHERE ended_at IS NULL"))
+
+
+def acts_since(tx: Tx, task_id: str, seq: int) -> tuple[str, ...]:
+    """The names of what happened to a task after an event; its row is locked, so nothing is missed."""
+    rows = tx.rows("SELECT name FROM event WHERE task_id = ? AND seq > ? ORDER BY seq", (task_id, seq))
+    return tuple(row[0] for row in rows)
+
+
+def subjects(tx: Tx, triage_ids: Sequence[str]) -> tuple[str, ...]:
+    """The failing tasks that these triages look at."""
+    found = (get(tx, each) for each in triage_ids)
+    return tuple(each.task_id for each in found if each is not None)
+
+
+def open_review(tx: Tx, task_id: str) -> str | None:
+    """The review of a task's specification that is not over."""
+    row = tx.one(
+        "SELECT id FROM task WHERE subject = ? AND role = 'review' AND status NOT IN ('completed', 'cancelled')"
+        " ORDER BY id LIMIT 1",
+        (task_id,),
+    )
+    return str(row[0]) if row else None
+
+
+def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
+    """How many parts the family of a task has, from the task that was split first."""
+    root, seen = of, 0
+    while root.role == "part" and seen < limit:
+        above = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (root.subject,))
+        if above is None:
+            break
+        root, seen = task(above), seen + 1
+    found, level = 0, [root.id]
+    while level and found < limit:
+        below: list[str] = []
+        for each in level:
+            sql = "SELECT id FROM task WHERE subject = ? AND role = 'part' ORDER BY id LIMIT ?"
+            below += [row[0] for row in tx.rows(sql, (each, limit))]
+        found, level = found + len(below), below
+    return found
 
 
 def save(tx: Tx, each: Triage) -> None:

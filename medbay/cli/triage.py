@@ -1,0 +1,118 @@
+"""`medbay triage`: look at what waiting did not heal, now, once or again and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from medbay.cli import glyphs
+from medbay.cli.completing import task_ids
+from medbay.cli.glyphs import Token
+from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.table import Cell, Column, render
+from medbay.cli.text import clean
+from medbay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medbay.core.triage.cycle import Cycle, Item
+
+_COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
+_LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.DONE, "done"), 3: (glyphs.YOU, "you")}
+
+
+@click.command()
+@click.argument("task_id", metavar="[ID]", required=False, shell_complete=task_ids)
+@click.option("--once", is_flag=True, help="One cycle; this is what it does if nothing is said.")
+@click.option("--loop", is_flag=True, help="Cycle after cycle, until stopped.")
+@click.option("--every", default="5m", show_default=True, metavar="D", help="With --loop: the wait between two cycles.")
+@click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
+@click.option("--source", type=click.Choice(["native"]), default="native", help="Whose tasks; our own.")
+@click.option("--dry-run", is_flag=True, help="Say what would be looked at, and change nothing.")
+@json_option
+@pass_session
+def command(
+    session: Session,
+    /,
+    task_id: str | None,
+    once: bool,
+    loop: bool,
+    every: str,
+    max_cycles: int | None,
+    source: str,
+    dry_run: bool,
+) -> int:
+    """Look at tasks that wait for a triage, and wait for the verdicts. ID is one task, whatever its cooldown.
+
+    The daemon does this by itself; this is for when it does not run, or for a task you want looked at now.
+
+    \b
+    Examples:
+      medbay triage --once
+      medbay triage k7f2
+      medbay triage --loop --every 5m
+    """
+    refuse_inside_attempts("medbay triage")
+    if once and loop:
+        raise UsageError("--once and --loop exclude each other", hint="choose one")
+    if max_cycles is not None and not loop:
+        raise UsageError("--max-cycles is for --loop", hint="medbay triage --loop --max-cycles 3")
+    if not loop:
+        return _tell(session, session.bay().triage(task_id, dry_run=dry_run), dry_run=dry_run)
+    return _again_and_again(session, task_id, every, max_cycles, dry_run=dry_run)
+
+
+def _again_and_again(
+    session: Session, task_id: str | None, every: str, max_cycles: int | None, *, dry_run: bool
+) -> int:
+    """A crash inside one cycle is told, and the next comes; the wait ends early when somebody stops us."""
+    import signal
+    import threading
+
+    from medbay.core.durations import parse_duration
+    from medbay.core.triage.cycle import Cycle
+
+    wait_s = parse_duration(every) / 1000
+    stopped = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: stopped.set())
+    done, code = 0, 0
+    while True:
+        try:
+            cycle = session.bay().triage(task_id, dry_run=dry_run)
+        except Exception as error:
+            if session.debug:
+                raise
+            cycle = Cycle(broken=f"the cycle ended early: {error}")
+        code = _tell(session, cycle, dry_run=dry_run)
+        session.close()
+        done += 1
+        if (max_cycles is not None and done >= max_cycles) or stopped.wait(wait_s):
+            return code
+
+
+def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
+    """Results on stdout, the line with every count on stderr; 1 when the items could not be listed."""
+    if session.json:
+        print_json(cycle.as_data())
+    elif cycle.items:
+        shown = screen()
+        if shown.terminal:
+            for line in render([_row(each, dry_run=dry_run) for each in cycle.items], _COLUMNS, shown):
+                say(line)
+        for each in () if shown.terminal else cycle.items:
+            fields(each.issue_id, each.tier, each.action, each.detail)
+    elif not cycle.broken:
+        say("nothing waits for a triage")
+    for error in cycle.errors:
+        note(clean(error))
+    note(cycle.line())
+    return 1 if cycle.broken else 0
+
+
+def _row(each: Item, *, dry_run: bool) -> list[Cell]:
+    glyph, token = _LOOKS[each.tier]
+    colour = glyphs.COLOURS[token]
+    words = "would be looked at" if dry_run and each.action == "triage_started" else each.action.replace("_", " ")
+    return [Cell(glyph, colour), Cell(each.issue_id), Cell(words, colour), Cell(clean(each.detail))]

@@ -1,0 +1,52 @@
+"""The agency breaker: triage agents and evaluators that fail again and again are not asked for a while."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from medbay.core import breaker
+from medbay.core.breaker import Breaker
+from medbay.core.decision import WorkingSet
+from medbay.core.sharing import Fed, save
+
+KEY: Final = "agency"
+_EVER_MS: Final = 1 << 52  # failures in a row, however far apart
+
+Lets = Literal["all", "one", "none"]
+
+
+def lets(state: Breaker | None) -> Lets:
+    """How many triages may start now; half open it lets one through at a time."""
+    if state is None or state.state == "closed":
+        return "all"
+    return "one" if state.state == "half_open" and state.canary_task is None else "none"
+
+
+def sent(state: Breaker, triage_id: str) -> Breaker:
+    """The one that is let through; however long it takes, its end says how it went."""
+    return replace(state, canary_task=triage_id, canary_number=1, probe_at=None)
+
+
+def ran(work: WorkingSet, known: Breaker | None, now: int, *, well: bool, by: str, why: str, failures: int) -> Fed:
+    """A triage or an evaluation ended, well or badly; `known` is the breaker as it is stored, closed or not."""
+    before = work.breakers.get(KEY) or work.counted.get(KEY) or known
+    if before is not None and before.state != "closed":
+        if before.canary_task != by:  # begun before it opened
+            return Fed(work=work)
+        after = breaker.canary_lived(before, now) if well else breaker.canary_met_it(before, now, named=None, why=why)
+        return save(work, before, after)
+    if well:
+        if before is None or not before.data.get("times"):
+            return Fed(work=work)
+        after = replace(before, data={**before.data, "times": []})
+    else:
+        after = breaker.strike(before, KEY, "agency", now, why=why, failures=failures, window_ms=_EVER_MS)
+    fed = save(work, before, after)
+    stored = replace(after, version=(before.version if before else 0) + 1)
+    return replace(fed, work=replace(fed.work, counted={**work.counted, KEY: stored}))
+
+
+def gone(state: Breaker, now: int) -> Breaker:
+    """The one that was let through ended without saying anything: the next one may."""
+    return breaker.send_canary(state, None, now)

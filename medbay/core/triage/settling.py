@@ -1,0 +1,91 @@
+"""A triage ended: its answer is read and judged, or the failing task falls to a person. One transaction for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from medbay.core.breaker import Breaker
+from medbay.core.decision import Decision, Draft, WorkingSet, together
+from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, OverBudget, Succeeded, TimedOut, outcome_word
+from medbay.core.triage import agency, effects, reading
+from medbay.core.triage.case import Case
+from medbay.core.triage.effects import Judged
+from medbay.core.triage.verdict import Unreadable
+
+ACTOR = "triage"
+FAILED_RUNS = ("triage_failed", "verdict_unreadable")  # what counts for the agency breaker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAt:
+    """What the end of a triage meets: the failing task as it is now, and the breaker of all triage."""
+
+    case: Case
+    agency: Breaker | None = None  # as it is stored, closed or not
+    agency_failures: int = 5
+
+
+def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -> Decision:
+    """Everything that follows for the failing task and for triage itself; the draft ends the task that ran it."""
+    judged = _judged(looked.case, outcome, draft.now)
+    well = judged.action not in FAILED_RUNS
+    if isinstance(outcome, Succeeded):
+        draft.move("completed", f"{judged.action}: {judged.detail}"[:500])
+        draft.tell("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
+    else:
+        draft.move("failed", judged.detail[:500])
+        draft.move("cancelled", "a triage gets one attempt; a person was asked")
+        draft.tell("task:cancelled", by=ACTOR)
+    fed = agency.ran(
+        work,
+        looked.agency,
+        draft.now,
+        well=well,
+        by=draft.task.id,
+        why=judged.detail,
+        failures=looked.agency_failures,
+    )
+    return replace(together(judged.decision, fed.made), work=fed.work)
+
+
+def _judged(case: Case, outcome: Outcome, now: int) -> Judged:
+    if not isinstance(outcome, Succeeded):
+        return effects.fell_through(case, _why(outcome), "triage_failed", now, actor=ACTOR)
+    answer = reading.read(str((outcome.output.result or {}).get("answer", "")))
+    over = _over_budget(case, answer)
+    if over:
+        return effects.fell_through(case, over, "triage_failed", now, actor=ACTOR)
+    return effects.judge(case, answer, now, actor=ACTOR)
+
+
+def _over_budget(case: Case, answer: object) -> str:
+    """What it says it used, against what it was given."""
+    if isinstance(answer, Unreadable):
+        return ""
+    for name, used, limit in (
+        ("tokens", getattr(answer, "tokens", None), case.means.max_tokens),
+        ("cost", getattr(answer, "cost", None), case.means.max_cost),
+    ):
+        if used is not None and limit is not None and used > limit:
+            return f"the triage went over its budget: {used} {name}, {limit} were allowed"
+    return ""
+
+
+def _why(outcome: Outcome) -> str:
+    match outcome:
+        case TimedOut():
+            return f"the triage gave no answer within {outcome.limit_s:g}s"
+        case Lost():
+            return f"the triage was lost: {outcome.why}"
+        case Cancelled():
+            return "the triage was cancelled"
+        case OverBudget():
+            return f"the triage went over its budget: {outcome.why}"
+        case Failed() if outcome.spawn_error:
+            return f"the triage could not be started: {outcome.spawn_error}"
+        case Failed():
+            last = outcome.output.tail.strip().rsplit("\n", 1)[-1][:200]
+            how = f"signal {outcome.signal}" if outcome.signal else f"exit {outcome.exit_code}"
+            return f"the triage failed ({how})" + (f": {last}" if last else "")
+        case _:
+            return f"the triage ended {outcome_word(outcome)}"

@@ -1,0 +1,164 @@
+"""When a failing task is looked at: who wants a triage, whether one may start now, and the task that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from medbay.core import question
+from medbay.core.breaker import Breaker
+from medbay.core.decision import Added, Decision, Draft
+from medbay.core.durations import format_duration
+from medbay.core.model import Question, Task, Triage
+from medbay.core.news import changed_breaker
+from medbay.core.presets import Recurring
+from medbay.core.triage import agency
+from medbay.core.triage.case import Means
+
+RUNNER: Final = "triage"
+TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
+WAITS: Final = "triage"  # what a one-off at rung 3 waits for
+OPTED_OUT: Final = "no-recurring-triage"
+TAGS: Final = ("recurring-triage", OPTED_OUT)
+TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
+
+What = Literal["start", "wait", "held_back", "to_a_person", "drop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What decides beyond the task itself."""
+
+    earlier: Sequence[Triage] = ()  # of this task, the newest first
+    running: str | None = None  # the triage that looks at the same fingerprint now
+    incident: bool = False  # one on its fingerprint is open
+    agency: Breaker | None = None
+    asked_for: bool = False  # a person wants it now: neither threshold nor cooldown count
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether a triage starts, and why not."""
+
+    what: What
+    why: str = ""
+
+
+def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> bool:
+    """Whether the newest failure of a recurring task asks for a triage beside its backoff."""
+    if not task.recurs or task.streak < rules.triage_threshold or task.status == "blocked":
+        return False
+    return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
+
+
+def cooling_until(task: Task, rules: Recurring) -> int | None:
+    """When the cooldown after its last triage is over."""
+    return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
+
+
+def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
+    """Whether a triage of this task may start now."""
+    until = cooling_until(task, rules)
+    cooling = until is not None and now < until
+    alike = sum(each.fingerprint == task.last_fingerprint for each in around.earlier)
+    if task.recurs and not around.asked_for and (cooling or OPTED_OUT in task.tags or task.streak == 0):
+        return Answer("drop", "it was looked at within its cooldown" if cooling else "it does not want one any more")
+    if not task.recurs and not around.asked_for and cooling and alike:
+        assert until is not None
+        return Answer("to_a_person", f"the same failure again, {format_duration(until - now)} before its cooldown ends")
+    if alike >= TRIAGES_AT_ALL and not around.asked_for:
+        return Answer("to_a_person", f"the same failure after {alike} triages")
+    if around.running is not None:
+        return Answer("wait", f"{around.running} looks at the same failure")
+    if around.incident:
+        return Answer("wait", "an incident on this failure is open")
+    if agency.lets(around.agency) == "none":
+        return Answer("held_back", "the agency breaker is open")
+    return Answer("start")
+
+
+def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "") -> tuple[Decision, Triage]:
+    """Begin a triage: the task that runs it, its row, and the failing task that remembers when."""
+    number = task.triages + 1
+    looked = Triage(
+        id=f"{TRIAGE_IDS}{task.id}-{number}",
+        task_id=task.id,
+        number=task.attempts,
+        fingerprint=task.last_fingerprint,
+        agent=means.agent,
+        started_at=now,
+        since_seq=last_seq,
+    )
+    draft = Draft(task, now, actor="triage")
+    draft.set(wants_triage=False, triages=number, triaged_at=now)
+    draft.tell("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
+    own = Draft(_own_task(task, looked, means, now, queue), now, actor="triage")
+    own.tell("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
+    made = Decision(
+        changes=(draft.change(),),
+        added=(Added(own.change()),),
+        triages=(looked,),
+        events=(*draft.events, *own.events),
+    )
+    return made, looked
+
+
+def waits_no_more(draft: Draft) -> None:
+    """Somebody decided about it: a triage has nothing more to say."""
+    if draft.task.waits_for == WAITS:
+        draft.set(waits_for=None)
+    draft.set(wants_triage=False)
+
+
+def drop(task: Task, now: int) -> Decision:
+    """It does not want a triage any more."""
+    draft = Draft(task, now, actor="triage")
+    draft.set(wants_triage=False)
+    return Decision(changes=(draft.change(),))
+
+
+def to_a_person(task: Task, now: int, why: str, *, open_question: Question | None) -> Decision:
+    """Another triage would not help: a one-off is blocked and asks, a recurring task asks and stays on its backoff."""
+    draft = Draft(task, now, actor="triage")
+    draft.set(wants_triage=False, waits_for=None)
+    draft.tell("task:recovery_action", attempt=task.attempts, action="escalate_to_human", why=why)
+    asked: tuple[Question, ...] = ()
+    if open_question is None:
+        asked = (draft.ask(question.ask(draft.task, kind="human", why=why, now=now)),)
+        draft.tell("task:escalated", attempt=task.attempts, reason=why, question=asked[0].id)
+    if not task.recurs:
+        draft.block("human", why)
+    return Decision(changes=(draft.change(),), questions=asked, events=tuple(draft.events))
+
+
+def _own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+    return Task(
+        id=looked.id,
+        title=f"Triage of {task.title}"[:500],
+        runner=RUNNER,
+        cwd=task.cwd,
+        timeout_ms=means.timeout_ms,
+        priority=task.priority,
+        queue=queue or task.queue,
+        tags=TAGS if task.recurs else (OPTED_OUT,),
+        subject=task.id,
+        role="triage",
+        max_tokens=means.max_tokens,
+        max_cost=means.max_cost,
+        created_at=now,
+        created_by="triage",
+        since=now,
+    )
+
+
+def under_agency(made: Decision, state: Breaker | None, looked: Triage) -> tuple[Decision, Breaker | None]:
+    """The decision with the breaker that lets this one through, and the breaker the next one meets."""
+    if state is None or agency.lets(state) != "one":
+        return made, state
+    after = agency.sent(state, looked.id)
+    fed = changed_breaker(state, after)
+    return (
+        replace(made, breakers=(*made.breakers, *fed.breakers), events=(*made.events, *fed.events)),
+        replace(after, version=state.version + 1),
+    )

@@ -1,0 +1,73 @@
+"""Starts triages of tasks that want one, and hands each what its agent is shown. The agents run as attempts."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from medbay.core.triage.starting import RUNNER
+from medbay.engine.settings import Settings
+from medbay.env import Clock
+from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.runners.protocol import Launch
+from medbay.service import triage, triage_context, working_set
+from medbay.service.attempts import Claim
+from medbay.store import triages
+from medbay.store.database import Store, Tx
+
+LOOK_AGAIN_S: Final = 1.0  # at those that wait for another triage, or for the agency breaker
+
+log = logging.getLogger("medbay.engine")
+
+
+class Triager:
+    """Knows whether somebody may want a triage; the store says who."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self.again_s: float | None = None  # when those that were held back are looked at again
+        self._due = False
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def notice(self, tx: Tx) -> None:
+        """Whether there is something to start; asked in a transaction that is open anyway."""
+        self._due = triages.any_wanted(tx, self._settings.queues)
+
+    def start(self) -> int:
+        """Start what may start now; how many were."""
+        now_s = self._clock.monotonic_s()
+        if not self._due or (self.again_s is not None and now_s < self.again_s):
+            return 0
+        settings = self._settings
+        try:
+            with self._store.write() as tx:
+                work = working_set.load(tx)
+                found = triage.start_wanted(tx, settings.queues, work, policy=settings.policy, means=settings.means)
+        except StaleClaim as error:  # somebody was faster with one of them
+            log.info("triages are looked at again (%s)", error)
+            self.again_s = now_s
+            return 0
+        self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
+        if found.held_back:
+            log.warning("suppressing triage: the agency breaker is open, %d held back", len(found.held_back))
+        return len(found.started)
+
+    def prepared(self, claim: Claim, launch: Launch) -> Launch:
+        """The launch of a triage: the agent's command, with the context as its input and a file for its answer."""
+        if claim.task.runner != RUNNER:
+            return launch
+        settings, task, number = self._settings, claim.task, claim.attempt.number
+        try:
+            with self._store.read() as tx:
+                shown = triage_context.of_triage(tx, task, policy=settings.policy, means=settings.means)
+        except StoreError as error:
+            raise SpawnFailed(f"what the triage is to be shown cannot be read: {error}") from error
+        return replace(
+            launch,
+            command=settings.means.command,
+            stdin_text=shown,
+            stdin_path=settings.context_path(task.id, number),
+            answer_path=settings.answer_path(task.id, number),
+        )

@@ -1,0 +1,155 @@
+"""The triage cycle on our own tasks: starting triages, and loading what a verdict meets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from medbay.core.breaker import Breaker
+from medbay.core.decision import WorkingSet
+from medbay.core.model import Task, Triage
+from medbay.core.policy import Policy
+from medbay.core.resources import incident_key
+from medbay.core.triage import agency, starting
+from medbay.core.triage.case import Case, Means
+from medbay.core.triage.settling import LookedAt
+from medbay.core.triage.starting import Around
+from medbay.env import Ids
+from medbay.errors import NotAllowed
+from medbay.service import tasks
+from medbay.store import attempts, breakers, history, questions, triages
+from medbay.store import tasks as task_rows
+from medbay.store.apply import apply
+from medbay.store.database import Tx
+
+AT_ONCE = 50
+EVERYWHERE = 10_000
+NEW_IDS = 12  # a split makes ten tasks at most
+
+
+@dataclass(slots=True)
+class Started:
+    """What one look at the tasks that want a triage did."""
+
+    started: list[Triage] = field(default_factory=list)
+    waiting: list[tuple[Task, str]] = field(default_factory=list)  # another look, later
+    held_back: list[Task] = field(default_factory=list)  # by the agency breaker
+    to_a_person: list[tuple[Task, str]] = field(default_factory=list)
+    dropped: list[tuple[Task, str]] = field(default_factory=list)
+
+    @property
+    def look_again(self) -> bool:
+        """Whether somebody still wants one."""
+        return bool(self.waiting or self.held_back)
+
+
+def start_wanted(
+    tx: Tx,
+    queues: Sequence[str] | None,
+    work: WorkingSet,
+    *,
+    policy: Policy,
+    means: Means,
+    queue: str = "",
+    dry_run: bool = False,
+) -> Started:
+    """Start what may start, oldest failure first; what happens to one never affects another.
+
+    None means all queues; the triages run in the queue of their task unless another is named.
+    """
+    if queues is None:
+        wanted = triages.wanted_anywhere(tx, EVERYWHERE)
+    else:
+        wanted = [task for each in queues for task in triages.wanted(tx, each, AT_ONCE)]
+    task_rows.lock(tx, [task.id for task in wanted])
+    found = Started()
+    state = work.breakers.get(agency.KEY)
+    for task in sorted(wanted, key=lambda each: (each.since, each.id)):
+        state = _start_one(tx, task, found, work, state, policy=policy, means=means, dry_run=dry_run, queue=queue)
+    return found
+
+
+def start_asked(
+    tx: Tx, task: Task, work: WorkingSet, *, policy: Policy, means: Means, queue: str, dry_run: bool = False
+) -> Started:
+    """A person wants this task looked at now: neither threshold nor cooldown count."""
+    if task.role == "triage":
+        raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
+    if task.finished or task.live is not None or not task.last_fingerprint or task.paused:
+        raise NotAllowed(
+            f"{task.id} has no failure to look at now ({task.status})", hint=f"medbay explain {task.id} says why"
+        )
+    found = Started()
+    state = work.breakers.get(agency.KEY)
+    _start_one(tx, task, found, work, state, policy=policy, means=means, asked_for=True, dry_run=dry_run, queue=queue)
+    return found
+
+
+def _start_one(
+    tx: Tx,
+    task: Task,
+    found: Started,
+    work: WorkingSet,
+    state: Breaker | None,
+    *,
+    policy: Policy,
+    means: Means,
+    asked_for: bool = False,
+    dry_run: bool = False,
+    queue: str = "",
+) -> Breaker | None:
+    running = triages.running_on(tx, task.last_fingerprint)
+    around = Around(
+        earlier=triages.of_task(tx, task.id),
+        running=running.id if running is not None else None,
+        incident=incident_key(task.last_fingerprint) in work.breakers,
+        agency=state,
+        asked_for=asked_for,
+    )
+    answer = starting.decide(task, policy.recurring, tx.now, around)
+    match answer.what:
+        case "start":
+            seq = history.last_event_seq(tx)
+            made, looked = starting.start(task, tx.now, means=means, last_seq=seq, queue=queue)
+            found.started.append(looked)
+            made, state = starting.under_agency(made, state, looked)
+        case "wait":
+            found.waiting.append((task, answer.why))
+            return state
+        case "held_back":
+            found.held_back.append(task)
+            return state
+        case "to_a_person":
+            found.to_a_person.append((task, answer.why))
+            asked = questions.open_of_task(tx, task.id)
+            made = starting.to_a_person(task, tx.now, answer.why, open_question=asked)
+        case "drop":
+            found.dropped.append((task, answer.why))
+            made = starting.drop(task, tx.now)
+    if not dry_run:
+        apply(tx, made)
+    return state
+
+
+def looked_at(tx: Tx, triage_task: Task, *, policy: Policy, means: Means, ids: Ids, failures: int) -> LookedAt | None:
+    """What the end of a triage meets; None where there is no such triage any more."""
+    looked = triages.get(tx, triage_task.id)
+    task = task_rows.get(tx, looked.task_id) if looked is not None else None
+    if looked is None or looked.ended_at is not None or task is None:
+        return None
+    judged = attempts.get(tx, task.id, looked.number)
+    case = Case(
+        task=task,
+        triage=looked,
+        diagnosis=judged.diagnosis if judged is not None else None,
+        acts=triages.acts_since(tx, task.id, looked.since_seq),
+        policy=policy,
+        means=means,
+        dependents=task_rows.dependents(tx, task.id),
+        question=questions.open_of_task(tx, task.id),
+        review=triages.open_review(tx, task.id),
+        descendants=triages.count_parts(tx, task),
+        new_ids=tasks.free_ids(tx, ids, NEW_IDS),
+        scopes=questions.open_scopes(tx),
+    )
+    return LookedAt(case=case, agency=breakers.get(tx, agency.KEY), agency_failures=failures)
