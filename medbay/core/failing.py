@@ -79,7 +79,7 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     if draft.task.recurs and draft.task.status == "pending":
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
-    retry = _schedule(draft, failure, step) if draft.task.status == "failed" else None
+    retry = schedule_retry(draft, failure, step) if draft.task.status == "failed" else None
     return Followed(retry=retry, shared=fed.made, work=fed.work)
 
 
@@ -89,7 +89,8 @@ def _not_before(step: NextStep, until: int, now: int) -> NextStep:
     return replace(step, due_at=due, delay_ms=due - now)
 
 
-def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
+def schedule_retry(draft: Draft, failure: Failure, step: NextStep) -> Retry:
+    """The row that says why a task is tried again and when; told as well."""
     assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
     retry = Retry(
         task_id=draft.task.id,

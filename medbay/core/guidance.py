@@ -6,6 +6,7 @@ from typing import Final
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Guidance
+from medbay.core.plain import block, line
 
 KEPT: Final = 5
 FOUND_MAX: Final = 400
@@ -25,18 +26,23 @@ def guide(diagnosis: Diagnosis, *, next_attempt: int, advice: str = "", record: 
     place = f" at {diagnosis.location}" if diagnosis.location else ""
     found = f"Attempt {next_attempt - 1} failed{place}: {diagnosis.summary}"
     known = f"({diagnosis.kind}, confidence {diagnosis.confidence:.2f})"
-    text = "\n".join(part for part in (f"{_line(found, FOUND_MAX)} {known}", helps) if part)
-    return Guidance(next_attempt, advice, _short(text, TEXT_MAX), diagnosis.fingerprint)
+    text = "\n".join(part for part in (f"{line(found, FOUND_MAX)} {known}", helps) if part)
+    return Guidance(next_attempt, advice, block(text, TEXT_MAX), diagnosis.fingerprint)
 
 
 def person_says(note: str, *, next_attempt: int, fingerprint: str = "") -> Guidance:
     """A person's own words for the next attempt, against the failure they were asked about."""
-    return Guidance(next_attempt, advice_line(note), _short(f"A person says: {note}", TEXT_MAX), fingerprint)
+    return Guidance(next_attempt, advice_line(note), block(f"A person says: {note}", TEXT_MAX), fingerprint)
+
+
+def triage_says(words: str, *, next_attempt: int, fingerprint: str = "") -> Guidance:
+    """What a triage advises after it looked at several failures."""
+    return Guidance(next_attempt, advice_line(words), block(f"Triage advises: {words}", TEXT_MAX), fingerprint)
 
 
 def advice_line(advice: str) -> str:
     """An advice as it is told and remembered: one line, bounded."""
-    return _line(advice, ADVICE_MAX)
+    return line(advice, ADVICE_MAX)
 
 
 def keep(entries: tuple[Guidance, ...], new: Guidance) -> tuple[Guidance, ...]:
@@ -52,18 +58,3 @@ def render(entries: tuple[Guidance, ...], *, attempt: int) -> str:
     lines = [f"Retry Guidance (Attempt #{attempt})", newest.text]
     tried = [f"- before attempt {entry.attempt}: {entry.advice}" for entry in entries[:-1] if entry.advice]
     return "\n".join([*lines, "Already advised:", *tried] if tried else lines)
-
-
-def _line(text: str, limit: int) -> str:
-    """One line: what a log says cannot look like a line of ours."""
-    return _short(" ".join(_printable(text[: limit * 4]).split()), limit)
-
-
-def _short(text: str, limit: int) -> str:
-    """Control characters out (the text may come from a log), at most `limit` characters."""
-    cleaned = "\n".join(map(_printable, text[: limit * 4].split("\n"))).strip()
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + "…"
-
-
-def _printable(text: str) -> str:
-    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

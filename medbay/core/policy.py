@@ -155,11 +155,11 @@ def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advic
     if record.under_grant or rung <= 2:
         left = f"{record.asks_at - record.charged} left of what a person granted" if record.under_grant else ""
         why = f"failure {record.charged} of this kind of work" + (f", {left}" if left else f", rung {rung}")
-        return _retry("retry_with_guidance", why, diagnosis, record, policy, now, advice=advice)
+        return retry_step("retry_with_guidance", why, diagnosis, record, policy, now, advice=advice)
     if rung == 3:
         why = "third failure: the same way again would not help"
         other = Advice(guidance.DIFFERENT_APPROACH)
-        return _retry("triage", why, diagnosis, record, policy, now, advice=other)
+        return retry_step("triage", why, diagnosis, record, policy, now, advice=other)
     if rung == 4:
         why = f"failed {record.charged} times: {diagnosis.summary}"
         return _stop("escalate_to_human", why, "human", "task:escalated")
@@ -167,7 +167,7 @@ def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advic
     return _stop("mark_as_blocked", why, "exhausted", "task:permanently_blocked")
 
 
-def _retry(
+def retry_step(
     action: Action,
     why: str,
     diagnosis: Diagnosis,
@@ -177,6 +177,7 @@ def _retry(
     *,
     advice: Advice,
 ) -> NextStep:
+    """Once more after the ladder's delay for this many failures, told this advice."""
     category = category_acted_on(diagnosis)
     delay = backoff.from_list(policy.rungs[category].delays_ms, record.charged, key=record.task_id)
     due = not_before(diagnosis.retry_after_ms, now + delay, now, record)

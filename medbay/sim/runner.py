@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
+from medbay.core.triage.starting import RUNNER
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock
@@ -31,7 +32,10 @@ class SimRunner:
     def start(self, launch: Launch, monotonic_s: float) -> SimRunning:
         """Start it; raises SpawnFailed when the script has no binary."""
         assert not isinstance(launch.command, str)
-        fate = self._work.fate(tuple(launch.command), launch.task_id, launch.number, self._clock.elapsed_ms)
+        if launch.runner == RUNNER:
+            fate = self._work.triage_fate(launch.task_id, launch.number)
+        else:
+            fate = self._work.fate(tuple(launch.command), launch.task_id, launch.number, self._clock.elapsed_ms)
         if fate.kind == "spawn":
             raise SpawnFailed("cannot start sim: Resource temporarily unavailable")
         process = self._machines.start(self._machine, self._engine_pid, launch.task_id, launch.number, fate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -54,6 +55,23 @@ FAILURES: Final = (*ENDINGS, "spawn", "hang")  # no binary at all; never ends by
 HOPELESS: Final = ("test", "code", "missing", "auth", "module", "odd", "silent", "signal", "memory", "hang")
 # A lock is tried once a minute, for days; an account whose limit always names a time is probed for ever.
 STUBBORN: Final = tuple(kind for kind in FAILURES if kind not in ("lock", "held"))
+_TRIAGES: Final = (*("success",) * 12, "odd", "silent", "signal", "hang", "held", "kill")
+ANSWERS: Final = tuple(
+    json.dumps({"root_cause": "simulated", "confidence": 0.7, **verdict})
+    for verdict in (
+        {"verdict": "NOOP", "why": "it passes"},
+        {"verdict": "ADJUST", "adjust": {"guidance": "try the other door"}},
+        {"verdict": "ADJUST", "adjust": {"guidance": "later", "retry_delay": "3m", "fresh_session": True}},
+        {"verdict": "FILE_FIX", "fix": {"title": "mend it", "description": "the door"}},
+        {"verdict": "PAUSE", "why": "it does harm"},
+        {"verdict": "RECOMMEND_CONFIG", "suggestion": "more memory"},
+        {"verdict": "ESCALATE", "why": "a person knows", "look_at": "the door"},
+        {"verdict": "SPEC_REFRESH", "unclear": "which door"},
+        {"verdict": "SPLIT", "parts": [{"title": "one"}, {"title": "two"}]},
+        {"verdict": "COMPLETE", "why": "done"},
+        {"verdict": "NOOP", "task": "somebody-else"},
+    )
+) + ("", "no idea", "VERDICT=NOOP\nROOT_CAUSE: x", "ACTION: adjust_parameters|DETAIL: use the other door")
 _MIXED: Final = (
     *("good", "good", "heals", "heals", "heals", "flaky", "service", "service", "provider", "poison", "killer"),
 )
@@ -68,11 +86,13 @@ class Fate:
     after_ms: int
     named_s: int | None = None
     resists: bool = False  # ignores SIGTERM
+    answer: str = ""  # what a triage prints
 
     def outcome(self, log_path: str) -> Outcome:
         """How its end looks to the runner."""
         if self.kind in ("success", "kill"):
-            return Succeeded(output=Output(log_path=log_path))
+            said = {"answer": self.answer} if self.answer else None
+            return Succeeded(output=Output(log_path=log_path, result=said))
         how = ENDINGS[self.kind]
         text = how.text.format(after=self.named_s)
         output = Output(tail=text, total_bytes=len(text), log_path=log_path)
@@ -125,6 +145,13 @@ class Work:
             named_s=rng.choice(names) if names else None,
             resists=rng.random() < 0.2,
         )
+
+    def triage_fate(self, task_id: str, number: int) -> Fate:
+        """What a triage does: mostly a verdict, of any kind; sometimes rubbish, a failure, or nothing at all."""
+        rng = seeded(f"{self._plan.seed}/triage/{task_id}/{number}")
+        kind = rng.choice(_TRIAGES) if not self.healed else "success"
+        answer = rng.choice(ANSWERS) if kind == "success" else ""
+        return Fate(kind, NEVER_MS if kind == "hang" else _duration(rng), answer=answer)
 
     def _kind(self, command: tuple[str, ...], number: int, rng: Random, ends_ms: int) -> str:
         match command[1:]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from medbay.core.backoff import DAY_MS
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Question, Task, Triage
 from medbay.core.policy import Policy
@@ -24,6 +25,8 @@ class Means:
     spec_agent: str = ""  # profile of role `spec`; empty: a person
     profiles: tuple[str, ...] = ()  # every configured agent
     models: tuple[str, ...] = ()
+    accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # profile -> the resources it works on
+    blocked_timeout_ms: int = DAY_MS  # after which a review that nobody finished lets its task go on
     evaluate: tuple[str, ...] | str | None = None  # the evaluator's command
     rescue_threshold: float = 0.8
 
@@ -38,7 +41,8 @@ class Case:
     acts: tuple[str, ...] = ()  # names of the events about the task since the triage started
     policy: Policy
     means: Means = field(default_factory=Means)
-    dependents: tuple[Task, ...] = ()
+    after: tuple[str, ...] = ()  # what it comes after itself
+    dependents: tuple[Task, ...] = ()  # what comes directly after it
     question: Question | None = None  # what the task waits for already
     review: str | None = None  # the open specification review of the task
     descendants: int = 0  # how many parts its family has

@@ -17,6 +17,15 @@ WORDS: Final[tuple[Word, ...]] = (
     "ESCALATE",
 )
 
+_SPELLINGS: Final[dict[str, Word]] = {"NO_OP": "NOOP", "ADJUST_PARAMETERS": "ADJUST", "ESCALATED_TO_TIER3": "ESCALATE"}
+
+
+def word_of(said: str) -> Word | None:
+    """The verdict a word means, however it is spelled; None when it is none of ours."""
+    spelled = "_".join(said.upper().replace("-", "_").split())
+    return next((word for word in WORDS if word == spelled), _SPELLINGS.get(spelled))
+
+
 # What a triage of an item ends with; the last seven when something went wrong.
 Action = Literal[
     "cleared_for_retry",

@@ -1,0 +1,28 @@
+"""Text from elsewhere made harmless: printable, bounded. A log or a model may have written it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CUT: Final = "…"
+
+
+def printable(text: str) -> str:
+    """Control characters, half surrogates and line ends become spaces."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+
+
+def line(text: str, limit: int) -> str:
+    """One line: what a log says cannot look like a line of ours."""
+    return block(" ".join(printable(text[: limit * 4]).split()), limit)
+
+
+def block(text: str, limit: int) -> str:
+    """Lines without control characters, at most `limit` characters; the end of what is longer is cut off."""
+    cleaned = lines(text[: limit * 4]).strip()
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + CUT
+
+
+def lines(text: str) -> str:
+    """The same lines without control characters, however long."""
+    return "\n".join(map(printable, text.split("\n")))

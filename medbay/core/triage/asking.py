@@ -1,0 +1,98 @@
+"""How triage asks a person: tier 3. One open question per task; a recurring task asks and stays on its backoff."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from medbay.core import question
+from medbay.core.decision import Draft
+from medbay.core.diagnosis.record import Diagnosis, Pattern
+from medbay.core.model import Option, Question
+from medbay.core.plain import block, line
+from medbay.core.question import EVIDENCE_MAX
+from medbay.core.triage import rights
+from medbay.core.triage.case import Case
+from medbay.core.triage.starting import WAITS
+from medbay.core.triage.verdict import Verdict
+
+NEED_MAX: Final = 500
+RECOMMENDED: Final = "recommend|"  # the scope of a recommendation: one per fingerprint
+NOTED: Final = Option("noted", "wait", "nothing is changed by Medbay; the task goes on as it is")
+
+
+def diagnosis_of(case: Case) -> Diagnosis:
+    """Why the judged attempt failed; from what the task remembers, where the attempt is gone."""
+    if case.diagnosis is not None:
+        return case.diagnosis
+    task = case.task
+    category, _, subcategory = (task.last_category or "unknown").partition("/")
+    return Diagnosis(
+        category=category if category in case.policy.rungs else "unknown",
+        subcategory=subcategory or None,
+        confidence=1.0,
+        pattern=Pattern("triage.remembered"),
+        location=None,
+        fingerprint=task.last_fingerprint,
+        summary=task.last_summary,
+        suggested_fix="",
+        retryable=True,
+        retry_after_ms=None,
+        provider=None,
+        charge=True,
+        session=None,
+    )
+
+
+def is_due(case: Case) -> bool:
+    """Whether a triage that came to nothing leaves the task to a person: not when it has moved on since."""
+    task = case.task
+    if task.recurs:
+        stands = task.finished or task.status == "blocked" or task.paused or task.cancel_requested
+        return not stands and task.streak > 0
+    if task.status == "failed" and task.waits_for == WAITS:
+        return True
+    return task.status in ("failed", "pending") and rights.stale(case) is None
+
+
+def escalate(draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None) -> tuple[Question, ...]:
+    """Tier 3: a one-off is blocked for a person, a recurring task only asks."""
+    number = case.triage.number
+    draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
+    asked = ask(draft, case, why, verdict=verdict)
+    known = asked[0].id if asked else case.question.id if case.question is not None else None
+    draft.tell("task:escalated", attempt=number, reason=why, question=known)
+    if not case.task.recurs and case.task.status in ("failed", "pending"):
+        draft.block("human", why, attempt=number)
+    return asked
+
+
+def ask(draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None) -> tuple[Question, ...]:
+    """The question with what triage found out, unless one about the task is open already."""
+    if case.question is not None:
+        return ()
+    made = question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=case.diagnosis)
+    if verdict is not None:
+        meant = verdict.look_at or verdict.suggestion or verdict.root_cause
+        need = line(f"{case.task.title}: {meant}", NEED_MAX) if meant else made.need
+        shown = block("\n".join(dict.fromkeys((*verdict.evidence, *made.evidence.split("\n")))), EVIDENCE_MAX)
+        made = replace(made, need=need, evidence=shown)
+    return (draft.ask(made),)
+
+
+def recommend(draft: Draft, case: Case, verdict: Verdict) -> tuple[Question, ...]:
+    """A change elsewhere, filed for a person; blocks no task, and is filed once per fingerprint."""
+    scope = RECOMMENDED + case.triage.fingerprint
+    if scope in case.scopes:
+        return ()
+    task = draft.task
+    made = Question(
+        id=f"q-{task.id}-{task.questions + 1}",
+        need=line(f"recommended for {task.title}: {verdict.suggestion}", NEED_MAX),
+        why=verdict.why or verdict.root_cause or f"{task.id} failed {task.streak} times in a row",
+        evidence=block("\n".join(verdict.evidence), EVIDENCE_MAX),
+        options=(NOTED,),
+        scope=scope,
+        asked_at=draft.now,
+    )
+    return (draft.ask(made),)

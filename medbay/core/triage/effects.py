@@ -1,0 +1,370 @@
+"""What a verdict does: to the failing task and to what it creates, and to nothing else. One decision for all of it.
+
+Whatever is not a verdict within its rights falls to a person, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from medbay.core import guidance, policy, recurring
+from medbay.core.counting import record_of
+from medbay.core.decision import Change, Decision, Draft, RetryClosed, Rewired
+from medbay.core.failing import Failure, schedule_retry
+from medbay.core.knowledge import Advice
+from medbay.core.model import Question, Retry
+from medbay.core.outcome import Failed
+from medbay.core.triage import adjusting, asking, making, rights
+from medbay.core.triage.asking import diagnosis_of
+from medbay.core.triage.case import Case
+from medbay.core.triage.making import Made
+from medbay.core.triage.starting import WAITS
+from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What follows from the end of a triage: all that changes, and how it is called."""
+
+    decision: Decision
+    action: Action
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Done:
+    """What an effect came to, beside what it did to the draft of the failing task."""
+
+    action: Action
+    detail: str
+    made: tuple[Made, ...] = ()
+    others: tuple[Draft, ...] = ()  # what comes after the task and was rewired
+    rewired: tuple[Rewired, ...] = ()
+    questions: tuple[Question, ...] = ()
+    retry: Retry | None = None
+    closes_retry: bool = False
+    diff: Mapping[str, Any] | None = field(default=None)
+
+
+def judge(case: Case, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+    """Apply an answer: dropped when stale, refused outside its rights, otherwise everything its verdict does."""
+    late = rights.stale(case)
+    if late is not None:
+        return _stale(case, late, answer, now, actor=actor)
+    if isinstance(answer, Unreadable):
+        return fell_through(case, answer.why, "verdict_unreadable", now, actor=actor)
+    refused = rights.outside(answer, case)
+    if refused is not None:
+        return _fell(case, refused.why, "refused", now, actor=actor, verdict=answer)
+    draft = Draft(case.task, now, actor=actor)
+    _tell_verdict(draft, case, answer)
+    done = _EFFECTS[answer.word](draft, case, answer)
+    return _judged(draft, case, done, answer)
+
+
+def fell_through(case: Case, why: str, action: Action, now: int, *, actor: str) -> Judged:
+    """No verdict came of it: a person is asked, once; a one-off waits for the answer, a recurring task goes on."""
+    return _fell(case, why, action, now, actor=actor)
+
+
+def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None) -> Judged:
+    draft = Draft(case.task, now, actor=actor)
+    event = "triage:refused" if action == "refused" else "triage:failed"
+    said = {"verdict": verdict.word} if verdict is not None else {}
+    draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **said)
+    done = _Done(action=action, detail=why)
+    if asking.is_due(case):
+        asked = asking.escalate(draft, case, _PREFIX.get(action, "") + why, verdict=verdict)
+        done = replace(done, questions=asked, closes_retry=not case.task.recurs)
+    _stop_waiting(draft)
+    return _judged(draft, case, done, verdict)
+
+
+_PREFIX: Final[Mapping[Action, str]] = {
+    "refused": "triage answered with what it has no right to: ",
+    "verdict_unreadable": "the answer of the triage cannot be read: ",
+}
+
+
+def _stale(case: Case, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+    """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay."""
+    draft = Draft(case.task, now, actor=actor)
+    verdict = answer if isinstance(answer, Verdict) else None
+    word = verdict.word if verdict is not None else None
+    told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
+    draft.tell("triage:verdict", attempt=case.triage.number, **told)
+    retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
+    _stop_waiting(draft)
+    done = _Done(action="stale", detail=f"{why} since the triage began", retry=retry, closes_retry=retry is not None)
+    return _judged(draft, case, done, verdict)
+
+
+def _stop_waiting(draft: Draft) -> None:
+    if draft.task.waits_for == WAITS:
+        draft.set(waits_for=None)
+
+
+def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
+    draft.tell(
+        "triage:verdict",
+        attempt=case.triage.number,
+        triage=case.triage.id,
+        verdict=verdict.word,
+        why=verdict.why,
+        root_cause=verdict.root_cause,
+        evidence=list(verdict.evidence),
+        confidence=verdict.confidence,
+        applied=True,
+    )
+
+
+def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:
+    own = draft.change()
+    changes: tuple[Change, ...] = (own,) if own.transitions or own.after != own.before else ()
+    row = replace(
+        case.triage,
+        ended_at=draft.now,
+        action=done.action,
+        detail=done.detail,
+        verdict=plain(verdict) if verdict is not None else None,
+        diff=done.diff,
+    )
+    beside = [event for each in done.made for event in each.events]
+    beside += [event for each in done.others for event in each.events]
+    decision = Decision(
+        changes=(*changes, *(each.change() for each in done.others)),
+        added=tuple(each.added for each in done.made),
+        rewired=done.rewired,
+        triages=(row,),
+        retry=done.retry,
+        retries_closed=(RetryClosed(case.task.id, "cancelled"),) if done.closes_retry else (),
+        questions=(*done.questions, *(asked for each in done.made for asked in each.questions)),
+        events=(*draft.events, *beside),
+    )
+    return Judged(decision, done.action, done.detail)
+
+
+def plain(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as it is stored and shown: what it holds, without what it leaves empty."""
+    return {name: value for name, value in asdict(verdict).items() if value not in (None, "", ())}
+
+
+# The effects
+
+
+def _noop(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """The backoff goes on; where the same again must not be tried, the next rung."""
+    why = verdict.why or verdict.root_cause or "triage would change nothing"
+    if _is_next_rung(case):
+        return _escalated(draft, case, verdict, f"the same again cannot help: {why}")
+    retry = _wait(draft, case, f"triage would change nothing: {why}")
+    return _Done(action="no_action", detail=why, retry=retry, closes_retry=retry is not None)
+
+
+def _recommend(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """Filed for a person, blocks no task; the failing one goes on as after NOOP."""
+    if _is_next_rung(case):
+        return _escalated(draft, case, verdict, f"a change elsewhere is needed: {verdict.suggestion}")
+    asked = asking.recommend(draft, case, verdict)
+    retry = _wait(draft, case, "triage recommends a change elsewhere")
+    closes = retry is not None
+    return _Done(
+        action="config_recommended", detail=verdict.suggestion, questions=asked, retry=retry, closes_retry=closes
+    )
+
+
+def _is_next_rung(case: Case) -> bool:
+    task = case.task
+    return task.status == "failed" and not task.recurs and rights.repetition_forbidden(task, diagnosis_of(case))
+
+
+def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> Retry | None:
+    """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
+    task, found = draft.task, diagnosis_of(case)
+    if task.recurs or task.status != "failed" or task.waits_for != WAITS:
+        return None
+    advice = advice or Advice(found.suggested_fix)
+    step = policy.retry_step("retry_with_guidance", why, found, record_of(task), case.policy, draft.now, advice=advice)
+    assert step.guidance is not None
+    draft.set(due_at=step.due_at, guidance=guidance.keep(task.guidance, step.guidance))
+    _stop_waiting(draft)
+    draft.tell("task:recovery_action", attempt=case.triage.number, action=step.action, why=why)
+    return schedule_retry(draft, _failure(case), step)
+
+
+def _failure(case: Case) -> Failure:
+    return Failure(attempt=case.triage.number, outcome=Failed(), diagnosis=diagnosis_of(case), policy=case.policy)
+
+
+def _escalate(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    return _escalated(draft, case, verdict, verdict.why or verdict.root_cause or "triage asks for a person")
+
+
+def _escalated(draft: Draft, case: Case, verdict: Verdict, why: str) -> _Done:
+    asked = asking.escalate(draft, case, why, verdict=verdict)
+    _stop_waiting(draft)
+    return _Done(action="escalated_to_human", detail=why, questions=asked, closes_retry=not case.task.recurs)
+
+
+def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """Out of the way with every counter it has, and a person is told."""
+    why = verdict.why or verdict.root_cause or "triage paused it"
+    retry = _wait(draft, case, f"paused by triage: {why}")
+    draft.set(paused=True)
+    draft.tell("task:paused", by=draft.actor, why=why)
+    asked = asking.ask(draft, case, f"triage paused it: {why}", verdict=verdict)
+    closes = retry is not None
+    return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
+
+
+def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """A one-off becomes pending behind its fix; a recurring task keeps its backoff until the fix is done."""
+    cause, shown = verdict.root_cause, verdict.evidence
+    made = making.fix_task(case, verdict.fixes[0], draft.now, root_cause=cause, evidence=shown)
+    fix = made.task.id
+    if case.task.recurs:
+        return _Done(action="fix_filed", detail=f"{fix} was filed; it keeps its backoff until then", made=(made,))
+    _stop_waiting(draft)
+    draft.set(unmet=case.task.unmet + 1)
+    if case.task.status == "failed":
+        draft.set(due_at=_named(case, draft.now))
+        draft.move("pending", f"waits for its fix {fix}", attempt=case.triage.number)
+    draft.tell("task:edited", by=draft.actor, changed=["after"], after=fix)
+    edge = Rewired(case.task.id, None, fix)
+    return _Done(
+        action="fix_filed", detail=f"waits for its fix {fix}", made=(made,), rewired=(edge,), closes_retry=True
+    )
+
+
+def _named(case: Case, now: int) -> int | None:
+    """The time its failure named, when it is still to come: nothing is retried before."""
+    due = policy.not_before(diagnosis_of(case).retry_after_ms, now, now, record_of(case.task))
+    return due if due > now else None
+
+
+def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """Blocked until its specification is reviewed; asking twice makes one review."""
+    made: tuple[Made, ...] = ()
+    if case.review is None:
+        made = (making.review_task(case, verdict.unclear, draft.now, evidence=verdict.evidence),)
+    review = case.review or made[0].task.id
+    why = f"waits for the review of its specification ({review})"
+    number, unclear = case.triage.number, verdict.unclear
+    draft.tell("task:recovery_action", attempt=number, action="retry_with_spec_refresh", why=unclear)
+    draft.tell("task:spec_refresh_requested", attempt=number, review_task=review, why=unclear)
+    by_an_agent = bool(case.means.spec_agent)
+    until = draft.now + case.means.blocked_timeout_ms
+    _stop_waiting(draft)
+    draft.block("spec", why, until=max(until, _named(case, draft.now) or 0) if by_an_agent else None)
+    return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
+
+
+def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """Closed with the ids of its parts; what came after it comes after all of them."""
+    made = making.parts(case, verdict.parts, draft.now)
+    ids = [each.task.id for each in made]
+    why = f"Split into sub-issues: {', '.join(ids)}"
+    _stop_waiting(draft)
+    draft.set(due_at=None, forced=False, wants_triage=False)
+    draft.move("cancelled", why, attempt=case.triage.number, split_into=ids)
+    draft.tell("task:cancelled", by=draft.actor, split_into=ids)
+    others, edges = _come_after(draft, case, ids, instead=True)
+    return _Done(action="split", detail=why, made=made, others=others, rewired=edges, closes_retry=True)
+
+
+def _come_after(
+    draft: Draft, case: Case, ids: list[str], *, instead: bool
+) -> tuple[tuple[Draft, ...], tuple[Rewired, ...]]:
+    """What comes after the task comes after these (as well, or instead), and is not blocked for it."""
+    others: list[Draft] = []
+    for task in case.dependents:
+        if not task.finished:
+            other = Draft(task, draft.now, actor=draft.actor)
+            other.set(unmet=task.unmet + len(ids) - int(instead))
+            other.tell("task:edited", by=draft.actor, changed=["after"], after=ids)
+            others.append(other)
+    source = case.task.id if instead else None
+    edges = tuple(Rewired(other.task.id, source, target) for other in others for target in ids)
+    return tuple(others), edges
+
+
+def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+    """The change is stored as a diff and applied; then the task is tried again, as soon as it says it may."""
+    wanted = verdict.adjust
+    assert wanted is not None
+    diff = adjusting.diff(case.task, wanted)
+    draft.set(**{name: after for name, (_, after) in diff.items() if name in _FIELDS})
+    made, others, edges = _narrow(draft, case, verdict) if "criteria" in diff else ((), (), ())
+    if "runner" in diff:
+        draft.set(hold=None, resources=adjusting.accounts(case.task, wanted.profile, case.means))
+    told = guidance.triage_says(
+        wanted.guidance, next_attempt=case.task.attempts + 1, fingerprint=case.triage.fingerprint
+    )
+    if "guidance" in diff:
+        draft.set(guidance=guidance.keep(case.task.guidance, told))
+    draft.tell("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
+    retry = _clear(draft, case, wanted.retry_delay_ms or 0)
+    detail = ", ".join(adjusting.shown(diff))
+    closes = case.task.status == "failed"
+    return _Done(
+        action="adjusted",
+        detail=detail,
+        made=made,
+        others=others,
+        rewired=edges,
+        retry=retry,
+        closes_retry=closes,
+        diff=diff,
+    )
+
+
+_FIELDS: Final = frozenset({"timeout_ms", "model", "runner", "fresh_session"})
+
+
+def _narrow(
+    draft: Draft, case: Case, verdict: Verdict
+) -> tuple[tuple[Made, ...], tuple[Draft, ...], tuple[Rewired, ...]]:
+    """Fewer criteria now; the rest is a task of its own, and what comes after this one comes after that as well."""
+    assert verdict.adjust is not None and verdict.adjust.keep_criteria is not None
+    _, left = adjusting.parted(case.task.spec, verdict.adjust.keep_criteria)
+    draft.set(spec=adjusting.without(case.task.spec, left))
+    made = making.follow_up(case, left, draft.now)
+    others, edges = _come_after(draft, case, [made.task.id], instead=False)
+    return (made,), others, edges
+
+
+def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
+    """Cleared for retry, never before a time its failure named; what is not `failed` waits for something else."""
+    _stop_waiting(draft)
+    if case.task.status != "failed":
+        return None
+    why, found, now = "adjusted by triage", diagnosis_of(case), draft.now
+    draft.tell("task:recovery_action", attempt=case.triage.number, action="retry_with_guidance", why=why)
+    due = policy.not_before(found.retry_after_ms, now + delay_ms, now, record_of(case.task))
+    if due <= now:
+        draft.set(due_at=None)
+        if case.task.recurs:
+            recurring.rerun(draft, now)
+        draft.move("pending", "cleared for retry: adjusted by triage", attempt=case.triage.number)
+        return None
+    draft.set(due_at=due)
+    told = (
+        draft.task.guidance[-1] if draft.task.guidance else guidance.guide(found, next_attempt=case.task.attempts + 1)
+    )
+    step = policy.NextStep(action="retry_with_guidance", why=why, delay_ms=due - now, due_at=due, guidance=told)
+    return schedule_retry(draft, _failure(case), step)
+
+
+_Effect = Callable[[Draft, Case, Verdict], _Done]
+_EFFECTS: Final[Mapping[Word, _Effect]] = {
+    "NOOP": _noop,
+    "ADJUST": _adjust,
+    "SPLIT": _split,
+    "SPEC_REFRESH": _spec_refresh,
+    "FILE_FIX": _file_fix,
+    "PAUSE": _pause,
+    "RECOMMEND_CONFIG": _recommend,
+    "ESCALATE": _escalate,
+}
