@@ -16,6 +16,7 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
@@ -124,6 +125,7 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         means=means_of(config),
+        redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
@@ -165,6 +167,11 @@ def means_of(config: Config) -> Means:
         timeout_ms=chosen.timeout_ms,
         fix_agent=chosen.fix_agent,
     )
+
+
+def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
+    """What is taken out of whatever leaves a log: by the rules, by a person's patterns, and what our variables hold."""
+    return Redaction(patterns=config.runner.redact).knowing(environ)
 
 
 def policy_of(config: Config) -> Policy:

@@ -16,6 +16,7 @@ from medbay.config_kinds import (
     duration,
     durations,
     factor,
+    patterns,
     share,
     shown,
     store_url,
@@ -290,6 +291,14 @@ KEYS: Final[tuple[Key, ...]] = (
         default=[],
         example=["AWS_*", "*_TOKEN"],
         doc="Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
+    ),
+    Key(
+        section="runner",
+        name="redact",
+        kind=patterns(),
+        default=[],
+        example=["ACME-[0-9a-f]{12}"],
+        doc="What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
     ),
 )
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 MARK: Final = "[redacted]"
 SECRET_MIN: Final = 8  # characters of a value that is taken out wherever it stands
 PATTERN_MAX: Final = 200  # characters of a pattern of somebody's own
 _CUT_MIN: Final = 16
+_PASSES_MAX: Final = 8
+_HELD_MAX: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ _REST: Final = (
 )
 _GIVEN: Final = r"(?:\\{0,3}[\"'])?\s{0,3}(?:=>?|:)\s{0,3}"
 _QUOTED: Final = (
-    rf"\"(?=[^\"{_BREAKS}]{{4}})([^\"\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^\"\\{_BREAKS}]*+)*+)\""
-    rf"|'(?=[^'{_BREAKS}]{{4}})([^'\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^'\\{_BREAKS}]*+)*+)'"
+    rf"\"(?=(?:[^\"\\{_BREAKS}]|\\[^{_BREAKS}]){{4}})([^\"\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^\"\\{_BREAKS}]*+)*+)\""
+    rf"|'(?=(?:[^'\\{_BREAKS}]|\\[^{_BREAKS}]){{4}})([^'\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^'\\{_BREAKS}]*+)*+)'"
     rf"|\\{{1,3}}[\"']([^\"'\\{_BREAKS}]{{4,4000}}+)(?=\\{{1,3}}[\"'])"
 )
 # After `=` anything that is long enough; after a space or a colon it has to have a digit, as prose seldom has.
@@ -102,7 +104,7 @@ RULES: Final = (
     Rule("slack hook", re.compile(r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)")),
     Rule("telegram", re.compile(r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)")),
     _token("model provider", "sk-", r"[A-Za-z0-9_-]{16,250}+"),
-    Rule("stripe", re.compile(r"k_live_(?<=(?<![A-Za-z0-9])[srp]k_live_)[A-Za-z0-9]{10,250}+")),
+    *(_token("stripe", begin, r"[A-Za-z0-9]{10,250}+") for begin in ("sk_live_", "rk_live_")),
     _token("google", "AIza", r"[0-9A-Za-z_-]{35}"),
     _token("npm", "npm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     _token("pypi", "pypi-", r"[A-Za-z0-9_-]{40,250}+"),
@@ -129,50 +131,59 @@ _SECRET_NAMES: Final = re.compile(r"(?i)passw|secret|token|api_?key|credential|p
 _TOKEN_LETTERS: Final = string.ascii_letters + string.digits + "_+/=.-"
 
 
-def redact(text: str, *, secrets: Iterable[str] = (), own: Iterable[re.Pattern[str]] = ()) -> str:
-    """The text without what looks like a secret, is one of `secrets`, or matches a pattern of somebody's own."""
-    for secret in secrets:
-        if secret in text:
-            text = text.replace(secret, MARK)
-    for pattern in own:
-        text = pattern.sub(_marked, text)
+def redact(text: str) -> str:
+    """The text without what looks like a secret; itself where nothing does."""
     if "PRIVATE KEY-----" in text:
         text = _without_blocks(text)
-    lowered = _lowered(text)
-    for rule in RULES:
-        found = rule.pattern.finditer(lowered if rule.any_case else text)
-        spans = [each.span(each.lastindex or 0) for each in found]
-        if spans:
-            text = _spliced(text, spans)
-            lowered = _lowered(text)
+    for _ in range(_PASSES_MAX):
+        left = _once(text)
+        if left is text:
+            break
+        text = left  # a word that began inside of another secret can be one of its own
     return text
 
 
-def redact_all(value: Any, *, secrets: Iterable[str] = (), own: Iterable[re.Pattern[str]] = ()) -> Any:
-    """Data with every text in it redacted; a value under a name that says it is a secret goes as a whole."""
-    if isinstance(value, str):
-        return redact(value, secrets=secrets, own=own)
-    if isinstance(value, Mapping):
-        return {
-            key: MARK
-            if isinstance(each, str) and is_secret_name(str(key))
-            else redact_all(each, secrets=secrets, own=own)
-            for key, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [redact_all(each, secrets=secrets, own=own) for each in value]
-    return value
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is taken out in one place: what looks like a secret, and what is known to be one here."""
 
+    secrets: tuple[str, ...] = ()  # taken out wherever they stand
+    patterns: tuple[re.Pattern[str], ...] = ()  # a person's own
 
-def redact_ends(
-    head: str, tail: str, *, secrets: Iterable[str] = (), own: Iterable[re.Pattern[str]] = ()
-) -> tuple[str, str]:
-    """The ends of a long log; what was cut in half where they meet may be half of a secret."""
-    if head:
-        whole, rest = head.rstrip(_TOKEN_LETTERS), tail.lstrip(_TOKEN_LETTERS)
-        head = whole + _half(head[len(whole) :])
-        tail = _half(tail[: len(tail) - len(rest)]) + rest
-    return redact(head, secrets=secrets, own=own) if head else head, redact(tail, secrets=secrets, own=own)
+    def knowing(self, env: Mapping[str, str]) -> Redaction:
+        """The same, and the values of these variables whose names say that they are secret."""
+        found = secrets_of(env) if env else ()
+        return replace(self, secrets=(*found, *self.secrets)) if found else self
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        if not text:
+            return text
+        for secret in self.secrets:
+            if secret in text:
+                text = text.replace(secret, MARK)
+        for pattern in self.patterns:
+            text = pattern.sub(lambda found: _as_lines(found.group()), text)
+        return redact(text)
+
+    def data(self, value: Any) -> Any:
+        """Data with every text in it redacted; a text under a name that says it is a secret goes as a whole."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            hidden = {key: isinstance(each, str) and is_secret_name(str(key)) for key, each in value.items()}
+            return {key: MARK if hidden[key] else self.data(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(each) for each in value]
+        return value
+
+    def ends(self, head: str, tail: str) -> tuple[str, str]:
+        """The ends of a long log; what was cut in half where they meet may be half of a secret."""
+        if head:
+            whole, rest = head.rstrip(_TOKEN_LETTERS), tail.lstrip(_TOKEN_LETTERS)
+            head = whole + _half(head[len(whole) :])
+            tail = _half(tail[: len(tail) - len(rest)]) + rest
+        return self.text(head), self.text(tail)
 
 
 def is_secret_name(name: str) -> bool:
@@ -207,18 +218,16 @@ _NESTED: Final = re.compile(r"[*+}][^()]*\)[*+{]|\)[^()]*\)[*+{]")
 class Redactor:
     """Redacts a log as it comes: what may be half of a secret waits for its rest."""
 
-    _HELD_MAX: Final = 65_536
-
-    def __init__(self, *, secrets: Iterable[str] = (), own: Iterable[re.Pattern[str]] = ()) -> None:
-        self._secrets, self._own = tuple(secrets), tuple(own)
+    def __init__(self, redaction: Redaction = Redaction()) -> None:
+        self._redaction = redaction
         self._held = ""
 
     def feed(self, text: str, *, final: bool = False) -> str:
         """What can be shown by now; `final` gives out all."""
         text = self._held + text
-        cut = len(text) if final or len(text) > self._HELD_MAX else self._safe_cut(text)
+        cut = len(text) if final or len(text) > _HELD_MAX else self._safe_cut(text)
         self._held = text[cut:]
-        return redact(text[:cut], secrets=self._secrets, own=self._own)
+        return self._redaction.text(text[:cut])
 
     @staticmethod
     def _safe_cut(text: str) -> int:
@@ -228,13 +237,25 @@ class Redactor:
         return begun if begun >= 0 and text.find("-----END", begun, cut) < 0 else cut
 
 
+def _once(text: str) -> str:
+    lowered = _lowered(text)
+    for rule in RULES:
+        found = rule.pattern.finditer(lowered if rule.any_case else text)
+        spans = [each.span(each.lastindex or 0) for each in found]
+        if spans:
+            text = _spliced(text, spans)
+            lowered = _lowered(text)
+    return text
+
+
 def _lowered(text: str) -> str:
     """In lower case and of the same length: there is one character that would become two."""
     return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
 
 
 def _spliced(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    parts, after = [], 0
+    parts: list[str] = []
+    after = 0
     for begin, end in spans:
         parts += (text[after:begin], MARK)
         after = end
@@ -244,7 +265,8 @@ def _spliced(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def _without_blocks(text: str) -> str:
     """Keys in their armour: the lines between go, whether or not the end is there, and stay lines."""
-    parts, after, end = [], 0, 0
+    parts: list[str] = []
+    after = end = 0
     for found in _BEGIN.finditer(text):
         begin = found.end()
         if begin < after:
@@ -265,10 +287,6 @@ def _without_blocks(text: str) -> str:
 
 def _as_lines(body: str) -> str:
     return "".join(MARK + line[len(line.rstrip()) :] if line.strip() else line for line in body.splitlines(True))
-
-
-def _marked(found: re.Match[str]) -> str:
-    return _as_lines(found.group())
 
 
 def _half(word: str) -> str:

@@ -15,12 +15,11 @@ from medbay.core.redaction import (
     MARK,
     PATTERN_MAX,
     RULES,
+    Redaction,
     Redactor,
     is_secret_name,
     own_pattern,
     redact,
-    redact_all,
-    redact_ends,
     secrets_of,
 )
 
@@ -40,6 +39,7 @@ SECRETS = [
     ("sk-ant-api03-" + RANDOM, RANDOM, MARK),
     ("sk-proj-" + RANDOM, RANDOM, MARK),
     ("sk_live_" + RANDOM[:24], RANDOM[:24], MARK),
+    ("rk_live_" + RANDOM[:24], RANDOM[:24], MARK),
     ("xoxb-" + "1234567890-abcdefghij", "1234567890", MARK),
     ("https://hooks.slack.com/services/T000/B000/" + RANDOM[:24], RANDOM[:24], None),
     ("https://api.telegram.org/bot123456789:" + RANDOM[:35] + "/send", RANDOM[:35], None),
@@ -260,7 +260,8 @@ def test_values_of_secret_variables_go_wherever_they_stand() -> None:
     secrets = secrets_of(env)
     assert secrets == ("longer than that", "just words")
     assert (
-        redact("said just words at /home/somebody, short", secrets=secrets) == f"said {MARK} at /home/somebody, short"
+        Redaction().knowing(env).text("said just words at /home/somebody, short")
+        == f"said {MARK} at /home/somebody, short"
     )
     assert is_secret_name("privateKey") and not is_secret_name("PATH")
 
@@ -269,21 +270,21 @@ def test_data_is_redacted_text_by_text() -> None:
     """A value under the name of a secret goes as a whole."""
     said = {"summary": f"used {GITHUB}", "n": 3, "causes": [f"{JWT}", None], "password": "x", "count": {"token": 7}}
     left = {"summary": f"used {MARK}", "n": 3, "causes": [MARK, None], "password": MARK, "count": {"token": 7}}
-    assert redact_all(said) == left
+    assert Redaction().data(said) == left
 
 
 def test_what_was_cut_where_a_log_was_dropped_may_be_half_of_a_secret() -> None:
     """The end of the head and the beginning of the tail; of a log that is whole nothing is taken."""
-    head, tail = redact_ends(f"start {GITHUB[:22]}", f"{RANDOM[:20]} end password=hunter2")
+    head, tail = Redaction().ends(f"start {GITHUB[:22]}", f"{RANDOM[:20]} end password=hunter2")
     assert (head, tail) == (f"start {MARK}", f"{MARK} end password={MARK}")
-    assert redact_ends("x" * 30, "=" * 30) == ("x" * 30, "=" * 30)
-    assert redact_ends("", f"{RANDOM[:20]} end") == ("", f"{RANDOM[:20]} end")
+    assert Redaction().ends("x" * 30, "=" * 30) == ("x" * 30, "=" * 30)
+    assert Redaction().ends("", f"{RANDOM[:20]} end") == ("", f"{RANDOM[:20]} end")
 
 
 def test_a_persons_own_pattern_is_used_as_any_other() -> None:
     """It goes with the line breaks in it kept."""
-    own = (own_pattern(r"ACME-[0-9]{4}"), own_pattern(r"begin[^!]+!"))
-    assert redact("id ACME-1234, begin\nx\ny!", own=own) == f"id {MARK}, {MARK}\n{MARK}\n{MARK}"
+    own = Redaction(patterns=(own_pattern(r"ACME-[0-9]{4}"), own_pattern(r"begin[^!]+!")))
+    assert own.text("id ACME-1234, begin\nx\ny!") == f"id {MARK}, {MARK}\n{MARK}\n{MARK}"
 
 
 @pytest.mark.parametrize(
@@ -300,4 +301,4 @@ def test_a_pattern_that_cannot_be_used_is_refused(written: str, why: str) -> Non
     """A pattern that matches everywhere, or can take for ever, is a mistake."""
     with pytest.raises(ValueError, match=re.escape(why)):
         own_pattern(written)
-    assert own_pattern("a" * PATTERN_MAX)
+    assert own_pattern("a" * PATTERN_MAX).pattern
