@@ -103,6 +103,7 @@ def schedule_retry(draft: Draft, failure: Failure, step: NextStep) -> Retry:
         error=failure.diagnosis.summary[:ERROR_MAX],
         guidance=step.guidance.text,
         policy_hash=failure.policy.hash(),
+        learned=step.learned,
     )
     told = {
         "attempt": retry.attempt,

@@ -25,7 +25,7 @@ from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.core.verifying import GATE_ERROR
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import triage
+from medbay.service import learning, triage
 from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -215,7 +215,8 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
         known[found.fingerprint] = patterns.get(tx, found.fingerprint)
     taught = apply_teaching(found, known[found.fingerprint])
     around = _around(tx, ended, taught, work)
-    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around)
+    policy = learning.in_force(tx, ended.policy, taught.kind)
+    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
 
 
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:

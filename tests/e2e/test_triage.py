@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.test_recurring import Up, events, until
 from tests.e2e.test_the_path_of_a_task import MEDBAY, Terminal
 
-FAILS = "echo 'connection to ledger lost: bad checksum 77' >&2; exit 3"
+FAILS = "echo 'ledger row 77 looks odd' >&2; exit 3"
 CONFIG = """
 [triage]
 agent = "command"
@@ -21,6 +21,9 @@ command = ["./agent.sh"]
 timeout = "20s"
 [policy.ladder.unknown]
 delays = ["10ms"]
+[recurring]
+failure_backoff_multiplier = 10
+failure_backoff_max_delay = "4s"
 """
 AGENT = """#!/bin/sh
 cat > seen.json
@@ -43,7 +46,7 @@ def terminal(tmp_path: Path) -> Terminal:
 
 def answers(terminal: Terminal, verdict: str, **more: Any) -> None:
     """What the agent says from now on."""
-    said = {"verdict": verdict, "root_cause": "the ledger is down", "evidence": ["bad checksum"], "confidence": 0.8}
+    said = {"verdict": verdict, "root_cause": "the ledger is down", "evidence": ["looks odd"], "confidence": 0.8}
     (terminal.home / "verdict").write_text(json.dumps({**said, **more}), encoding="utf-8")
 
 
@@ -55,7 +58,7 @@ def asked(terminal: Terminal) -> int:
 
 def recurring(terminal: Terminal, *more: str) -> str:
     """A recurring task that always fails."""
-    return terminal.must("add", "poll", "--every", "50ms", *more, "--run", FAILS).strip()
+    return terminal.must("add", "poll", "--every", "20ms", *more, "--run", FAILS).strip()
 
 
 def one_off(terminal: Terminal, *more: str) -> str:
@@ -82,7 +85,7 @@ def test_a_recurring_task_is_looked_at_when_its_streak_reaches_the_threshold(ter
     assert set(own["tags"]) == {"recurring-triage", "no-recurring-triage"}
     assert (own["status"], own["subject"], own["role"]) == ("completed", task, "triage")
     seen = (terminal.home / "seen.json").read_text(encoding="utf-8")
-    assert "bad checksum 77" in seen
+    assert "row 77 looks odd" in seen
     assert json.loads(seen)["task"]["id"] == task
     assert (shown["status"], shown["block_kind"], shown["paused"]) in {("failed", None, False), ("pending", None, False)}
     assert asked(terminal) == 1
@@ -96,7 +99,7 @@ def test_within_the_cooldown_there_is_no_second_triage_unless_it_is_cleared(term
     answers(terminal, "NOOP", why="wait")
     task = recurring(terminal)
     with Up(terminal):
-        before = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 6)
+        before = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 4)
         assert len(before["triages"]) == 1
         said = terminal.must("edit", task, "--clear-triage-cooldown")
         assert "triage-cooldown" in said
@@ -109,7 +112,7 @@ def test_a_task_may_opt_out(terminal: Terminal) -> None:
     answers(terminal, "NOOP", why="wait")
     task = recurring(terminal, "--tag", "no-recurring-triage")
     with Up(terminal):
-        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 6)
+        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 4)
     assert shown["triages"] == []
 
 
@@ -142,7 +145,7 @@ def test_a_recurring_task_keeps_its_backoff_while_its_fix_is_worked_on(terminal:
     answers(terminal, "FILE-FIX", fix={"title": "Repair the ledger"}, why="ledger broken")
     task = recurring(terminal)
     with Up(terminal):
-        shown = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 5)
+        shown = until(terminal, task, lambda shown: judged(shown) and shown["consecutive_failures"] >= 4)
     assert shown["triages"][0]["action"] == "fix_filed"
     assert shown["after"] == []
 
@@ -205,7 +208,7 @@ def test_while_the_agency_breaker_is_open_nothing_is_started(terminal: Terminal)
         [MEDBAY, "up"], cwd=terminal.home, env=terminal.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
-        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 5)
+        shown = until(terminal, task, lambda shown: shown["consecutive_failures"] >= 3)
         assert shown["triages"] == []
         terminal.must("breaker", "close", "agency")
         until(terminal, task, judged)

@@ -25,7 +25,7 @@ CONTEXT_MAX: Final = 64 * 1024  # as JSON, whatever is in it
 FAILURES_MAX: Final = 5
 VERSION: Final = 1
 
-# How much of each text is shown, measured as JSON; together they stay below the limit.
+# How much of each text is shown, measured as JSON; less where all of it together would be too much.
 _WORD = 120
 _LINE = 400
 _ADVICE = 600
@@ -90,6 +90,14 @@ class Looked:
 def make(looked: Looked, redact: Redact) -> dict[str, Any]:
     """The context as plain data; as JSON it is never longer than `CONTEXT_MAX`."""
     pen = _Pen(redact)
+    context = _written(pen, looked)
+    while len(json.dumps(context)) > CONTEXT_MAX:
+        pen.share /= 2
+        context = _written(pen, looked)
+    return context
+
+
+def _written(pen: _Pen, looked: Looked) -> dict[str, Any]:
     failures = looked.failures[-FAILURES_MAX:]
     return {
         "version": VERSION,
@@ -114,17 +122,19 @@ class _Pen:
     """Writes texts of others: cleaned, redacted, cut."""
 
     def __init__(self, redact: Redact) -> None:
+        self.share = 1.0  # of the usual length
         self._redact = redact
+        self._cleaned: dict[str, str] = {}
 
     def head(self, text: str, limit: int) -> str:
         """The beginning of a text."""
         cleaned = self._clean(text)
-        return cleaned if _size(cleaned) <= limit else _fit(cleaned, limit, lambda n: cleaned[:n] + CUT)
+        return _fit(cleaned, int(limit * self.share), lambda length: cleaned[:length] + CUT)
 
     def tail(self, text: str, limit: int) -> str:
         """The end of a text."""
         cleaned = self._clean(text)
-        return cleaned if _size(cleaned) <= limit else _fit(cleaned, limit, lambda n: CUT + cleaned[-n:])
+        return _fit(cleaned, int(limit * self.share), lambda length: CUT + cleaned[-length:])
 
     def word(self, text: str) -> str:
         """A name."""
@@ -135,7 +145,9 @@ class _Pen:
         return [self.word(each) for each in list(texts)[:many]]
 
     def _clean(self, text: str) -> str:
-        return self._redact(lines(_ESCAPES.sub("", text)))
+        if text not in self._cleaned:
+            self._cleaned[text] = self._redact(lines(_ESCAPES.sub("", text)))
+        return self._cleaned[text]
 
 
 def _size(text: str) -> int:
@@ -144,7 +156,9 @@ def _size(text: str) -> int:
 
 
 def _fit(text: str, limit: int, cut: Callable[[int], str]) -> str:
-    """The longest piece that fits, found by halving: some characters take twelve in JSON."""
+    """All of it, or the longest piece that fits, found by halving: some characters take twelve in JSON."""
+    if len(text) <= limit and _size(text) <= limit:
+        return text
     least, most = 1, min(len(text), limit)
     while least < most:
         middle = (least + most + 1) // 2

@@ -121,8 +121,7 @@ def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
 
 
 def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:
-    own = draft.change()
-    changes: tuple[Change, ...] = (own,) if own.transitions or own.after != own.before else ()
+    changes: tuple[Change, ...] = (draft.change(),) if draft.task != draft.before else ()
     row = replace(
         case.triage,
         ended_at=draft.now,
