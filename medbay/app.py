@@ -17,6 +17,7 @@ from medbay.config_kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
@@ -126,6 +127,7 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         means=means_of(config),
+        redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
@@ -178,6 +180,11 @@ def means_of(config: Config) -> Means:
         evaluate=config.evaluation.command,
         rescue_threshold=config.evaluation.threshold,
     )
+
+
+def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
+    """What is taken out of whatever leaves a log: by the rules, by a person's patterns, and what our variables hold."""
+    return Redaction(patterns=config.runner.redact).knowing(environ)
 
 
 def policy_of(config: Config) -> Policy:

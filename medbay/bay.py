@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from medbay import app, env
+from medbay.answering import Answering
 from medbay.app import Place
 from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
@@ -28,7 +29,7 @@ from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
 from medbay.service.tasks import Action, NewTask
 from medbay.service.teaching import Reclassified
-from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
+from medbay.store import activity, attempts, checks, history, patterns, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
@@ -56,7 +57,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep, Outages, Studies, Triaging):
+class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -234,11 +235,6 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         with self.store.read() as tx:
             return history.last_event_seq(tx)
 
-    def inbox(self) -> list[Question]:
-        """The questions that wait for a person, oldest first."""
-        with self.store.read() as tx:
-            return questions.open_questions(tx)
-
     def workers(self) -> list[tuple[Worker, int]]:
         """The engines on this store nobody has given up, with how many attempts each is running."""
         with self.store.read() as tx:
@@ -336,14 +332,6 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         asked = requests.loop(**options)
         return self._write(
             lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
-        )
-
-    def answer(
-        self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
-    ) -> tuple[str, list[str]]:
-        """Answer a question; what was chosen, and the tasks it was applied to."""
-        return self._write(
-            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
         )
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:

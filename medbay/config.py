@@ -82,6 +82,7 @@ class RunnerConfig:
     """How processes are started."""
 
     secrets: tuple[str, ...]  # globs of variables that processes do not get
+    redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +194,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             timeout_ms=value["triage.timeout"],
             fix_agent=value["triage.fix_agent"],
         ),
-        runner=RunnerConfig(secrets=value["runner.secrets"]),
+        runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,

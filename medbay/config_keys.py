@@ -19,6 +19,7 @@ from medbay.config_kinds import (
     durations,
     evaluator,
     factor,
+    patterns,
     share,
     shown,
     store_url,
@@ -315,6 +316,14 @@ KEYS: Final[tuple[Key, ...]] = (
         default=[],
         example=["AWS_*", "*_TOKEN"],
         doc="Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
+    ),
+    Key(
+        section="runner",
+        name="redact",
+        kind=patterns(),
+        default=[],
+        example=["ACME-[0-9a-f]{12}"],
+        doc="What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
     ),
 )
 

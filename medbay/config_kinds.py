@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
+from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
 _NUMBER_SHOWN_MAX = 10**18
@@ -165,6 +166,24 @@ def evaluator() -> Kind:
         return raw
 
     return Kind(says="false or a command line", read=read)
+
+
+def patterns() -> Kind:
+    """A list of regular expressions."""
+
+    def read(raw: object) -> tuple[re.Pattern[str], ...]:
+        if not isinstance(raw, list | tuple):
+            raise Wrong
+        found = []
+        for at, entry in enumerate(raw):
+            try:
+                found.append(own_pattern(str(entry)))
+            except ValueError as error:
+                raise Wrong(entry=at, hint=f"it {error}") from None
+        return tuple(found)
+
+    says = 'a list of regular expressions like ["ACME-[0-9]+"]'
+    return Kind(says=says, entry_says="a regular expression that can be used", read=read)
 
 
 def choice(*words: str, later: tuple[str, ...] = ()) -> Kind:

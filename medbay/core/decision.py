@@ -105,6 +105,15 @@ class QuestionClosed:
     answer: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSent:
+    """A question that is still open is sent once more than before, and again at this time."""
+
+    question_id: str
+    before: int
+    send_at: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionJoined:
     """One more task waits for the answer to a question that is open already."""
@@ -173,6 +182,7 @@ class Decision:
     questions: tuple[Question, ...] = ()
     question_joined: QuestionJoined | None = None
     questions_closed: tuple[QuestionClosed, ...] = ()
+    questions_sent: tuple[QuestionSent, ...] = ()
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
     breakers: tuple[BreakerChange, ...] = ()

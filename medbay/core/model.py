@@ -286,6 +286,7 @@ class Question:
     answer: str = ""
     send_at: int | None = None  # when it is sent again if nobody has answered
     sent: int = 1
+    remembered: int = 0  # the option a person chose last time in the same scope; of what is shown, not stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import breakers, dependencies, schedules, serving
+from medbay.service import breakers, dependencies, preferences, schedules, serving
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
@@ -294,7 +294,8 @@ def answer(
     asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
-    option = choose(asked, choice)
+    option = choose(preferences.offered(tx, [asked])[0], choice)
+    preferences.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, actor=actor, note=note):
         return option.label, []
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)

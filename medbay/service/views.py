@@ -352,8 +352,11 @@ def question(each: Question) -> dict[str, Any]:
             for number, option in enumerate(each.options, start=1)
         ],
         "default": each.default,
+        "chosen_last_time": each.remembered or None,
         "tasks": list(each.task_ids),
         "asked_at": iso(each.asked_at),
+        "sent": each.sent,
+        "sent_again_at": iso(each.send_at) if each.status == "open" else None,
         "answered_at": iso(each.answered_at),
         "answered_by": each.answered_by or None,
         "answer": each.answer or None,
