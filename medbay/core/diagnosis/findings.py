@@ -65,7 +65,7 @@ class _Search:
         text, best = self.text, self.best
         words = text.words_of_lines[line]
         role = self.roles.get(line)
-        start, end = text.spans[line]
+        start, end = text.bounds(line)
         short = end - start <= LONG_LINE
         for rule, starts, pattern, besides in entries:
             if besides is not None and besides.isdisjoint(words):
