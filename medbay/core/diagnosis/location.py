@@ -28,6 +28,7 @@ _OWN_LINE: Final = re.compile(
 )
 _TEX_LINE: Final = re.compile(r"^l\.(\d{1,7}) ", re.MULTILINE)
 _TEX_FILE: Final = re.compile(r"\((?:\./)?([\w./-]{1,120}\.tex)\b")
+_ROWS: Final = re.compile(r"\n\s{1,10}\d")  # without one there is nothing under a heading
 _ROW: Final = re.compile(r"^\s{1,10}(?P<line>\d{1,7})(?::(?P<col>\d{1,6}))?\s{1,12}(?:error|✖|×|\S)")
 
 
@@ -59,6 +60,8 @@ def _found(text: CleanText) -> Iterator[Location]:
 
 def _headed(text: CleanText) -> Location | None:
     """A path alone on a line with rows of `line:column` under it, as linters print."""
+    if not _ROWS.search(text.body):
+        return None
     heading = ""
     for line in text.lines[:LINES_MAX]:
         may_name = "." in line and "." in line.rstrip()[-SUFFIX_MAX:]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -15,54 +16,27 @@ from medbay.core.diagnosis.rules import RULES
 Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None]
 
 
-@dataclass(frozen=True)
-class Table:
-    """A set of rules with its index. What it remembers are only compiled patterns: the same answer each time."""
+class Index:
+    """From words to rules. What it remembers are only compiled patterns: the same answer each time."""
 
-    rules: tuple[Rule, ...]
-    _entries: dict[tuple[str, bool], tuple[tuple[Entry, ...], tuple[Entry, ...]]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    _compiled: dict[tuple[str, tuple[str, ...]], re.Pattern[str]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-
-    @cached_property
-    def by_word(self) -> dict[str, tuple[tuple[Rule, bool, tuple[str, ...]], ...]]:
-        """From each word to the rules that it may lead to, with the phrases concerned."""
-        table: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
-        for rule in self.rules:
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._by_word: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
+        for rule in rules:
             for word, starts, phrases in rule.by_word():
-                table.setdefault(word, []).append((rule, starts, phrases))
-        return {word: tuple(entries) for word, entries in table.items()}
+                self._by_word.setdefault(word, []).append((rule, starts, phrases))
+        self._entries: dict[str, tuple[Entry, ...]] = {}
+        self._compiled: dict[tuple[str, tuple[str, ...]], re.Pattern[str]] = {}
+        self.parts = tuple(sorted(word for word in self._by_word if word.startswith(PART)))  # also parts of words
+        self.whole = frozenset(self._by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}  # must stand for themselves
 
-    @cached_property
-    def parts(self) -> tuple[str, ...]:
-        """The words that may also be parts of words."""
-        return tuple(sorted(word for word in self.by_word if word.startswith(PART)))
-
-    @cached_property
-    def whole(self) -> frozenset[str]:
-        """The words that must stand for themselves."""
-        return frozenset(self.by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}
-
-    def entries(self, word: str, *, strong: bool) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-        """The rules a word leads to, those whose last match counts and those whose first does.
-
-        They are compiled when a text first holds the word: importing the tables stays cheap.
-        """
-        known = self._entries.get((word, strong))
+    def entries(self, word: str) -> tuple[Entry, ...]:
+        """The rules a word leads to, compiled when a text first holds it: importing the tables stays cheap."""
+        known = self._entries.get(word)
         if known is None:
-            listed = [entry for entry in self.by_word.get(word, ()) if entry[0].strong is strong]
-            made = [
+            known = self._entries[word] = tuple(
                 (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases))
-                for rule, starts, phrases in listed
-            ]
-            known = (
-                tuple(entry for entry in made if not entry[0].first),
-                tuple(entry for entry in made if entry[0].first),
+                for rule, starts, phrases in self._by_word.get(word, ())
             )
-            self._entries[word, strong] = known
         return known
 
     def _pattern(self, rule: Rule, phrases: tuple[str, ...]) -> re.Pattern[str]:
@@ -71,6 +45,23 @@ class Table:
         if known is None:
             known = self._compiled[rule.id, phrases] = rule.pattern(phrases)
         return known
+
+
+@dataclass(frozen=True)
+class Table:
+    """A set of rules with its indexes."""
+
+    rules: tuple[Rule, ...]
+
+    @cached_property
+    def strong(self) -> Index:
+        """The rules that are looked for first."""
+        return Index(rule for rule in self.rules if rule.strong)
+
+    @cached_property
+    def weak(self) -> Index:
+        """The rules that are looked for when no strong one decides."""
+        return Index(rule for rule in self.rules if not rule.strong)
 
 
 def _besides(rule: Rule, word: str, phrases: tuple[str, ...]) -> frozenset[str] | None:

@@ -35,7 +35,8 @@ _STAMP: Final = re.compile(
     r"|^#\d{1,4} \d{1,5}\.\d{1,3} ",  # docker build: step, seconds
     re.MULTILINE,
 )
-_FRAME: Final = re.compile(r"^[│╷╵┃] ?", re.MULTILINE)  # the frame that some tools draw around messages
+FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
+_FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
 _POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
 _DIGITS: Final = b"0123456789"
 # What positions look like, for a first glance: digits as 0, what stands before them as : or ".
@@ -112,6 +113,12 @@ class CleanText:
         few = (lines if len(lines) <= 2 * ALIKE else lines[:ALIKE] + lines[-ALIKE:] for lines in alike.values())
         return sorted(chain.from_iterable(few))
 
+    @cached_property
+    def told(self) -> str:
+        """The telling lines in lower case, as one text to look for words in."""
+        lows = self.lows
+        return "\n".join([lows[number] for number in self.telling])
+
     def low(self, number: int) -> str:
         """A line by its number, in lower case."""
         return self.lows[number]
@@ -135,7 +142,8 @@ class CleanText:
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        return [number for number in self.telling if _FOREIGN.search(self.lines[number])]
+        lines = self.lines
+        return [number for number in self.telling if not lines[number].isascii() and _FOREIGN.search(lines[number])]
 
     def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
         """The numbers of the lines with each of these words, in the order in which the text first holds them."""
@@ -190,7 +198,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
     body = _without_control(body)
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
         body = _STAMP.sub("", body)
-    if not body.isascii():
+    if not body.isascii() and any(mark in body for mark in FRAMES):
         body = _FRAME.sub("", body)
     text = CleanText(body)
     if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:

@@ -47,6 +47,10 @@ _MANIFESTS: Final = re.compile(
     r"\b(?:requirements[\w.-]{0,30}\.(?:txt|in)|pyproject\.toml|package\.json|Cargo\.toml|go\.mod|Gemfile|composer\.json|mix\.exs"
     r"|pom\.xml|build\.gradle(?:\.kts)?|pubspec\.yaml|environment\.ya?ml|Pipfile|Podfile|Package\.swift|\w{1,40}\.csproj|setup\.py)\b"
 )
+_MANIFEST_PARTS: Final = (
+    "requirements", ".toml", ".json", "go.mod", "Gemfile", "mix.exs", "pom.xml", "build.gradle", ".yaml", ".yml", "Pipfile",
+    "Podfile", "Package.swift", ".csproj", "setup.py",
+)  # fmt: skip
 _VERSION: Final = re.compile(r"(?:==|@|~>|>=|<=|\^|version[ '\"]{1,2})\s?v?(\d[\w.*+-]{0,30})")
 
 
@@ -70,7 +74,7 @@ def advise(advice: str, what: str, line: str, body: str) -> str:
     if "{" not in advice:
         return advice
     version = _VERSION.search(line) if what and not _VERSION.search(what) else None
-    manifest = _MANIFESTS.search(body)
+    manifest = _MANIFESTS.search(body) if any(map(body.__contains__, _MANIFEST_PARTS)) else None
     named = what.strip(" .,:;'\"`") + (f" {version[1]}" if version else "")
     return advice.replace("{what}", named if what else "what is missing").replace(
         "{pin}", manifest[0] if manifest else "the dependency file"
