@@ -71,21 +71,28 @@ class _Search:
 
     def _search(self, entry: Entry, word: str, lines: list[int]) -> None:
         """Search the lines with a word for a rule: the last first, unless the first match counts."""
-        rule, starts, pattern, besides = entry
-        text, best = self.text, self.best
+        rule, starts, pattern, besides, needles = entry
+        text, found = self.text, rule.id in self.best
+        lows, words, bounds = text.lows, text.words_of_lines, text.starts
         body = text.body if rule.case else text.lowered
         for line in lines:
-            if besides is not None and besides.isdisjoint(text.words_of_lines[line]):
+            if besides is not None and besides.isdisjoint(words[line]):
                 continue
-            start, end = text.bounds(line)
-            if rule.id in best and self._settled(rule, end):
-                continue
+            start, end = bounds[line], bounds[line + 1] - 1
+            if found and self._settled(rule, end):
+                if rule.first:
+                    continue
+                break  # the lines before say less
+            stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
+            if needles:
+                low = lows[line] if stop == end else text.lowered[start:stop]
+                if not any(map(low.__contains__, needles)):
+                    continue
             short = end - start <= LONG_LINE
             if rule.strict and short:  # every word leads to the same pattern
                 if (line, pattern) in self.tried:
                     continue
                 self.tried.add((line, pattern))
-            stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
             if starts:
                 match = pattern.match(body, start, stop)
             elif short:
@@ -96,6 +103,7 @@ class _Search:
                 match = _near(pattern, body, text.lowered, word.removeprefix(PART), (start, end, stop))
             if match is not None and match.start() <= end:
                 self._keep(rule, match, line)
+                found = rule.id in self.best
 
     def decided(self) -> bool:
         """Whether no weaker rule could still change which finding decides."""

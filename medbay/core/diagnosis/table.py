@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from medbay.core.diagnosis.phrases import companions
+from medbay.core.diagnosis.phrases import companions, needles
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule
 from medbay.core.diagnosis.rules import RULES
 
-# Whether its phrases stand at the start of a line, and words of which the line must hold one for a match.
-Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None]
+# Whether its phrases stand at the start of a line; words of which a line must hold one for a match, and texts likewise.
+Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None, tuple[str, ...]]
 
 
 class Index:
@@ -34,7 +34,7 @@ class Index:
         known = self._entries.get(word)
         if known is None:
             known = self._entries[word] = tuple(
-                (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases))
+                (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases), needles(phrases))
                 for rule, starts, phrases in self._by_word.get(word, ())
             )
         return known
