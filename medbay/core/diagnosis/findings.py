@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
 from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
 from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
@@ -59,7 +60,7 @@ class _Search:
         self.length = max(1, len(text.body))
         self.ended = _last_chain(text.body)
         self.roles: dict[int, Role] = {}
-        self.tried: set[tuple[int, re.Pattern[str]]] = set()
+        self.tried: set[tuple[int, str]] = set()
         self.best: dict[str, Finding] = {}
 
     def ask(self, index: Index) -> None:
@@ -71,7 +72,7 @@ class _Search:
 
     def _search(self, entry: Entry, word: str, lines: list[int]) -> None:
         """Search the lines with a word for a rule: the last first, unless the first match counts."""
-        rule, starts, pattern, besides, needles = entry
+        rule, starts, besides, needles, source = entry
         text, found = self.text, rule.id in self.best
         lows, words, bounds = text.lows, text.words_of_lines, text.starts
         body = text.body if rule.case else text.lowered
@@ -90,9 +91,10 @@ class _Search:
                     continue
             short = end - start <= LONG_LINE
             if rule.strict and short:  # every word leads to the same pattern
-                if (line, pattern) in self.tried:
+                if (line, source) in self.tried:
                     continue
-                self.tried.add((line, pattern))
+                self.tried.add((line, source))
+            pattern = compiled(source)
             if starts:
                 match = pattern.match(body, start, stop)
             elif short:

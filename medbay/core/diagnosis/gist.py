@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import Finding
 from medbay.core.diagnosis.roles import MENTIONED, role_of
 from medbay.core.diagnosis.rule import Rule
@@ -25,11 +25,11 @@ _WELL: Final = re.compile(
 def gist_of(text: CleanText) -> Finding | None:
     """The strongest topic of the complaint, or nothing when no line complains."""
     lines = _last_lines(text)
-    tone = _compiled(TONE)
+    tone = compiled(TONE)
     complaints = [(start, line) for start, line in lines if tone.search(_WELL.sub("", line))]
     for topic in GISTS:
         for start, line in reversed(lines if topic.id == "gist.place" else complaints):
-            match = _compiled(topic.phrases[0]).search(_WELL.sub("", line))
+            match = compiled(topic.phrases[0]).search(_WELL.sub("", line))
             if match is not None:
                 return _finding(topic, start, line)
     return None
@@ -41,7 +41,7 @@ def named_gist(text: CleanText, finding: Finding) -> Finding | None:
     for match in _EXCEPTION.finditer(text.body, start, start + LINE_MAX):
         words = _HUMP.sub(" ", match[1]).lower()
         for topic in NAMES:
-            if _compiled(topic.phrases[0]).search(words):
+            if compiled(topic.phrases[0]).search(words):
                 return Finding(topic, match.start(), match.end(), "", finding.score)
     return None
 
@@ -56,9 +56,3 @@ def _last_lines(text: CleanText) -> list[tuple[int, str]]:
 
 def _finding(topic: Rule, start: int, line: str) -> Finding:
     return Finding(topic, start, start + len(line), "", topic.level)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when first needed: most texts are recognised without it."""
-    return re.compile(pattern)

@@ -10,6 +10,7 @@ from typing import Final
 VARIANTS_MAX: Final = 48
 _ANY: Final = "\x02"  # stands for text that a phrase leaves open
 _EDGE: Final = "\x03"  # stands for what is no letter or digit
+_PLAIN: Final = re.compile(r"(?:[\w \-:,;'\"/=!<>#@%&~`](?![?*+{]))+")  # each stands for itself
 _GAP: Final = re.compile(f"[{_ANY}{_EDGE}]+")
 NEEDLE_MIN: Final = 2
 NEEDLES_MAX: Final = 16  # more are no cheaper to look for than the phrases
@@ -114,6 +115,9 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
         return _class(phrase[at + 1 : end - 1]), end
     if char == ".":
         return [_ANY], at + 1
+    run = _PLAIN.match(phrase, at)
+    if run is not None and run[0].isascii():
+        return [run[0]], run.end()
     return [_EDGE if char in "^$" else _ANY if char >= _NO_SPACES and char.isalnum() else char], at + 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +12,12 @@ from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule
 from medbay.core.diagnosis.rules import RULES
 
 # Whether its phrases stand at the start of a line; words of which a line must hold one for a match, and texts likewise.
-Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None, tuple[str, ...]]
+# Its regular expression is compiled when a line passed all that.
+Entry = tuple[Rule, bool, frozenset[str] | None, tuple[str, ...], str]
 
 
 class Index:
-    """From words to rules. What it remembers are only compiled patterns: the same answer each time."""
+    """From words to rules. What it remembers is only what a search needs of them: the same answer each time."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._by_word: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
@@ -25,7 +25,7 @@ class Index:
             for word, starts, phrases in rule.by_word():
                 self._by_word.setdefault(word, []).append((rule, starts, phrases))
         self._entries: dict[str, tuple[Entry, ...]] = {}
-        self._compiled: dict[tuple[str, tuple[str, ...]], re.Pattern[str]] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, ...], str]] = {}
         self.parts = tuple(sorted(word for word in self._by_word if word.startswith(PART)))  # also parts of words
         self.whole = frozenset(self._by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}  # must stand for themselves
 
@@ -34,16 +34,16 @@ class Index:
         known = self._entries.get(word)
         if known is None:
             known = self._entries[word] = tuple(
-                (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases), needles(phrases))
+                (rule, starts, _besides(rule, word, phrases), *self._prepared(rule, phrases))
                 for rule, starts, phrases in self._by_word.get(word, ())
             )
         return known
 
-    def _pattern(self, rule: Rule, phrases: tuple[str, ...]) -> re.Pattern[str]:
-        """One object for the same phrases, whichever word leads to them: what was tried can be told by it."""
-        known = self._compiled.get((rule.id, phrases))
+    def _prepared(self, rule: Rule, phrases: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+        """What the same phrases need is made once, whichever word leads to them."""
+        known = self._known.get((rule.id, phrases))
         if known is None:
-            known = self._compiled[rule.id, phrases] = rule.pattern(phrases)
+            known = self._known[rule.id, phrases] = (needles(phrases), rule.source(phrases))
         return known
 
 

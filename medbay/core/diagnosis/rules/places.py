@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
+
+from medbay.core.diagnosis.compiled import compiled
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
 _NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
@@ -27,12 +28,7 @@ class Place:
     @property
     def pattern(self) -> re.Pattern[str]:
         """Compiled when a text first may hold it: most never do."""
-        return _compiled(self.source)
-
-
-@cache
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+        return compiled(self.source)
 
 
 def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False) -> Place:
