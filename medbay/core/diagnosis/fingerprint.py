@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
+
 TREE_DEPTH: Final = 6  # leading words of a template that tell unknown failures apart, in the manner of Drain
 NAMES_MAX: Final = 8
 
@@ -31,7 +33,11 @@ _CODE: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*")
 
-_TESTS: Final = re.compile(
+_TEST_SIGNS: Final = (
+    "::", "--- FAIL: ", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "FAIL: ", "ERROR: ", "Failed test '", "rspec ", "FAILED", ") ",
+    "TEST-UNEXPECTED-",
+)  # fmt: skip  # one of them stands in every line that names a failing test
+_TESTS: Final = (
     r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"
     r"|^\s{0,12}--- FAIL: (\S{1,200})"
     r"|^\s{0,12}(?:✕|✗|✘|×|●|❯) (.{1,120}?)(?: \(?\d+(?:\.\d+)? ?m?s\)?)?$"
@@ -43,7 +49,7 @@ _TESTS: Final = re.compile(
     r"|^test (\S{1,160}) \.\.\. FAILED"
     r"|^(.{1,120} > .{1,120}) FAILED$"
     r"|^\s{1,4}\d{1,3}\) (.{1,120})$"
-    r"|^.{0,120}TEST-UNEXPECTED-\w+ \| (\S{1,160})",
+    r"|^.{0,120}TEST-UNEXPECTED-\w+ \| (\S{1,160})"
 )
 
 
@@ -65,9 +71,11 @@ def mask(line: str) -> str:
     return " ".join(_NUMBER.sub("<n>", line).split())
 
 
-def failing_tests(body: str) -> tuple[str, ...]:
+def failing_tests(lines: list[str], body: str) -> tuple[str, ...]:
     """The names of the tests that failed, sorted, each once."""
-    matches = filter(None, map(_TESTS.match, body.split("\n")))
+    signs = [sign for sign in _TEST_SIGNS if sign in body]
+    may_name = (line for line in lines if any(map(line.__contains__, signs)))
+    matches = filter(None, map(compiled(_TESTS).match, may_name))
     names = {next(name for name in match.groups() if name).strip() for match in matches}
     return tuple(sorted(names)[:NAMES_MAX])
 

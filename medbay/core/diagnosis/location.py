@@ -45,12 +45,12 @@ def _in_tex(text: CleanText) -> Location | None:
 
 
 def _found(text: CleanText) -> Iterator[Location]:
-    positioned = [(text.lines[number], text.lows[number]) for number in text.positioned]
-    every = "\n".join(low for _, low in positioned)
+    positioned = [(text.lines[number], text.zeros[number]) for number in text.positioned]
+    every = "\n".join([zeros for _, zeros in positioned])
     for place in PLACES:
         if place.needle not in every:
             continue
-        lines = [line for line, low in positioned if place.needle in low]
+        lines = [line for line, zeros in positioned if place.needle in zeros]
         search = place.pattern.search
         for line in reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]:
             match = search(line)

@@ -37,10 +37,14 @@ _STAMP: Final = re.compile(
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
-_POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
+_POSITION: Final = re.compile(r"[\",:] ?\d{1,7}[:.\s]")
 _DIGITS: Final = b"0123456789"
-# What positions look like, for a first glance: digits as 0, what stands before them as : or ".
-_TO_MARKS: Final = bytes.maketrans(b'0123456789([,', b'0000000000::"')
+_TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
+# With zeros for digits, what holds a position, and what may hold one.
+_POSITIONS: Final = (
+    ":0", "(0", "[0", "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
+)  # fmt: skip
+_MAY_BE_POSITIONS: Final = (": 0", '"0', '" 0', ",0", ", 0")
 _FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
@@ -101,6 +105,11 @@ class CleanText:
         return self.lowered.encode("utf-8", "surrogatepass")
 
     @cached_property
+    def zeros(self) -> list[str]:
+        """The lines in lower case, with zeros for all digits."""
+        return self._encoded.translate(_TO_ZEROS).decode("utf-8", "surrogatepass").split("\n")
+
+    @cached_property
     def telling(self) -> list[int]:
         """The lines worth reading: of lines that differ in their numbers only, the first and last few."""
         alike: dict[bytes, list[int]] = {}
@@ -126,13 +135,8 @@ class CleanText:
     @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        lows, find = self.lows, _POSITION.search
-        marks = self._encoded.translate(_TO_MARKS).split(b"\n")
-        return [
-            number
-            for number in self.telling
-            if b":0" in (seen := marks[number]) or ((b" 0" in seen or b'"0' in seen) and find(lows[number]))
-        ]
+        zeros = self.zeros
+        return [number for number in self.telling if "0" in zeros[number] and _has_position(zeros[number])]
 
     @cached_property
     def may_have_position(self) -> frozenset[int]:
@@ -204,6 +208,13 @@ def clean_window(body: str, added: str = "") -> CleanText:
     if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:
         return CleanText("\n".join(map(_shorten, text.lines)))
     return text
+
+
+def _has_position(zeros: str) -> bool:
+    """Whether a line with zeros for digits has a number where positions in files have one."""
+    if any(map(zeros.__contains__, _POSITIONS)):
+        return True
+    return any(map(zeros.__contains__, _MAY_BE_POSITIONS)) and _POSITION.search(zeros) is not None
 
 
 def _without_control(body: str) -> str:
