@@ -72,14 +72,13 @@ class _Search:
 
     def _search(self, entry: Entry, word: str, lines: list[int]) -> None:
         """Search the lines with a word for a rule: the last first, unless the first match counts."""
-        rule, starts, besides, needles, source = entry
+        rule, _, besides, needles, source = entry
         text, found = self.text, rule.id in self.best
-        lows, words, bounds = text.lows, text.words_of_lines, text.starts
-        body = text.body if rule.case else text.lowered
+        lows, words, starts = text.lows, text.words_of_lines, text.starts
         for line in lines:
             if besides is not None and besides.isdisjoint(words[line]):
                 continue
-            start, end = bounds[line], bounds[line + 1] - 1
+            start, end = starts[line], starts[line + 1] - 1
             if found and self._settled(rule, end):
                 if rule.first:
                     continue
@@ -89,23 +88,26 @@ class _Search:
                 low = lows[line] if stop == end else text.lowered[start:stop]
                 if not any(map(low.__contains__, needles)):
                     continue
-            short = end - start <= LONG_LINE
-            if rule.strict and short:  # every word leads to the same pattern
+            if rule.strict and end - start <= LONG_LINE:  # every word leads to the same pattern
                 if (line, source) in self.tried:
                     continue
                 self.tried.add((line, source))
-            pattern = compiled(source)
-            if starts:
-                match = pattern.match(body, start, stop)
-            elif short:
-                match = pattern.search(body, start, stop)
-                if match is not None:
-                    match = _whole(match, pattern, body, stop)
-            else:
-                match = _near(pattern, body, text.lowered, word.removeprefix(PART), (start, end, stop))
+            match = self._match(entry, word, (start, end, stop))
             if match is not None and match.start() <= end:
                 self._keep(rule, match, line)
                 found = rule.id in self.best
+
+    def _match(self, entry: Entry, word: str, bounds: tuple[int, int, int]) -> re.Match[str] | None:
+        """The first match of a rule on a line: at its start, anywhere, or near the word if the line is long."""
+        rule, starts, _, _, source = entry
+        start, end, stop = bounds
+        text, pattern = self.text, compiled(source)
+        body = text.body if rule.case else text.lowered
+        if starts:
+            return pattern.match(body, start, stop)
+        if end - start <= LONG_LINE:
+            return _search(pattern, body, start, stop)
+        return _near(pattern, body, text.lowered, word.removeprefix(PART), bounds)
 
     def decided(self) -> bool:
         """Whether no weaker rule could still change which finding decides."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,29 +13,27 @@ NAMES_MAX: Final = 8
 
 _KEPT: Final = str.maketrans("0123456789.", "qwertyuiopx")  # numbers that name something are written in letters
 # With each the text without which it has nothing to mask.
-_MASKS: Final = tuple(
-    (needle, re.compile(pattern), by)
-    for needle, pattern, by in (
-        ("-", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
-        ("-", r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-        (" ", r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
-        # Directories; the file name stays.
-        ("", r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
-        ("0x", r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
-        ("req_", r"\breq_\w{6,60}\b", "<id>"),
-        ("", r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
-    )
+_MASKS: Final = (
+    ("-", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
+    ("-", r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+    (" ", r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
+    # Directories; the file name stays.
+    ("", r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
+    ("0x", r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
+    ("req_", r"\breq_\w{6,60}\b", "<id>"),
+    ("", r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
 )
-_ADDRESS: Final = re.compile(r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b")
-_CODE: Final = re.compile(
+_ADDRESS: Final = r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b"
+_CODE: Final = (
     r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)"
 )
-_NUMBER: Final = re.compile(r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*")
+_NUMBER: Final = r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*"
 
+# One of them stands in every line that names a failing test.
 _TEST_SIGNS: Final = (
-    "::", "--- FAIL: ", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "FAIL: ", "ERROR: ", "Failed test '", "rspec ", "FAILED", ") ",
-    "TEST-UNEXPECTED-",
-)  # fmt: skip  # one of them stands in every line that names a failing test
+    "::", "--- FAIL: ", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "FAIL: ", "ERROR: ", "Failed test '", "rspec ",
+    "FAILED", ") ", "TEST-UNEXPECTED-",
+)  # fmt: skip
 _TESTS: Final = (
     r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"
     r"|^\s{0,12}--- FAIL: (\S{1,200})"
@@ -65,10 +62,10 @@ def mask(line: str) -> str:
         return line
     for needle, pattern, by in _MASKS:
         if needle in line:
-            line = pattern.sub(by, line)
-    line = _ADDRESS.sub(lambda match: match[1].translate(_KEPT), line)
-    line = _CODE.sub(lambda match: match[1] + match[2].translate(_KEPT), line)
-    return " ".join(_NUMBER.sub("<n>", line).split())
+            line = compiled(pattern).sub(by, line)
+    line = compiled(_ADDRESS).sub(lambda match: match[1].translate(_KEPT), line)
+    line = compiled(_CODE).sub(lambda match: match[1] + match[2].translate(_KEPT), line)
+    return " ".join(compiled(_NUMBER).sub("<n>", line).split())
 
 
 def failing_tests(lines: list[str], body: str) -> tuple[str, ...]:

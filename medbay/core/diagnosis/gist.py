@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from medbay.core.diagnosis.compiled import compiled
@@ -15,9 +14,9 @@ from medbay.core.diagnosis.text import CleanText
 SHORT: Final = 14  # of a text with no more lines every line may tell; of a longer one the last few
 LAST: Final = 5
 LINE_MAX: Final = 300
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
-_EXCEPTION: Final = re.compile(r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)")
-_WELL: Final = re.compile(
+_HUMP: Final = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_"
+_EXCEPTION: Final = r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)"
+_WELL: Final = (
     r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
 )
 
@@ -26,10 +25,10 @@ def gist_of(text: CleanText) -> Finding | None:
     """The strongest topic of the complaint, or nothing when no line complains."""
     lines = _last_lines(text)
     tone = compiled(TONE)
-    complaints = [(start, line) for start, line in lines if tone.search(_WELL.sub("", line))]
+    complaints = [(start, line) for start, line in lines if tone.search(compiled(_WELL).sub("", line))]
     for topic in GISTS:
         for start, line in reversed(lines if topic.id == "gist.place" else complaints):
-            match = compiled(topic.phrases[0]).search(_WELL.sub("", line))
+            match = compiled(topic.phrases[0]).search(compiled(_WELL).sub("", line))
             if match is not None:
                 return _finding(topic, start, line)
     return None
@@ -38,8 +37,8 @@ def gist_of(text: CleanText) -> Finding | None:
 def named_gist(text: CleanText, finding: Finding) -> Finding | None:
     """What the name of an exception says that it is about: `RecordTooLargeException` is about size."""
     start = text.bounds(text.line_number(finding.start))[0]
-    for match in _EXCEPTION.finditer(text.body, start, start + LINE_MAX):
-        words = _HUMP.sub(" ", match[1]).lower()
+    for match in compiled(_EXCEPTION).finditer(text.body, start, start + LINE_MAX):
+        words = compiled(_HUMP).sub(" ", match[1]).lower()
         for topic in NAMES:
             if compiled(topic.phrases[0]).search(words):
                 return Finding(topic, match.start(), match.end(), "", finding.score)

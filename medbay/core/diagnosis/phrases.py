@@ -116,7 +116,7 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
     if char == ".":
         return [_ANY], at + 1
     run = _PLAIN.match(phrase, at)
-    if run is not None and run[0].isascii():
+    if run is not None and (run[0].isascii() or max(run[0]) < _NO_SPACES):
         return [run[0]], run.end()
     return [_EDGE if char in "^$" else _ANY if char >= _NO_SPACES and char.isalnum() else char], at + 1
 
