@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from medbay import toml_lines
-from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS, Key
+from medbay.config_key import Key
+from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
 from medbay.config_kinds import Wrong, shown
 from medbay.core import agent
 from medbay.core.agent import Profile
@@ -174,30 +175,38 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             max_retries_total=value["policy.max_retries_total"],
             adaptive=value["policy.adaptive"],
         ),
-        limits=Limits(
-            agency_failures=value["breakers.agency.failures"],
-            storm_retries=value["breakers.retry_storm.limit"],
-            crash_failures=value["breakers.crash_loop.failures"],
-            crash_window_ms=value["breakers.crash_loop.window"],
-            incident_tasks=value["incidents.tasks"],
-            incident_window_ms=value["incidents.window"],
-        ),
+        limits=_limits(value),
         recurring=Recurring(
             triage_threshold=value["recurring.triage_threshold"],
             triage_cooldown_ms=value["recurring.triage_cooldown"],
             multiplier=value["recurring.failure_backoff_multiplier"],
             cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
-        triage=TriageConfig(
-            agent=value["triage.agent"],
-            command=value["triage.command"],
-            timeout_ms=value["triage.timeout"],
-            fix_agent=value["triage.fix_agent"],
-        ),
+        triage=_triage(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
+    )
+
+
+def _triage(value: Mapping[str, Any]) -> TriageConfig:
+    return TriageConfig(
+        agent=value["triage.agent"],
+        command=value["triage.command"],
+        timeout_ms=value["triage.timeout"],
+        fix_agent=value["triage.fix_agent"],
+    )
+
+
+def _limits(value: Mapping[str, Any]) -> Limits:
+    return Limits(
+        agency_failures=value["breakers.agency.failures"],
+        storm_retries=value["breakers.retry_storm.limit"],
+        crash_failures=value["breakers.crash_loop.failures"],
+        crash_window_ms=value["breakers.crash_loop.window"],
+        incident_tasks=value["incidents.tasks"],
+        incident_window_ms=value["incidents.window"],
     )
 
 
