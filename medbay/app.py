@@ -14,8 +14,10 @@ from medbay import config as configuration
 from medbay import env
 from medbay.config import Config
 from medbay.config_kinds import without_password
+from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
@@ -24,6 +26,7 @@ from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.agent import AgentRunner
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
@@ -124,6 +127,7 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         means=means_of(config),
+        redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
@@ -150,7 +154,8 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
     shell = ShellRunner(grace_s, secrets, guard=guard)
-    return {"shell": shell, "python": LazyRunner(python), RUNNER: shell}
+    agents = AgentRunner(config.agents, shell)
+    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: agents, RUNNER: shell}
 
 
 def means_of(config: Config) -> Means:
@@ -159,12 +164,27 @@ def means_of(config: Config) -> Means:
     if chosen.agent == "command" and not chosen.command:
         hint = 'command = ["./triage.py"] below [triage]'
         raise ConfigError(f"{config.source('triage.agent')}: triage.command names no program", hint=hint)
+    if chosen.fix_agent and chosen.fix_agent not in config.agents:
+        source, hint = config.source("triage.fix_agent"), f"[agents.{chosen.fix_agent}] makes one"
+        raise ConfigError(f'{source}: there is no agent "{chosen.fix_agent}"', hint=hint)
     return Means(
         agent=chosen.agent,
         command=chosen.command if chosen.agent == "command" else RULES_AGENT,
         timeout_ms=chosen.timeout_ms,
         fix_agent=chosen.fix_agent,
+        spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
+        profiles=tuple(config.agents),
+        models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
+        accounts={name: each.resources for name, each in config.agents.items()},
+        blocked_timeout_ms=config.engine.blocked_timeout_ms,
+        evaluate=config.evaluation.command,
+        rescue_threshold=config.evaluation.threshold,
     )
+
+
+def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
+    """What is taken out of whatever leaves a log: by the rules, by a person's patterns, and what our variables hold."""
+    return Redaction(patterns=config.runner.redact).knowing(environ)
 
 
 def policy_of(config: Config) -> Policy:

@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from medbay import app, env
+from medbay.answering import Answering
 from medbay.app import Place
 from medbay.core.knowledge import Known
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
@@ -28,7 +29,7 @@ from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
 from medbay.service.tasks import Action, NewTask
 from medbay.service.teaching import Reclassified
-from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
+from medbay.store import activity, attempts, checks, history, patterns, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
@@ -56,7 +57,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep, Outages, Studies, Triaging):
+class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -92,7 +93,8 @@ class Bay(Upkeep, Outages, Studies, Triaging):
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
         """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
 
-        In place of `run`, `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`.
+        In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
+        `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
         return self.add_many([{"title": title, "run": run, **options}])[0]
 
@@ -104,13 +106,13 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         return self._write(lambda tx: self._add_all(tx, _again(seen, unseen), known))
 
     def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
-        number, cwd = 0, os.getcwd()
+        number, cwd, agents = 0, os.getcwd(), self.place.config.agents
 
         def checked() -> Iterator[NewTask]:
             nonlocal number
             for line in lines:
                 number += 1
-                yield requests.new_task(line, now=tx.now, default_cwd=cwd)
+                yield requests.new_task(line, now=tx.now, default_cwd=cwd, agents=agents)
 
         tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
@@ -128,7 +130,14 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         """
         return self._write(
             lambda tx: exchange.bring_in(
-                tx, lines, ids=self._ids, actor=self.actor, cwd=os.getcwd(), key=key, everything=everything
+                tx,
+                lines,
+                ids=self._ids,
+                actor=self.actor,
+                cwd=os.getcwd(),
+                agents=self.place.config.agents,
+                key=key,
+                everything=everything,
             )
         )
 
@@ -226,11 +235,6 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         with self.store.read() as tx:
             return history.last_event_seq(tx)
 
-    def inbox(self) -> list[Question]:
-        """The questions that wait for a person, oldest first."""
-        with self.store.read() as tx:
-            return questions.open_questions(tx)
-
     def workers(self) -> list[tuple[Worker, int]]:
         """The engines on this store nobody has given up, with how many attempts each is running."""
         with self.store.read() as tx:
@@ -308,7 +312,7 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         **changes: Any,
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
-        fields = requests.edited_fields(changes)
+        fields = requests.edited_fields(changes, agents=self.place.config.agents)
         others = tuple(after)
         return self._act(
             task_id,
@@ -328,14 +332,6 @@ class Bay(Upkeep, Outages, Studies, Triaging):
         asked = requests.loop(**options)
         return self._write(
             lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
-        )
-
-    def answer(
-        self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
-    ) -> tuple[str, list[str]]:
-        """Answer a question; what was chosen, and the tasks it was applied to."""
-        return self._write(
-            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
         )
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:

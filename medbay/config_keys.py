@@ -12,10 +12,14 @@ from typing import Final
 
 from medbay.config_kinds import (
     Kind,
+    account,
+    agent_command,
     choice,
     duration,
     durations,
+    evaluator,
     factor,
+    patterns,
     share,
     shown,
     store_url,
@@ -24,19 +28,17 @@ from medbay.config_kinds import (
     texts,
     whole,
 )
+from medbay.core.agent import SPEC_ROLE
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, TRIAGE_TIMEOUT_MS, Recurring
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
 _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 
 _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
-    tuple(path.split("."))
-    for path in (
-        "triage.evaluate triage.rescue_threshold breakers.phase agents models budget notify web beads intake"
-    ).split()
+    tuple(path.split(".")) for path in ("breakers.phase models budget notify web beads intake").split()
 )
 """What is known by name but not built yet."""
 
@@ -84,6 +86,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
+        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
     }
 )
 
@@ -239,7 +242,7 @@ KEYS: Final[tuple[Key, ...]] = (
         name="timeout",
         kind=duration(low_ms=1_000),
         default=write_duration(TRIAGE_TIMEOUT_MS),
-        doc="How long a triage may take; then a person is asked.",
+        doc="How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
     ),
     Key(
         section="triage",
@@ -247,6 +250,22 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=text(),
         default="",
         doc="The agent that works on the fixes a triage files; without one they are a person's.",
+    ),
+    Key(
+        section="triage",
+        name="evaluate",
+        kind=evaluator(),
+        default=False,
+        example="./evaluate.py",
+        doc="What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+        'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
+    ),
+    Key(
+        section="triage",
+        name="rescue_threshold",
+        kind=share(),
+        default=RESCUE_THRESHOLD,
+        doc="From this score on a failed attempt counts as a success.",
     ),
     Key(
         section="breakers.agency",
@@ -298,6 +317,51 @@ KEYS: Final[tuple[Key, ...]] = (
         example=["AWS_*", "*_TOKEN"],
         doc="Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
     ),
+    Key(
+        section="runner",
+        name="redact",
+        kind=patterns(),
+        default=[],
+        example=["ACME-[0-9a-f]{12}"],
+        doc="What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
+    ),
+)
+
+NAMED: Final = "NAME"
+"""Stands in a section for a name that people choose themselves."""
+
+AGENT_KEYS: Final[tuple[Key, ...]] = (
+    Key(
+        section="agents.NAME",
+        name="command",
+        kind=agent_command(),
+        default=None,
+        default_is="none: it has to be said",
+        example=["my-agent", "--prompt", "{prompt_file}"],
+        doc="How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
+        "without a model its word and the option before it are left out.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="role",
+        kind=choice("", SPEC_ROLE),
+        default="",
+        doc='With "spec" it also reviews specifications that work fails on.',
+    ),
+    Key(
+        section="agents.NAME",
+        name="provider",
+        kind=account(),
+        default="",
+        doc="Whose limits its tasks share, NAME or NAME/ACCOUNT.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="model",
+        kind=text(),
+        default="",
+        doc="The model it is told to use, unless a task names another.",
+    ),
 )
 
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
@@ -338,7 +402,7 @@ def reference_tables() -> str:
 
 
 def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in KEYS if key.section == section)
+    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section)
 
 
 if __name__ == "__main__":

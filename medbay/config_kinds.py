@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
+from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
 _NUMBER_SHOWN_MAX = 10**18
@@ -118,15 +120,70 @@ def text() -> Kind:
 def texts() -> Kind:
     """A list of texts."""
 
+    return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=_words)
+
+
+def agent_command() -> Kind:
+    """The words an agent is started with; where its prompt stands has to be among them."""
+
     def read(raw: object) -> tuple[str, ...]:
+        words = _words(raw)
+        for at, word in enumerate(words):
+            if unknown := unknown_placeholder(word):
+                raise Wrong(entry=at, hint=f"{unknown} means nothing here")
+        if not any(PROMPT_FILE in word for word in words):
+            raise Wrong(hint=f"{PROMPT_FILE} stands for the file its prompt is in")
+        return words
+
+    return Kind(
+        says=f"a list of words with {PROMPT_FILE} among them",
+        entry_says=f"a text that is not empty, with no placeholders but {' and '.join(PLACEHOLDERS)}",
+        read=read,
+    )
+
+
+def account() -> Kind:
+    """A provider, or one account of it."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or (raw and not re.fullmatch(r"[^\s/]{1,100}(/[^\s/]{1,100})?", raw)):
+            raise Wrong
+        return raw
+
+    return Kind(says="a provider like NAME or NAME/ACCOUNT", read=read)
+
+
+def evaluator() -> Kind:
+    """Whether and by what failed attempts are looked at: a command line, or nothing."""
+
+    def read(raw: object) -> str | None:
+        if raw is True:
+            raise Wrong(hint="no agent of this version can evaluate; name a command that does")
+        if raw is False:
+            return None
+        if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
+            raise Wrong
+        return raw
+
+    return Kind(says="false or a command line", read=read)
+
+
+def patterns() -> Kind:
+    """A list of regular expressions."""
+
+    def read(raw: object) -> tuple[re.Pattern[str], ...]:
         if not isinstance(raw, list | tuple):
             raise Wrong
+        found = []
         for at, entry in enumerate(raw):
-            if not isinstance(entry, str) or not entry:
-                raise Wrong(entry=at)
-        return tuple(raw)
+            try:
+                found.append(own_pattern(str(entry)))
+            except ValueError as error:
+                raise Wrong(entry=at, hint=f"it {error}") from None
+        return tuple(found)
 
-    return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=read)
+    says = 'a list of regular expressions like ["ACME-[0-9]+"]'
+    return Kind(says=says, entry_says="a regular expression that can be used", read=read)
 
 
 def choice(*words: str, later: tuple[str, ...] = ()) -> Kind:
@@ -197,6 +254,15 @@ def shown(raw: object) -> str:
 def _says_duration(low_ms: int) -> str:
     bounds = f"from {write_duration(low_ms)} to {write_duration(MAX_DURATION_MS)}"
     return f'a duration like "30s" or "1h30m", {bounds}'
+
+
+def _words(raw: object) -> tuple[str, ...]:
+    if not isinstance(raw, list | tuple):
+        raise Wrong
+    for at, entry in enumerate(raw):
+        if not isinstance(entry, str) or not entry:
+            raise Wrong(entry=at)
+    return tuple(raw)
 
 
 def _milliseconds(raw: object, entry: int | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +54,13 @@ def command(session: Session, file: str, exit_code: int | None, timed_out: bool,
 
 
 def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: Any) -> Diagnosis:
-    """What the diagnosis says of a text now."""
+    """What the diagnosis says of a text now, quoting no secrets."""
     from medbay.core.diagnosis import diagnose
+    from medbay.core.redaction import redact
 
-    return diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
+    found = diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
+    told = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
+    return replace(found, pattern=told, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
 
 
 def as_json(found: Diagnosis) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def command(session: Session) -> None:
             for line in question_lines(question, now, shown):
                 say(line)
         else:
-            fields(question.id, ",".join(question.task_ids), times.iso(question.asked_at), question.need, question.why)
+            since = (times.iso(question.asked_at), question.need, question.why, question.sent)
+            fields(question.id, ",".join(question.task_ids), *since)
     if not asked:
         note("no questions: nothing needs you")
 
@@ -50,9 +51,12 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
     """A question for a terminal: need, evidence, options, and what to type."""
     first = question.task_ids[0] if question.task_ids else question.id
     waits = times.short(now_ms - question.asked_at)
+    often = f"    asked {waits} ago, sent {question.sent} times" if question.sent > 1 else ""
     head = shown.token(f"{glyphs.YOU} {first}", "you")
     room = shown.width - len(first) - len(waits) - 6
     lines = [f"{head}  {waits}  {cut(clean(question.need), room)}"]
+    if often:
+        lines.append(often)
     if clean(question.why) not in clean(question.need):
         lines.append(f"    why: {cut(clean(question.why), shown.width - 9)}")
     for line in question.evidence.strip().splitlines()[:_EVIDENCE_LINES]:
@@ -62,6 +66,7 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
         lines.append("    " + cut(f"the same for {len(question.task_ids)} tasks: {others}", shown.width - 4))
     for number, option in enumerate(question.options, start=1):
         default = " (default)" if number == question.default else ""
+        default += " (you chose this last time)" if number == question.remembered else ""
         told = f"{number} {clean(option.label)}{default}: {clean(option.consequence)}"
         lines.append("    " + cut(told, shown.width - 4))
     more = f"evidence: medbay log {first}" if question.task_ids else "more: medbay incidents"

@@ -129,6 +129,15 @@ def _answered(event: Event) -> Change:
     return _change(event, glyphs.READY, "idle", f"answered by {by}: {clean(str(event.data['answer']))}")
 
 
+def _asked(event: Event) -> Change | None:
+    """The first time is told with the block; then that nobody has answered yet."""
+    if not event.data.get("again"):
+        return None
+    named = event.task_id or event.data["question"]
+    what = f"still waits for you: {clean(str(event.data['need']))}"
+    return replace(_change(event, glyphs.YOU, "you", what), then=f"medbay answer {named}")
+
+
 def _by(glyph: str, token: Token, word: str) -> Callable[[Event], Change]:
     def words(event: Event) -> Change:
         by = clean(str(event.data.get("by", "")))
@@ -179,6 +188,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], Change | None]]] = {
     "task:cancel_requested": _by(glyphs.CANCELLED, "idle", "asked to stop"),
     "task:paused": _by(glyphs.HELD, "held", "paused"),
     "task:resumed": _by(glyphs.READY, "idle", "resumed"),
+    "question:asked": _asked,
     "question:answered": _answered,
     "clock:jumped": _clock,
     "worker:lost": _worker_lost,

@@ -1,8 +1,9 @@
-"""`medbay log`: what an attempt printed. Raw when piped; on a terminal its colours and nothing else pass."""
+"""`medbay log`: what an attempt printed, without secrets. On a terminal its colours and nothing else pass."""
 
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Attempt, Task
     from medbay.core.outcome import Output
+    from medbay.core.redaction import Redaction
 
 _CHUNK: Final = 65_536
 _LOOK_EVERY_S: Final = 0.2
@@ -60,9 +62,9 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, po
     else:
         printed = _of_check(bay, attempt, position)
     if session.json:
-        print_json(_as_json(printed))
+        print_json(_as_json(printed, redaction_for(bay, task)))
         return
-    out = Printer(screen())
+    out = Printer(screen(), redaction_for(bay, task))
     if out.copy(printed.path, 0) is None:
         _from_store(printed, out)
     out.end()
@@ -90,25 +92,36 @@ def _of_check(bay: Bay, attempt: Attempt, position: int) -> _Printed:
     return _Printed(attempt, Path(each.log_path or "nowhere"), kept, position)
 
 
-class Printer:
-    """Copies bytes of a log to stdout: untouched into a pipe, without escape sequences on a terminal."""
+def redaction_for(bay: Bay, task: Task) -> Redaction:
+    """What is not shown of a task's logs."""
+    from medbay import app
 
-    def __init__(self, shown: Screen) -> None:
+    return app.redaction_of(bay.place.config, os.environ).knowing(dict(task.env))
+
+
+class Printer:
+    """Copies bytes of a log to stdout without secrets: else untouched in a pipe, no escape sequences on a terminal."""
+
+    def __init__(self, shown: Screen, redaction: Redaction) -> None:
+        from medbay.core.redaction import Redactor
+
         self._raw = not shown.terminal
         self._filter = ColoursOnly(colours=shown.colour)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape" if self._raw else "replace")
+        self._redactor = Redactor(redaction)
         self._newline = True
 
-    def write(self, data: bytes) -> None:
-        """Print some bytes."""
-        if not data:
+    def write(self, data: bytes, *, final: bool = False) -> None:
+        """Print some bytes; the line they end in waits for its rest unless they are the last."""
+        text = self._redactor.feed(self._decoder.decode(data, final), final=final)
+        if not text:
             return
-        self._newline = data.endswith(b"\n")
+        self._newline = text.endswith("\n")
         if self._raw:
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
             sys.stdout.buffer.flush()
         else:
-            sys.stdout.write(self._filter.feed(self._decoder.decode(data)))
+            sys.stdout.write(self._filter.feed(text))
             sys.stdout.flush()
 
     def copy(self, path: Path, offset: int) -> int | None:
@@ -127,7 +140,8 @@ class Printer:
             return None
 
     def end(self) -> None:
-        """A prompt starts on a line of its own, and in its own colour."""
+        """The rest; a prompt starts on a line of its own, and in its own colour."""
+        self.write(b"", final=True)
         if not self._raw and not self._newline:
             sys.stdout.write("\n")
 
@@ -155,7 +169,7 @@ def _attempt(bay: Bay, task: Task, number: int | None) -> Attempt | None:
     return found
 
 
-def _as_json(printed: _Printed) -> dict[str, Any]:
+def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
     """The text of a log with where it came from; `whole` is false when only its ends were left."""
     from medbay.runners import logs
 
@@ -172,7 +186,7 @@ def _as_json(printed: _Printed) -> dict[str, Any]:
         "host": attempt.host,
         "log_path": str(path),
         "whole": whole,
-        "text": text,
+        "text": redaction.text(text),
     }
 
 
@@ -192,7 +206,8 @@ def _from_store(printed: _Printed, out: Printer) -> None:
 
 def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], None] = time.sleep) -> None:
     """Print attempt after attempt as they grow, until the task ends or waits for a person."""
-    out, offset, at = Printer(screen()), 0, number
+    redaction = redaction_for(bay, task)
+    out, offset, at = Printer(screen(), redaction), 0, number
     while True:
         task = bay.get(task.id)
         attempt = _attempt(bay, task, at)
@@ -210,7 +225,7 @@ def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], No
                 if number is not None or (at == task.attempts and _stands(task)):
                     return
                 if at < task.attempts:
-                    at, offset, out = at + 1, 0, Printer(screen())
+                    at, offset, out = at + 1, 0, Printer(screen(), redaction)
                     note(f"attempt {at}")
                     continue
         elif _stands(task):

@@ -14,7 +14,7 @@ from medbay.core.breaker import Breaker, BreakerChange, CommandUse
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
+from medbay.core.model import TRIAGE, CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
 from medbay.core.outcome import Output
 
 
@@ -105,6 +105,15 @@ class QuestionClosed:
     answer: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSent:
+    """A question that is still open is sent once more than before, and again at this time."""
+
+    question_id: str
+    before: int
+    send_at: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionJoined:
     """One more task waits for the answer to a question that is open already."""
@@ -173,6 +182,7 @@ class Decision:
     questions: tuple[Question, ...] = ()
     question_joined: QuestionJoined | None = None
     questions_closed: tuple[QuestionClosed, ...] = ()
+    questions_sent: tuple[QuestionSent, ...] = ()
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
     breakers: tuple[BreakerChange, ...] = ()
@@ -232,6 +242,8 @@ class Draft:
             self.set(planned_at=schedule.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False)
+        if self.task.waits_for == TRIAGE:
+            self.set(waits_for=None, wants_triage=False)
         self.tell("task:blocked", kind=kind, reason=reason)
 
     def ask(self, asked: Question) -> Question:

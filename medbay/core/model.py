@@ -21,7 +21,9 @@ TEXT_MAX: Final = 200_000  # description and specification
 CHECKS_MAX: Final = 50
 CHECK_TIMEOUT_MS: Final = 300_000
 FAILURE_RESTARTS: Final = 3
+PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
+TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
@@ -284,6 +286,7 @@ class Question:
     answer: str = ""
     send_at: int | None = None  # when it is sent again if nobody has answered
     sent: int = 1
+    remembered: int = 0  # the option a person chose last time in the same scope; of what is shown, not stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

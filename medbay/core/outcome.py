@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from medbay.core.model import CheckResult
+from medbay.core.redaction import Redaction
+
+HEAD_BYTES: Final = 4_096  # of a log that are kept
+TAIL_BYTES: Final = 32_768  # a log that fits in here has no head
 
 OUTCOME_WORDS: Final = (
     "succeeded",
@@ -36,7 +40,7 @@ class Output:
 
     def text(self) -> str:
         """Head and tail as one text for the diagnosis, without repeating a short log."""
-        if self.total_bytes <= len(self.tail.encode("utf-8", "replace")) or not self.head:
+        if self.total_bytes <= TAIL_BYTES or not self.head:
             return self.tail
         return f"{self.head}\n[...]\n{self.tail}"
 
@@ -132,6 +136,33 @@ def outcome_word(outcome: Outcome) -> str:
     return _WORDS[type(outcome)]
 
 
+def redacted(outcome: Outcome, redaction: Redaction) -> Outcome:
+    """The outcome without secrets: what is diagnosed, decided by and kept is this. Values of a success are its own."""
+    output = outcome.output
+    result = output.result
+    if output.tail or output.head or result is not None:
+        head, tail = redaction.ends(output.head, output.tail)
+        if result is not None:
+            kept = {name: result[name] for name in _OWN if name in result}
+            result = {**redaction.data({name: each for name, each in result.items() if name not in kept}), **kept}
+        outcome = replace(outcome, output=replace(output, head=head, tail=tail, result=result))
+    match outcome:
+        case Failed(spawn_error=said) if said:
+            return replace(outcome, spawn_error=redaction.text(said))
+        case Requeued(why=why) | OverBudget(why=why):
+            return replace(outcome, why=redaction.text(why))
+        case Checked():
+            return replace(outcome, results=tuple(_check_redacted(each, redaction) for each in outcome.results))
+        case _:
+            return outcome
+
+
+def _check_redacted(each: CheckResult, redaction: Redaction) -> CheckResult:
+    head, tail = redaction.ends(each.head, each.tail)
+    return replace(each, head=head, tail=tail)
+
+
+_OWN = frozenset({"value", "usage"})  # what a function returned is data, not a log
 _WORDS = {
     Succeeded: "succeeded",
     Checked: "failed",  # where its gate passes it is `succeeded`, and said so

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from medbay.core.decision import Decision, QuestionSent
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Option, Question, Task
+from medbay.core.model import Event, Option, Question, Task
 from medbay.errors import UsageError
 
 EVIDENCE_MAX: Final = 2_000
 GRANTED_BY_A_RELEASE: Final = 2
+SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
+SENT_DAILY_MS: Final = 24 * 3_600_000
 
 CANCEL: Final = Option("cancel the task", "cancel", "ends it for good; what comes after it is blocked")
 PAUSE: Final = Option("leave it for later", "pause", "takes it out of the way, paused, until somebody resumes it")
@@ -44,6 +47,19 @@ def ask(
         task_ids=(task.id,),
         asked_at=now,
     )
+
+
+def send_again_at(question: Question) -> int:
+    """When a question that was just asked is sent again if nobody answers."""
+    return question.asked_at + SENT_AGAIN_AFTER_MS if question.send_at is None else question.send_at
+
+
+def on_unanswered(question: Question, now: int) -> Decision:
+    """Nobody has answered: it is sent again. An engine that was away for days sends it once."""
+    again = QuestionSent(question_id=question.id, before=question.sent, send_at=now + SENT_DAILY_MS)
+    told = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
+    first = question.task_ids[0] if question.task_ids else None
+    return Decision(questions_sent=(again,), events=(Event(name="question:asked", task_id=first, data=told),))
 
 
 def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:

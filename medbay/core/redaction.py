@@ -1,98 +1,295 @@
-"""Secrets are taken out of whatever leaves a log. Rules as data; each runs only where its literal stands in the text.
+"""Secrets are taken out of whatever leaves a log. Rules as data, each found by the letters it begins with.
 
-What is kept is enough to recognise what was there: the name of a variable, the kind of a token.
+What is kept is enough to recognise what was there: the name of a variable, the kind of header, the user of a URL.
+Lines stay lines, JSON stays JSON, and the time it takes grows with the length of the text alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 MARK: Final = "[redacted]"
+SECRET_MIN: Final = 8  # characters of a value that is taken out wherever it stands
+PATTERN_MAX: Final = 200  # characters of a pattern of somebody's own
+_CUT_MIN: Final = 16
+_PASSES_MAX: Final = 8
+_HELD_MAX: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of secret: the literals of which one has to be there (lower case), what it looks like, what is kept."""
+    """One kind of secret and what it looks like; what goes is the group that matched, or all of it.
+
+    Every pattern begins with letters of its own, which is what makes looking for it fast, and no repetition gives
+    back what it took, so that it cannot become slow. A rule that ignores case sees its text in lower case.
+    """
 
     name: str
-    literals: tuple[str, ...]
     pattern: re.Pattern[str]
-    keep: str = MARK  # with the groups that stay
+    any_case: bool = False
 
 
-def _rule(name: str, literals: Sequence[str], pattern: str, keep: str = MARK) -> Rule:
-    return Rule(name, tuple(literals), re.compile(pattern), keep)
+_BREAKS: Final = "\\r\\n\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
+_BARE: Final = r"[^\s\"'&,;(){}\[\]<>\\]"
+# Not a secret: a variable that is named instead, a call, a word that says how it was.
+_NOT_ONE: Final = (
+    r"(?!\$[{(a-z_]|%[(s{]|\*{3}|(?:self|os|env|process|settings|config|cfg|args|options|this)\.[a-z_]"
+    r"|(?:none|null|nil|true|false|undefined|required|invalid|incorrect|missing|expired|wrong|denied|rejected|empty"
+    r"|unset|unknown|redacted|failed|not|must|is)(?![a-z0-9_]))"
+)
+# What may follow the word in the name of a secret, and what makes it the name of something else.
+_REST: Final = (
+    r"[a-z0-9_.-]{0,40}+(?=(?:\\{0,3}[\"'])?\s{0,3}(?:[=:]|=>))"
+    r"(?<!name|file|path|type|size|_url|_uri|_age)(?<!count|limit)(?<!length|tokens|expiry|policy)"
+    r"(?<!expires|manager)(?<!ttl)"
+)
+_GIVEN: Final = r"(?:\\{0,3}[\"'])?\s{0,3}(?:=>?|:)\s{0,3}"
+_QUOTED: Final = (
+    rf"\"(?=(?:[^\"\\{_BREAKS}]|\\[^{_BREAKS}]){{4}})([^\"\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^\"\\{_BREAKS}]*+)*+)\""
+    rf"|'(?=(?:[^'\\{_BREAKS}]|\\[^{_BREAKS}]){{4}})([^'\\{_BREAKS}]*+(?:\\[^{_BREAKS}][^'\\{_BREAKS}]*+)*+)'"
+    rf"|\\{{1,3}}[\"']([^\"'\\{_BREAKS}]{{4,4000}}+)(?=\\{{1,3}}[\"'])"
+)
+# After `=` anything that is long enough; after a space or a colon it has to have a digit, as prose seldom has.
+_UNQUOTED: Final = (
+    rf"(?<==)({_BARE}{{6,4000}}+)(?![(\[])"
+    rf"|(?={_BARE}{{6}})({_BARE[:-1]}0-9]{{0,30}}+[0-9]{_BARE}{{0,4000}}+)(?![(\[])"
+)
+_ALONE: Final = rf"|({_BARE}{{4,40}}+)(?=[^\S\r\n]{{0,8}}(?:[\r\n]|\Z))"  # the only word up to the end of its line
+_NUMBER: Final = r"(?![0-9.]{1,20}+(?![^\s\"'&,;(){}\[\]<>\\]))"
 
 
-# What comes before the word in a name stays as it is; looking back for it would cost more than all the rest.
-_NAMES: Final = (
-    r"(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)"
-    r"[A-Za-z0-9_.-]{0,40}"
+def _token(name: str, begin: str, rest: str) -> Rule:
+    """A word that begins so; also where a line break before it is written as \\n."""
+    return Rule(name, re.compile(rf"{begin}(?:(?<![A-Za-z0-9]{begin})|(?<=\\[nrt]{begin})){rest}"))
+
+
+def _named(word: str, *, more: str = "", less: str = "") -> Rule:
+    """A value with a name that says what it is; `more` adds to how it may look, `less` takes away."""
+    pattern = f"{word}{_REST}{_GIVEN}{_NOT_ONE}{less}(?:{_QUOTED}|{_UNQUOTED}{more})"
+    return Rule("named value", re.compile(pattern), any_case=True)
+
+
+def _header(name: str) -> Rule:
+    pattern = (
+        rf"{name}(?:\\{{0,3}}[\"'])?\s{{0,3}}[:=]\s{{0,3}}(?:\\{{0,3}}[\"'])?(?:(?:bearer|basic|token|digest)\s{{1,3}})?+"
+        rf"{_NOT_ONE}([^\s\"',\\\[][^\"'\\{_BREAKS}]{{5,4000}}+)"
+    )
+    return Rule("header", re.compile(pattern), any_case=True)
+
+
+_KEYS: Final = (
+    "apikey",
+    "api[_-]key",
+    "access[_-]key",
+    "accesskey",
+    "private[_-]key",
+    "secret[_-]key",
+    "auth[_-]key",
+    "account[_-]key",
+    "signing[_-]key",
+    "encryption[_-]key",
 )
 
 RULES: Final = (
-    _rule(
-        "private key",
-        ("private key-----",),
-        r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]{1,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
-        rf"\1{MARK}",
-    ),
-    _rule("jwt", ("eyj",), r"\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{0,2000}"),
-    _rule("aws key", ("akia", "asia"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    _rule("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{20,255}"),
-    _rule("github", ("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{20,255}"),
-    _rule("gitlab", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{16,100}"),
-    _rule(
-        "slack", ("xox", "hooks.slack.com"), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,250}|(?<=services/)T[A-Za-z0-9/]{20,100}"
-    ),
-    _rule("model provider", ("sk-",), r"\bsk-[A-Za-z0-9_-]{16,250}"),
-    _rule("stripe", ("_live_", "_test_"), r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,250}"),
-    _rule("google", ("aiza",), r"\bAIza[0-9A-Za-z_-]{35}"),
-    _rule("npm", ("npm_",), r"\bnpm_[A-Za-z0-9]{36}\b"),
-    _rule("pypi", ("pypi-",), r"\bpypi-[A-Za-z0-9_-]{40,250}"),
-    _rule("hugging face", ("hf_",), r"\bhf_[A-Za-z0-9]{30,60}\b"),
-    _rule(
-        "authorization header",
-        ("authorization", "x-api-key", "cookie"),
-        r"(?i)\b((?:proxy-)?authorization|x-api-key|(?:set-)?cookie)(\"?\s{0,3}[:=]\s{0,3}\"?)"
-        r"((?:bearer|basic|token|digest)\s{1,3})?[^\s\"',][^\r\n\"']{0,4000}",
-        rf"\1\2\3{MARK}",
-    ),
-    _rule("bearer", ("bearer ",), r"(?i)\b(bearer\s{1,3})[A-Za-z0-9._~+/=-]{12,4000}", rf"\1{MARK}"),
-    _rule(
+    _token("jwt", "eyJ", r"[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]{8,8000}+(?:\.[A-Za-z0-9_-]{0,2000}+)?"),
+    _token("aws key", "A[KS]IA", r"[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    _token("github", "gh[pousr]_", r"[A-Za-z0-9]{20,255}+"),
+    _token("github", "github_pat_", r"[A-Za-z0-9_]{20,255}+"),
+    _token("gitlab", "glpat-", r"[A-Za-z0-9_-]{16,100}+"),
+    _token("slack", "xox[abeoprs]-", r"[A-Za-z0-9-]{10,250}+"),
+    Rule("slack hook", re.compile(r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)")),
+    Rule("telegram", re.compile(r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)")),
+    _token("model provider", "sk-", r"[A-Za-z0-9_-]{16,250}+"),
+    *(_token("stripe", begin, r"[A-Za-z0-9]{10,250}+") for begin in ("sk_live_", "rk_live_")),
+    _token("google", "AIza", r"[0-9A-Za-z_-]{35}"),
+    _token("npm", "npm_", r"[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    _token("pypi", "pypi-", r"[A-Za-z0-9_-]{40,250}+"),
+    _token("hugging face", "hf_", r"[A-Za-z0-9]{30,60}+"),
+    _header("authorization"),
+    _header("cookie"),
+    Rule("bearer", re.compile(r"bearer {1,3}([a-z0-9._~+/=-]{12,4000}+)"), any_case=True),
+    Rule(
         "password in a url",
-        ("://",),
-        r"([a-z][a-z0-9+.-]{0,30}://[^\s/:@\"']{0,200}):[^\s/@\"']{1,500}@",
-        rf"\1:{MARK}@",
+        re.compile(r"://[^\s/:@\"'\\<>]{0,200}+:(?!\[redacted\]@)([^\s/@\"'\\<>]{1,500}+)(?=@)"),
     ),
-    _rule(
-        "named value",
-        ("passw", "secret", "token", "key", "credential", "passphrase"),
-        rf"(?i)({_NAMES})(\"?'?\s{{0,3}}[=:]\s{{0,3}})(\"[^\"\r\n]{{4,4000}}\"|'[^'\r\n]{{4,4000}}'"
-        r"|(?=[^\s\"'&,;(){}\[\]<>]{0,400}[0-9])[^\s\"'&,;(){}\[\]<>]{6,4000}"
-        r"|(?<==)[^\s\"'&,;(){}\[\]<>]{6,4000})",
-        rf"\1\2{MARK}",
-    ),
-    _rule(
-        "option",
-        ("--password", "--token", "--secret", "--api-key"),
-        r"(--(?:password|token|secret|api-key)[ =])[^\s\"']{3,4000}",
-        rf"\1{MARK}",
-    ),
+    _named(r"passw(?:or)?d", more=_ALONE),
+    _named("passphrase", more=_ALONE),
+    _named("secret", more=_ALONE),
+    _named("token(?!s)", less=_NUMBER),
+    _named("credential"),
+    _named("key(?:" + "|".join(rf"(?<={each})" for each in _KEYS) + ")"),
+    Rule("option", re.compile(rf"--(?:password|token|secret|api-key) {{1,3}}(?!-)({_BARE}{{3,4000}}+)"), any_case=True),
 )
-_LITERALS: Final = tuple(dict.fromkeys(literal for rule in RULES for literal in rule.literals))
+_BEGIN: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
+_BLOCK_MAX: Final = 20_000
+_BLOCK_LINES: Final = re.compile(r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+")
+_SECRET_NAMES: Final = re.compile(r"(?i)passw|secret|token|api_?key|credential|private_?key|access_?key|passphrase")
+_TOKEN_LETTERS: Final = string.ascii_letters + string.digits + "_+/=.-"
 
 
 def redact(text: str) -> str:
     """The text without what looks like a secret; itself where nothing does."""
-    lowered = text.lower()
-    there = {literal for literal in _LITERALS if literal in lowered}
-    if not there:
-        return text
-    for rule in RULES:
-        if not there.isdisjoint(rule.literals):
-            text = rule.pattern.sub(rule.keep, text)
+    if "PRIVATE KEY-----" in text:
+        text = _without_blocks(text)
+    for _ in range(_PASSES_MAX):
+        left = _once(text)
+        if left is text:
+            break
+        text = left  # a word that began inside of another secret can be one of its own
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is taken out in one place: what looks like a secret, and what is known to be one here."""
+
+    secrets: tuple[str, ...] = ()  # taken out wherever they stand
+    patterns: tuple[re.Pattern[str], ...] = ()  # a person's own
+
+    def knowing(self, env: Mapping[str, str]) -> Redaction:
+        """The same, and the values of these variables whose names say that they are secret."""
+        found = secrets_of(env) if env else ()
+        return replace(self, secrets=(*found, *self.secrets)) if found else self
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        if not text:
+            return text
+        for secret in self.secrets:
+            if secret in text:
+                text = text.replace(secret, MARK)
+        for pattern in self.patterns:
+            text = pattern.sub(lambda found: _as_lines(found.group()), text)
+        return redact(text)
+
+    def data(self, value: Any) -> Any:
+        """Data with every text in it redacted; a text under a name that says it is a secret goes as a whole."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            hidden = {key: isinstance(each, str) and is_secret_name(str(key)) for key, each in value.items()}
+            return {key: MARK if hidden[key] else self.data(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.data(each) for each in value]
+        return value
+
+    def ends(self, head: str, tail: str) -> tuple[str, str]:
+        """The ends of a long log; what was cut in half where they meet may be half of a secret."""
+        if head:
+            whole, rest = head.rstrip(_TOKEN_LETTERS), tail.lstrip(_TOKEN_LETTERS)
+            head = whole + _half(head[len(whole) :])
+            tail = _half(tail[: len(tail) - len(rest)]) + rest
+        return self.text(head), self.text(tail)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret."""
+    return _SECRET_NAMES.search(name) is not None
+
+
+def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of variables whose names say that they are secret, longest first."""
+    found = {value for name, value in env.items() if len(value) >= SECRET_MIN and is_secret_name(name)}
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def own_pattern(written: str) -> re.Pattern[str]:
+    """A person's own pattern. Raises ValueError for one that cannot be used, or could take for ever."""
+    if len(written) > PATTERN_MAX:
+        raise ValueError(f"is longer than {PATTERN_MAX} characters")
+    try:
+        pattern = re.compile(written)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    if pattern.match(""):
+        raise ValueError("matches nothing at all, so it would match everywhere")
+    if _NESTED.search(re.sub(r"\\.", "_", written)):
+        raise ValueError("repeats a repetition, which can take for ever")
+    return pattern
+
+
+_NESTED: Final = re.compile(r"[*+}][^()]*\)[*+{]|\)[^()]*\)[*+{]")
+
+
+class Redactor:
+    """Redacts a log as it comes: what may be half of a secret waits for its rest."""
+
+    def __init__(self, redaction: Redaction = Redaction()) -> None:
+        self._redaction = redaction
+        self._held = ""
+
+    def feed(self, text: str, *, final: bool = False) -> str:
+        """What can be shown by now; `final` gives out all."""
+        text = self._held + text
+        cut = len(text) if final or len(text) > _HELD_MAX else self._safe_cut(text)
+        self._held = text[cut:]
+        return self._redaction.text(text[:cut])
+
+    @staticmethod
+    def _safe_cut(text: str) -> int:
+        """After the last whole line, and not inside of a key."""
+        cut = max(text.rfind("\n"), text.rfind("\r")) + 1
+        begun = text.rfind("-----BEGIN", 0, cut)
+        return begun if begun >= 0 and text.find("-----END", begun, cut) < 0 else cut
+
+
+def _once(text: str) -> str:
+    lowered = _lowered(text)
+    for rule in RULES:
+        found = rule.pattern.finditer(lowered if rule.any_case else text)
+        spans = [each.span(each.lastindex or 0) for each in found]
+        if spans:
+            text = _spliced(text, spans)
+            lowered = _lowered(text)
+    return text
+
+
+def _lowered(text: str) -> str:
+    """In lower case and of the same length: there is one character that would become two."""
+    return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
+
+
+def _spliced(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    after = 0
+    for begin, end in spans:
+        parts += (text[after:begin], MARK)
+        after = end
+    parts.append(text[after:])
+    return "".join(parts)
+
+
+def _without_blocks(text: str) -> str:
+    """Keys in their armour: the lines between go, whether or not the end is there, and stay lines."""
+    parts: list[str] = []
+    after = end = 0
+    for found in _BEGIN.finditer(text):
+        begin = found.end()
+        if begin < after:
+            continue
+        if 0 <= end < begin:
+            end = text.find("-----END ", begin)
+        if not 0 <= end - begin <= _BLOCK_MAX:
+            lines = _BLOCK_LINES.match(text, begin)
+            assert lines is not None
+            stop = lines.end()
+        else:
+            stop = end
+        parts += (text[after:begin], _as_lines(text[begin:stop]))
+        after = stop
+    parts.append(text[after:])
+    return "".join(parts)
+
+
+def _as_lines(body: str) -> str:
+    return "".join(MARK + line[len(line.rstrip()) :] if line.strip() else line for line in body.splitlines(True))
+
+
+def _half(word: str) -> str:
+    """Half of a token has letters and digits; half of a path or of a ruler has not."""
+    mixed = len(word) >= _CUT_MIN and not word.isalpha() and any(map(str.isdigit, word))
+    return MARK if mixed and any(map(str.isalpha, word)) else word

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded, redacted
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints, Process
 from medbay.engine.guardian import Guards, Unguarded
@@ -153,7 +153,7 @@ class Engine:
             checks = each.claim.task.checks
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(each.finished(outcome, now))
+                ended.append(each.finished(outcome, now, self.settings.redaction))
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
 
@@ -314,7 +314,7 @@ class Engine:
             free -= 1
             try:
                 launch = self.triager.prepared(claim, launch)
-                running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
+                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
@@ -401,7 +401,8 @@ class Engine:
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
         now = self._clock.now_ms()
         number = claim.attempt.number
-        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
+        told = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
+        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=told, ended_at=now)])
 
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

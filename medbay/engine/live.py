@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from medbay.core.outcome import Outcome
+from medbay.core.outcome import Outcome, redacted
+from medbay.core.redaction import Redaction
 from medbay.runners.protocol import Running
 from medbay.service.attempts import Claim, Finished
 
@@ -21,13 +22,13 @@ class Live:
         """Whether its work has ended well and its checks are what runs."""
         return self.claim.task.status == "pending_verification"
 
-    def finished(self, outcome: Outcome, now: int) -> Finished:
-        """How it ended, to be settled."""
+    def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
+        """How it ended, to be settled; nothing of it is kept or judged before its secrets are taken out."""
         claim = self.claim
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=outcome,
+            outcome=redacted(outcome, redaction.knowing(dict(claim.task.env))),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,

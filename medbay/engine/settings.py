@@ -9,6 +9,7 @@ from pathlib import Path
 from medbay.core.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.service.attempts import Judgement
 
@@ -27,6 +28,7 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     means: Means = field(default_factory=Means)
+    redaction: Redaction = field(default_factory=Redaction)  # of whatever leaves a log
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from medbay.core.decision import WorkingSet
+from medbay.core.redaction import redact
 from medbay.errors import StaleClaim, StoreError
 from medbay.service import attempts, working_set
 from medbay.service.attempts import Finished, Judgement
@@ -96,7 +97,7 @@ class Settler:
             except StoreError:
                 raise
             except Exception:
-                report = traceback.format_exc()
+                report = redact(traceback.format_exc())
                 log.exception("a rule broke on %s; it waits for a person", each.task_id)
                 with tx.savepoint():
                     attempts.end_broken(tx, each, work, worker_id=worker_id, by=self._by, traceback=report)

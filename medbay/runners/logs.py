@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from medbay.core.outcome import HEAD_BYTES, TAIL_BYTES
+
 NOTE_MARK: Final = "[medbay]"
 _CHUNK: Final = 65_536
 
@@ -37,7 +39,7 @@ class Piece:
     offset: int
 
 
-def read_ends(path: Path, head_bytes: int = 4_096, tail_bytes: int = 32_768) -> tuple[str, str, int]:
+def read_ends(path: Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> tuple[str, str, int]:
     """Head, tail and size of a log. A log that fits into the tail has no head; the two never overlap."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,20 +1,30 @@
-"""What wakes by time: tasks that are due, and breakers that have to be looked after."""
+"""What wakes by time: tasks that are due, breakers that have to be looked after, questions nobody answers."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from medbay.core.breaker import Limits
+from medbay.core.question import on_unanswered
 from medbay.service import breakers, tasks
-from medbay.store import breakers as breaker_rows
+from medbay.store import activity, questions
 from medbay.store import tasks as task_rows
+from medbay.store.apply import apply
 from medbay.store.database import Tx
+
+SENT_AT_ONCE: Final = 20
 
 
 def next_at(tx: Tx) -> int | None:
     """When the next of them wakes."""
-    times = (task_rows.next_due_at(tx), breaker_rows.next_look_at(tx))
+    times = (task_rows.next_due_at(tx), activity.next_look_at(tx))
     return min((at for at in times if at is not None), default=None)
 
 
 def wake(tx: Tx, *, actor: str, limits: Limits) -> int:
-    """Look after the breakers first, then release what is due; how many there were."""
-    return breakers.look(tx, limits=limits) + tasks.release_due(tx, actor=actor, limits=limits)
+    """Look after the breakers first, then release what is due and send what nobody answers; how many there were."""
+    looked = breakers.look(tx, limits=limits) + tasks.release_due(tx, actor=actor, limits=limits)
+    unanswered = questions.unanswered(tx, SENT_AT_ONCE)
+    for each in unanswered:
+        apply(tx, on_unanswered(each, tx.now))
+    return looked + len(unanswered)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from medbay.store.breakers import NEXT_LOOK_SQL
 from medbay.store.database import Tx
+from medbay.store.questions import NEXT_SEND_SQL
 
 # Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
 LIVE_ATTEMPT_SQL: Final = (
@@ -33,6 +35,10 @@ REQUEUED_SQL: Final = (
 )
 
 
+NEXT_WAKE_SQL: Final = (
+    f"SELECT min(at) FROM (SELECT at FROM ({NEXT_LOOK_SQL}) looks"
+    f" UNION ALL SELECT at FROM ({NEXT_SEND_SQL}) sends) wakes"
+)
 WANTS_TRIAGE_SQL: Final = (
     "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? AND endless = 0"
     " ORDER BY queue, since, id LIMIT 1"
@@ -94,3 +100,9 @@ def live_by_worker(tx: Tx) -> dict[str, int]:
     """How many attempts each worker is running."""
     rows = tx.rows("SELECT worker_id, count(*) FROM attempt WHERE ended_at IS NULL GROUP BY worker_id")
     return {row[0]: row[1] for row in rows}
+
+
+def next_look_at(tx: Tx) -> int | None:
+    """When a breaker has to be looked after, or a question to be sent again."""
+    row = tx.one(NEXT_WAKE_SQL)
+    return int(row[0]) if row and row[0] is not None else None

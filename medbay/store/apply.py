@@ -13,6 +13,7 @@ from medbay.core.decision import (
     Decision,
     QuestionClosed,
     QuestionJoined,
+    QuestionSent,
     Rediagnosed,
     RetryClosed,
     Rewired,
@@ -20,6 +21,7 @@ from medbay.core.decision import (
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, task_values
 from medbay.core.outcome import Output
+from medbay.core.question import send_again_at
 from medbay.errors import StaleClaim
 from medbay.store import breakers, checks, patterns, triages
 from medbay.store.database import Tx
@@ -58,6 +60,8 @@ def apply(tx: Tx, decision: Decision) -> None:
         _close_question(tx, question)
     for asked in decision.questions:
         _insert_question(tx, asked)
+    for again in decision.questions_sent:
+        _send_question_again(tx, again)
     if decision.question_joined is not None:
         _join_open_question(tx, decision.question_joined)
     patterns.learn(tx, decision.learned)
@@ -259,13 +263,21 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.default,
             asked.scope,
             asked.asked_at,
-            asked.send_at,
+            send_again_at(asked),
         ),
     )
     if asking != 1:
         raise StaleClaim(f"somebody else asked about {asked.scope} meanwhile", hint="try again, and join that question")
     for task_id in asked.task_ids:
         _join_question(tx, asked.id, task_id)
+
+
+def _send_question_again(tx: Tx, again: QuestionSent) -> None:
+    tx.put(
+        "UPDATE question SET sent = sent + 1, send_at = ? WHERE id = ? AND sent = ? AND status = 'open'",
+        (again.send_at, again.question_id, again.before),
+        stale=f"the question {again.question_id} was answered or sent meanwhile",
+    )
 
 
 def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:

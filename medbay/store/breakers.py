@@ -20,7 +20,7 @@ OPEN_SQL: Final = f"SELECT {COLUMNS} FROM breaker WHERE state <> 'closed' ORDER 
 RELEASING_SQL: Final = (
     f"SELECT {COLUMNS} FROM breaker WHERE state = 'closed' AND probe_at IS NOT NULL ORDER BY probe_at, key"
 )
-NEXT_LOOK_SQL: Final = "SELECT probe_at FROM breaker WHERE probe_at IS NOT NULL ORDER BY probe_at, key LIMIT 1"
+NEXT_LOOK_SQL: Final = "SELECT probe_at AS at FROM breaker WHERE probe_at IS NOT NULL ORDER BY probe_at, key LIMIT 1"
 DUE_SQL: Final = (
     f"SELECT {COLUMNS} FROM breaker WHERE probe_at <= ? AND probe_at IS NOT NULL ORDER BY probe_at, key LIMIT ?"
 )
@@ -49,12 +49,6 @@ def select(tx: Tx, *, closed: bool = False, limit: int = 1_000) -> list[Breaker]
     which = "" if closed else " WHERE state <> 'closed'"
     rows = tx.rows(f"SELECT {COLUMNS} FROM breaker{which} ORDER BY opened_at DESC, key LIMIT ?", (limit,))
     return [_breaker(row) for row in rows]
-
-
-def next_look_at(tx: Tx) -> int | None:
-    """When a breaker has to be looked after."""
-    row = tx.one(NEXT_LOOK_SQL)
-    return int(row[0]) if row else None
 
 
 def due(tx: Tx, limit: int) -> list[Breaker]:

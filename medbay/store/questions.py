@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from medbay.core.model import Question
 from medbay.store.database import Tx
@@ -13,6 +14,20 @@ def open_questions(tx: Tx, limit: int = 1_000) -> list[Question]:
     """Every open question, oldest first."""
     sql = f"SELECT {QUESTION_COLUMNS} FROM question WHERE status = 'open' ORDER BY asked_at, id LIMIT ?"
     return [question(row, _tasks(tx, row[0])) for row in tx.rows(sql, (limit,))]
+
+
+NEXT_SEND_SQL: Final = (
+    "SELECT send_at AS at FROM question WHERE status = 'open' AND send_at IS NOT NULL ORDER BY send_at, id LIMIT 1"
+)
+
+
+def unanswered(tx: Tx, limit: int) -> list[Question]:
+    """Open questions that are due to be sent again, and that nobody else is sending."""
+    sql = (
+        f"SELECT {QUESTION_COLUMNS} FROM question WHERE send_at <= ? AND status = 'open' AND send_at IS NOT NULL"
+        f" ORDER BY send_at, id LIMIT ?{tx.locks.take_free}"
+    )
+    return [question(row, _tasks(tx, row[0])) for row in tx.rows(sql, (tx.now, limit))]
 
 
 def get(tx: Tx, question_id: str) -> Question | None:

@@ -131,3 +131,36 @@ def test_without_an_option_and_without_a_terminal_the_default_is_taken(cli: Cli)
     task_id = asking(cli)
 
     assert cli.good("answer", task_id).out == f"{task_id}: looked into it, retry\n"
+
+
+def test_a_question_that_was_sent_again_says_how_often(cli: Cli) -> None:
+    """How long it waits, and that it was not overlooked by us."""
+    task_id = asking(cli)
+    with cli.bay().store.write() as tx:
+        tx.execute("UPDATE question SET sent = 2, asked_at = asked_at - 18000000")
+
+    told = cli.terminal("inbox", columns=100, env={"NO_COLOR": "1"})
+
+    assert re.match(rf"! {task_id}  5h", told.lines[0])
+    assert re.match(r"    asked 5h.* ago, sent 2 times", told.lines[1])
+    assert cli.good("inbox", "--json").json[0]["sent"] == 2
+
+
+def test_what_you_answered_is_remembered_offered_and_forgotten(cli: Cli) -> None:
+    """`medbay preferences` has the list; nothing is answered by itself."""
+    task_id = asking(cli)
+    assert cli.good("preferences").err == "nothing is remembered: what you answer is, from now on\n"
+    cli.good("answer", task_id, "pause")
+    cli.good("resume", task_id)
+    cli.good("block", task_id, "--reason", "again", "--kind", "human")
+
+    told = cli.terminal("inbox", columns=160, env={"NO_COLOR": "1"}).out
+    assert "2 leave it for later (default) (you chose this last time)" in told
+    (kept,) = cli.good("preferences", "list", "--json").json
+    assert (kept["scope"], kept["answer"], kept["used"]) == (f"task:{task_id}", "pause", 0)
+    assert cli.good("preferences", "--json").json == [kept]
+    assert f"task:{task_id}  pause  by person:" in cli.terminal("preferences", columns=100).out
+    assert cli.good("preferences").cells[0][:2] == [f"task:{task_id}", "pause"]
+    assert cli.good("preferences", "forget", "task:").out == f"task:{task_id}: forgotten, was pause\n"
+    assert cli("preferences", "forget", "task:").code == 3
+    assert cli.good("inbox", "--json").json[0]["chosen_last_time"] is None

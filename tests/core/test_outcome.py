@@ -12,12 +12,12 @@ def test_a_short_log_is_not_repeated() -> None:
 
 def test_a_long_log_is_its_two_ends() -> None:
     """With a mark where the middle was."""
-    assert Output(head="first", tail="last", total_bytes=5_000).text() == "first\n[...]\nlast"
+    assert Output(head="first", tail="last", total_bytes=50_000).text() == "first\n[...]\nlast"
 
 
 def test_a_log_without_a_head_is_its_tail() -> None:
     """Nothing is invented before it."""
-    assert Output(tail="last", total_bytes=5_000).text() == "last"
+    assert Output(tail="last", total_bytes=50_000).text() == "last"
 
 
 def test_lengths_are_counted_in_bytes_not_in_characters() -> None:

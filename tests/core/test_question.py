@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from medbay.core.diagnosis.record import Diagnosis, Pattern
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Option
-from medbay.core.question import EVIDENCE_MAX, ask, choose, scope_of
+from medbay.core.question import EVIDENCE_MAX, ask, choose, on_unanswered, scope_of, send_again_at
 from medbay.errors import UsageError
 from tests.core.builders import NOW, diagnosis, hopeless, task
 
@@ -102,3 +104,16 @@ def test_what_is_no_option_is_refused_and_the_options_are_named(answer: str) -> 
 
     assert ASKED.id in refused.value.message
     assert "1 looked into it, retry, 2 leave it for later, 3 cancel the task" in refused.value.hint
+
+
+def test_a_question_is_sent_again_after_four_hours_then_daily() -> None:
+    """Told with the task it is about, if there is one, and how often."""
+    asked = ask(task(), kind="human", why="because", now=NOW)
+    assert send_again_at(asked) == NOW + 4 * 3_600_000
+    assert send_again_at(replace(asked, send_at=7)) == 7
+
+    made = on_unanswered(replace(asked, sent=2), NOW)
+    (again,), (event,) = made.questions_sent, made.events
+    assert (again.question_id, again.before, again.send_at) == (asked.id, 2, NOW + 24 * 3_600_000)
+    assert (event.name, event.task_id, event.data["again"]) == ("question:asked", asked.task_ids[0], 2)
+    assert on_unanswered(replace(asked, task_ids=()), NOW).events[0].task_id is None

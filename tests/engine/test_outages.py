@@ -16,7 +16,7 @@ from medbay.engine.engine import Engine
 from medbay.runners.protocol import Launch
 from medbay.service import breakers as breaker_service
 from medbay.service import idle, liveness, tasks
-from medbay.store import attempts, breakers, history, questions
+from medbay.store import activity, attempts, breakers, history, questions
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunning, World, failed
@@ -65,7 +65,7 @@ class Outage(World):
         """Tick until then; quiet stretches are leapt over, as a waiting daemon does."""
         while self.clock.wall_ms < until_ms:
             with self.store.read() as tx:
-                wakes = [task_rows.next_due_at(tx), breakers.next_look_at(tx)]
+                wakes = [task_rows.next_due_at(tx), activity.next_look_at(tx)]
             soonest = min((at for at in wakes if at is not None), default=until_ms)
             quiet = min(until_ms, soonest) - self.clock.wall_ms
             busy = bool(engine.live) or self.claimable()

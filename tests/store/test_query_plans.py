@@ -9,7 +9,7 @@ from psycopg.sql import Literal
 
 from medbay.core import learning
 from medbay.core.model import TASK_FIELDS
-from medbay.store import activity, attempts, breakers, retries, tasks, workers
+from medbay.store import activity, attempts, breakers, questions, retries, tasks, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS
@@ -25,6 +25,7 @@ LOOP = {
     "claim suspects": (tasks.CLAIM_SUSPECTS_SQL, TAKE, ("default", 1), "task_suspect"),
     "release what is due": (tasks.DUE_SQL, TAKE, (0, 500), "task_due"),
     "find the next breaker to look after": (breakers.NEXT_LOOK_SQL, "", (), "breaker_probe"),
+    "find the next question to send again": (questions.NEXT_SEND_SQL, "", (), "question_send"),
     "find the breakers to look after": (breakers.DUE_SQL, TAKE, (0, 20), "breaker_probe"),
     "find a canary among the parked": (tasks.PARKED_SQL, TAKE, ("provider:x", "default", 1), "task_hold"),
     "release the parked": (tasks.HELD_SQL, TAKE, ("provider:x", 4), "task_hold"),
@@ -99,6 +100,11 @@ def filled(postgres: Server) -> Iterator[PostgresStore]:
             "INSERT INTO breaker (key, kind, state, why, opened_by, opened_at, failures, successes, data, probe_at)"
             " SELECT 'incident:' || n, 'incident', 'closed', '', 'engine', n, 0, 0, '{}',"
             " CASE WHEN n % 500 = 0 THEN n END FROM generate_series(1, 5000) n"
+        )
+        tx.execute(
+            "INSERT INTO question (id, need, why, evidence, options, default_option, status, asked_at, answered_by,"
+            " answer, send_at) SELECT 'q' || n, '', '', '', '[]', 1, CASE WHEN n % 100 = 0 THEN 'open' ELSE 'answered'"
+            " END, n, '', '', n FROM generate_series(1, 5000) n"
         )
         tx.execute("INSERT INTO dependency SELECT 'f' || n, 'c' || n FROM generate_series(1, 6000) n")
         tx.execute(

@@ -1,0 +1,90 @@
+"""`medbay preferences`: what you answered before, offered first when the same is asked again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from medbay.cli import times
+from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.text import clean, cut
+
+if TYPE_CHECKING:
+    from medbay.core.preference import Preference
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List what is remembered of your answers, or forget some of it.
+
+    \b
+    Example:
+      medbay preferences
+    """
+    if context.invoked_subcommand is None:
+        _list(context.ensure_object(Session))
+
+
+@command.command("list")
+@json_option
+@pass_session
+def list_them(session: Session) -> None:
+    """List what is remembered, the newest first.
+
+    \b
+    Example:
+      medbay preferences list --json
+    """
+    _list(session)
+
+
+@command.command("forget")
+@click.argument("scope")
+@json_option
+@pass_session
+def forget(session: Session, scope: str) -> None:
+    """Forget what was answered within a SCOPE: the next question there has its own default again.
+
+    \b
+    Example:
+      medbay preferences forget task:k7f2
+    """
+    refuse_inside_attempts("medbay preferences forget")
+    known = session.bay().forget_preference(scope)
+    if session.json:
+        print_json(_as_json(known))
+    else:
+        say(f"{clean(known.scope)}: forgotten, was {known.answer}")
+
+
+def _list(session: Session) -> None:
+    from medbay.env import SystemClock
+
+    found = session.bay().preferences()
+    if session.json:
+        print_json([_as_json(each) for each in found])
+        return
+    shown, now = screen(), SystemClock().now_ms()
+    for each in found:
+        if not shown.terminal:
+            fields(each.scope, each.answer, each.told_by, times.iso(each.told_at), each.used)
+            continue
+        again = f", again {each.used} times" if each.used else ""
+        told = f"{each.answer}  by {clean(each.told_by)} {times.short(now - each.told_at)} ago{again}"
+        say(shown.plain(cut(f"{clean(each.scope)}  {told}", shown.width)))
+    if not found:
+        note("nothing is remembered: what you answer is, from now on")
+
+
+def _as_json(each: Preference) -> dict[str, object]:
+    return {
+        "scope": each.scope,
+        "answer": each.answer,
+        "told_by": each.told_by,
+        "told_at": times.iso(each.told_at),
+        "used": each.used,
+    }
