@@ -60,8 +60,9 @@ def test_a_failing_task_walks_the_ladder_to_a_person_and_heals_when_answered(wor
         assert [each.action for each in retries.of_task(tx, task.id)] == [
             "retry_with_guidance",
             "retry_with_guidance",
-            "triage",
+            "retry_with_guidance",
         ]
+    assert len(world.triages) == 1
     assert "different approach" in world.runner.started[3].guidance
 
     with world.store.write() as tx:
