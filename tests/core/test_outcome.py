@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from medbay.core.outcome import Output
+from medbay.core.model import CheckResult
+from medbay.core.outcome import Checked, Failed, Lost, Outcome, Output, OverBudget, Requeued, Succeeded, redacted
+from medbay.core.redaction import MARK, Redaction
 
 
 def test_a_short_log_is_not_repeated() -> None:
@@ -23,3 +25,35 @@ def test_a_log_without_a_head_is_its_tail() -> None:
 def test_lengths_are_counted_in_bytes_not_in_characters() -> None:
     """Half a surrogate pair included: the count never raises."""
     assert Output(head="ä", tail="ä\ud800", total_bytes=3).text() == "ä\ud800"
+
+
+SECRET = "hunter2-of-the-vault"
+KNOWING = Redaction(secrets=(SECRET,))
+
+
+def test_no_secret_is_kept_of_an_outcome_whatever_it_is() -> None:
+    """Its log, its result, why it ended, and the logs of its checks."""
+    said = Output(head=f"{SECRET} a", tail=f"b {SECRET}", total_bytes=99_999, result={"summary": SECRET})
+    check = CheckResult(task_id="t-1", number=1, position=1, command="make", head=f"{SECRET} a", tail=f"b {SECRET}")
+    outcomes: list[Outcome] = [
+        Failed(output=said, spawn_error=f"no {SECRET}"),
+        Failed(output=Output(tail=SECRET)),
+        Requeued(asked=True, why=SECRET),
+        OverBudget(why=SECRET),
+        Checked(results=(check,)),
+        Lost(why="the engine died", output=said),
+    ]
+
+    for outcome in outcomes:
+        found = redacted(outcome, KNOWING)
+        assert SECRET not in repr(found)
+        assert type(found) is type(outcome)
+        assert MARK in repr(found)
+
+
+def test_what_a_function_returned_is_its_own() -> None:
+    """A value is data for those who asked for it; nothing is changed where there is nothing."""
+    returned = Succeeded(output=Output(result={"value": SECRET, "summary": SECRET}))
+
+    assert redacted(returned, KNOWING).output.result == {"value": SECRET, "summary": MARK}
+    assert redacted(Succeeded(), KNOWING) == Succeeded()
