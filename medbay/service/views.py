@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from medbay.core import evaluating, times
 from medbay.core import schedule as schedules
-from medbay.core import times
 from medbay.core.breaker import Breaker
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
@@ -159,8 +159,17 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "iteration": each.iteration,
         "planned_at": iso(each.planned_at),
         "policy": each.policy_hash or None,
-        "checks": [check(each) for each in checked],
+        "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
+        "evaluation": next((evaluation(each) for each in checked if each.position == evaluating.POSITION), None),
     }
+
+
+def evaluation(each: CheckResult) -> dict[str, Any]:
+    """What looked at the work of a failed attempt, and what it said."""
+    said = evaluating.score(evaluating.Evaluation(results=(each,), threshold=1.0))
+    left_out = ("position", "required")
+    told = {name: value for name, value in check(each).items() if name not in left_out}
+    return {**told, "score": said.value, "why": said.why}
 
 
 def triage(each: Triage) -> dict[str, Any]:
