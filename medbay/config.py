@@ -151,13 +151,6 @@ def check_text(text: str, file: str) -> tuple[ConfigError, ...]:
 
 
 def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config:
-    rungs = {
-        category: Rungs(
-            delays_ms=value[f"policy.ladder.{category}.delays"],
-            max_retries=value[f"policy.ladder.{category}.max_retries"],
-        )
-        for category in LADDER
-    }
     return Config(
         store=StoreConfig(url=value["store.url"], notify=value["store.notify"]),
         engine=EngineConfig(
@@ -168,12 +161,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             blocked_timeout_ms=value["engine.blocked_timeout"],
             slots_for_recovery=value["engine.slots_for_recovery"],
         ),
-        policy=PolicyConfig(
-            preset=value["policy.preset"],
-            rungs=MappingProxyType(rungs),
-            max_retries_total=value["policy.max_retries_total"],
-            adaptive=value["policy.adaptive"],
-        ),
+        policy=_policy(value),
         limits=Limits(
             agency_failures=value["breakers.agency.failures"],
             storm_retries=value["breakers.retry_storm.limit"],
@@ -198,6 +186,22 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
+    )
+
+
+def _policy(value: Mapping[str, Any]) -> PolicyConfig:
+    rungs = {
+        category: Rungs(
+            delays_ms=value[f"policy.ladder.{category}.delays"],
+            max_retries=value[f"policy.ladder.{category}.max_retries"],
+        )
+        for category in LADDER
+    }
+    return PolicyConfig(
+        preset=value["policy.preset"],
+        rungs=MappingProxyType(rungs),
+        max_retries_total=value["policy.max_retries_total"],
+        adaptive=value["policy.adaptive"],
     )
 
 

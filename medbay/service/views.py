@@ -102,12 +102,9 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "runner": task.runner,
         "run": _run(task),
         **calls.described(task),
-        **workforce.limits(task),
         "cwd": task.cwd,
         "env": dict(task.env),
-        "timeout_s": _seconds(task.timeout_ms),
-        "memory_bytes": task.memory_bytes,
-        "cpu_time_s": _seconds(task.cpu_ms),
+        **_limits(task),
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "checks": [{"command": _words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": _seconds(task.check_timeout_ms),
@@ -134,6 +131,16 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "role": task.role or None,
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
+    }
+
+
+def _limits(task: Task) -> dict[str, Any]:
+    """Who works on it, and what an attempt may take."""
+    return {
+        **workforce.limits(task),
+        "timeout_s": _seconds(task.timeout_ms),
+        "memory_bytes": task.memory_bytes,
+        "cpu_time_s": _seconds(task.cpu_ms),
     }
 
 

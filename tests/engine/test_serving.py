@@ -230,13 +230,13 @@ def test_a_lost_worker_repeats_the_evaluation_and_after_three_the_failure_counts
             assert [each.round for each in checks.of_attempt(tx, task.id, 1)] == [round_]
         world.sightings.clear()
 
+    assert [each.command for each in world.runner.started].count("work") == 1
     here = engine(world, means=RESCUE, crash_budget=9)
     here.start()
     world.run(here, ticks=1)
 
     assert outcomes(world, task.id)[0] == "failed"
     assert (world.task(task.id).charged, world.task(task.id).last_category) == (1, "code_error/runtime")
-    assert [each.command for each in world.runner.started].count("work") == 1
 
 
 def test_another_host_takes_the_failure_as_it_is(world: World) -> None:
