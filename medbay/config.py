@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from medbay import toml_lines
-from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS, Key
+from medbay.config_key import Key
+from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
 from medbay.config_kinds import Wrong, shown
 from medbay.core import agent
 from medbay.core.agent import Profile
@@ -75,6 +76,8 @@ class TriageConfig:
     command: tuple[str, ...]
     timeout_ms: int
     fix_agent: str
+    evaluate: str | None  # the command that looks at failed attempts
+    rescue_threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +86,6 @@ class RunnerConfig:
 
     secrets: tuple[str, ...]  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
-    """What looks at failed attempts, and from which score on one is rescued."""
-
-    command: str | None
-    threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +114,6 @@ class Config:
     recurring: Recurring
     triage: TriageConfig
     runner: RunnerConfig
-    evaluation: EvaluationConfig
     agents: Mapping[str, Profile]
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -162,28 +156,15 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             slots_for_recovery=value["engine.slots_for_recovery"],
         ),
         policy=_policy(value),
-        limits=Limits(
-            agency_failures=value["breakers.agency.failures"],
-            storm_retries=value["breakers.retry_storm.limit"],
-            crash_failures=value["breakers.crash_loop.failures"],
-            crash_window_ms=value["breakers.crash_loop.window"],
-            incident_tasks=value["incidents.tasks"],
-            incident_window_ms=value["incidents.window"],
-        ),
+        limits=_limits(value),
         recurring=Recurring(
             triage_threshold=value["recurring.triage_threshold"],
             triage_cooldown_ms=value["recurring.triage_cooldown"],
             multiplier=value["recurring.failure_backoff_multiplier"],
             cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
-        triage=TriageConfig(
-            agent=value["triage.agent"],
-            command=value["triage.command"],
-            timeout_ms=value["triage.timeout"],
-            fix_agent=value["triage.fix_agent"],
-        ),
+        triage=_triage(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
-        evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
     )
@@ -202,6 +183,28 @@ def _policy(value: Mapping[str, Any]) -> PolicyConfig:
         rungs=MappingProxyType(rungs),
         max_retries_total=value["policy.max_retries_total"],
         adaptive=value["policy.adaptive"],
+    )
+
+
+def _triage(value: Mapping[str, Any]) -> TriageConfig:
+    return TriageConfig(
+        agent=value["triage.agent"],
+        command=value["triage.command"],
+        timeout_ms=value["triage.timeout"],
+        fix_agent=value["triage.fix_agent"],
+        evaluate=value["triage.evaluate"],
+        rescue_threshold=value["triage.rescue_threshold"],
+    )
+
+
+def _limits(value: Mapping[str, Any]) -> Limits:
+    return Limits(
+        agency_failures=value["breakers.agency.failures"],
+        storm_retries=value["breakers.retry_storm.limit"],
+        crash_failures=value["breakers.crash_loop.failures"],
+        crash_window_ms=value["breakers.crash_loop.window"],
+        incident_tasks=value["incidents.tasks"],
+        incident_window_ms=value["incidents.window"],
     )
 
 

@@ -6,12 +6,11 @@ A new setting is a row here and a field in `medbay.config`. As a module it print
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from medbay.config_key import Key
 from medbay.config_kinds import (
-    Kind,
     account,
     agent_command,
     choice,
@@ -34,43 +33,11 @@ from medbay.core.durations import write_duration
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
-_BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
-
 _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split(".")) for path in ("breakers.phase models budget notify web beads intake").split()
 )
 """What is known by name but not built yet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
-
-    section: str
-    name: str
-    kind: Kind
-    default: object
-    doc: str
-    default_is: str = ""
-    example: object = None
-
-    @property
-    def path(self) -> str:
-        """`engine.workers`."""
-        return f"{self.section}.{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; empty if there is none."""
-        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
-            return ""
-        return f"MEDBAY_{self.section}_{self.name}".upper()
-
-    @property
-    def default_text(self) -> str:
-        """The default in words or as it would stand in the file."""
-        return self.default_is or self.kind.show(self.default)
 
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(

@@ -300,8 +300,8 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
     draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
-    word = outcome_word(ended.outcome)
-    draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
+    how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
+    draft.tell("task:failed", attempt=number, **how)
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
     failure = Failure(
         attempt=number,

@@ -125,10 +125,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
-        "waits_for": task.waits_for,
-        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
-        "subject": task.subject or None,
-        "role": task.role or None,
+        **judged(tx, task),
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
     }
@@ -177,6 +174,16 @@ def evaluation(each: CheckResult) -> dict[str, Any]:
     left_out = ("position", "required")
     told = {name: value for name, value in check(each).items() if name not in left_out}
     return {**told, "score": said.value, "why": said.why}
+
+
+def judged(tx: Tx, task: Task) -> dict[str, Any]:
+    """Whom it serves, and what was thought of its failures."""
+    return {
+        "waits_for": task.waits_for,
+        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
+        "subject": task.subject or None,
+        "role": task.role or None,
+    }
 
 
 def triage(each: Triage) -> dict[str, Any]:
