@@ -76,6 +76,8 @@ class TriageConfig:
     command: tuple[str, ...]
     timeout_ms: int
     fix_agent: str
+    evaluate: str | None  # the command that looks at failed attempts
+    rescue_threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +86,6 @@ class RunnerConfig:
 
     secrets: tuple[str, ...]  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
-    """What looks at failed attempts, and from which score on one is rescued."""
-
-    command: str | None
-    threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +114,6 @@ class Config:
     recurring: Recurring
     triage: TriageConfig
     runner: RunnerConfig
-    evaluation: EvaluationConfig
     agents: Mapping[str, Profile]
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -152,13 +145,6 @@ def check_text(text: str, file: str) -> tuple[ConfigError, ...]:
 
 
 def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config:
-    rungs = {
-        category: Rungs(
-            delays_ms=value[f"policy.ladder.{category}.delays"],
-            max_retries=value[f"policy.ladder.{category}.max_retries"],
-        )
-        for category in LADDER
-    }
     return Config(
         store=StoreConfig(url=value["store.url"], notify=value["store.notify"]),
         engine=EngineConfig(
@@ -169,12 +155,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             blocked_timeout_ms=value["engine.blocked_timeout"],
             slots_for_recovery=value["engine.slots_for_recovery"],
         ),
-        policy=PolicyConfig(
-            preset=value["policy.preset"],
-            rungs=MappingProxyType(rungs),
-            max_retries_total=value["policy.max_retries_total"],
-            adaptive=value["policy.adaptive"],
-        ),
+        policy=_policy(value),
         limits=_limits(value),
         recurring=Recurring(
             triage_threshold=value["recurring.triage_threshold"],
@@ -184,9 +165,24 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         ),
         triage=_triage(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
-        evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
+    )
+
+
+def _policy(value: Mapping[str, Any]) -> PolicyConfig:
+    rungs = {
+        category: Rungs(
+            delays_ms=value[f"policy.ladder.{category}.delays"],
+            max_retries=value[f"policy.ladder.{category}.max_retries"],
+        )
+        for category in LADDER
+    }
+    return PolicyConfig(
+        preset=value["policy.preset"],
+        rungs=MappingProxyType(rungs),
+        max_retries_total=value["policy.max_retries_total"],
+        adaptive=value["policy.adaptive"],
     )
 
 
@@ -196,6 +192,8 @@ def _triage(value: Mapping[str, Any]) -> TriageConfig:
         command=value["triage.command"],
         timeout_ms=value["triage.timeout"],
         fix_agent=value["triage.fix_agent"],
+        evaluate=value["triage.evaluate"],
+        rescue_threshold=value["triage.rescue_threshold"],
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from medbay.core import evaluating, times
 from medbay.core import schedule as schedules
-from medbay.core import times
 from medbay.core.breaker import Breaker
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
@@ -102,12 +102,9 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "runner": task.runner,
         "run": _run(task),
         **calls.described(task),
-        **workforce.limits(task),
         "cwd": task.cwd,
         "env": dict(task.env),
-        "timeout_s": _seconds(task.timeout_ms),
-        "memory_bytes": task.memory_bytes,
-        "cpu_time_s": _seconds(task.cpu_ms),
+        **_limits(task),
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "checks": [{"command": _words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": _seconds(task.check_timeout_ms),
@@ -134,6 +131,16 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
     }
 
 
+def _limits(task: Task) -> dict[str, Any]:
+    """Who works on it, and what an attempt may take."""
+    return {
+        **workforce.limits(task),
+        "timeout_s": _seconds(task.timeout_ms),
+        "memory_bytes": task.memory_bytes,
+        "cpu_time_s": _seconds(task.cpu_ms),
+    }
+
+
 def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any]:
     """One attempt, with the checks of its result."""
     return {
@@ -156,8 +163,17 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "iteration": each.iteration,
         "planned_at": iso(each.planned_at),
         "policy": each.policy_hash or None,
-        "checks": [check(each) for each in checked],
+        "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
+        "evaluation": next((evaluation(each) for each in checked if each.position == evaluating.POSITION), None),
     }
+
+
+def evaluation(each: CheckResult) -> dict[str, Any]:
+    """What looked at the work of a failed attempt, and what it said."""
+    said = evaluating.score(evaluating.Evaluation(results=(each,), threshold=1.0))
+    left_out = ("position", "required")
+    told = {name: value for name, value in check(each).items() if name not in left_out}
+    return {**told, "score": said.value, "why": said.why}
 
 
 def judged(tx: Tx, task: Task) -> dict[str, Any]:
