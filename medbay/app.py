@@ -124,6 +124,7 @@ def build_engine(
         recovery_share=config.engine.slots_for_recovery,
         policy=policy_of(config),
         limits=config.limits,
+        budget=config.budget,
         means=means_of(config),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
@@ -165,6 +166,8 @@ def means_of(config: Config) -> Means:
         agent=chosen.agent,
         command=chosen.command if chosen.agent == "command" else RULES_AGENT,
         timeout_ms=chosen.timeout_ms,
+        max_tokens=chosen.max_tokens,
+        max_cost=chosen.max_cost,
         fix_agent=chosen.fix_agent,
     )
 

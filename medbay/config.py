@@ -19,6 +19,7 @@ from medbay import toml_lines
 from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
 from medbay.config_kinds import Wrong, shown
 from medbay.core.breaker import Limits
+from medbay.core.budget import Budget
 from medbay.core.presets import LADDER, Recurring, Rungs
 from medbay.errors import ConfigError
 
@@ -72,6 +73,8 @@ class TriageConfig:
     agent: str
     command: tuple[str, ...]
     timeout_ms: int
+    max_tokens: int | None
+    max_cost: int | None  # in millionths
     fix_agent: str
 
 
@@ -108,6 +111,7 @@ class Config:
     limits: Limits  # of breakers and incidents
     recurring: Recurring
     triage: TriageConfig
+    budget: Budget
     runner: RunnerConfig
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -180,7 +184,14 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             agent=value["triage.agent"],
             command=value["triage.command"],
             timeout_ms=value["triage.timeout"],
+            max_tokens=value["triage.max_tokens"],
+            max_cost=value["triage.max_cost"],
             fix_agent=value["triage.fix_agent"],
+        ),
+        budget=Budget(
+            daily_tokens=value["budget.daily_tokens"],
+            daily_cost=value["budget.daily_cost"],
+            zone=value["budget.zone"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         settings=settings,

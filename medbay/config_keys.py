@@ -16,6 +16,7 @@ from medbay.config_kinds import (
     duration,
     durations,
     factor,
+    money,
     patterns,
     share,
     shown,
@@ -24,6 +25,7 @@ from medbay.config_kinds import (
     text,
     texts,
     whole,
+    zone,
 )
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
@@ -35,9 +37,7 @@ _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose 
 _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split("."))
-    for path in (
-        "triage.evaluate triage.rescue_threshold breakers.phase agents models budget notify web beads intake"
-    ).split()
+    for path in ("triage.evaluate triage.rescue_threshold breakers.phase agents models notify web beads intake").split()
 )
 """What is known by name but not built yet."""
 
@@ -80,6 +80,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
         "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
         "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "budget": "What all attempts of a day may cost together.",
         "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
         "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
@@ -248,6 +249,49 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=text(),
         default="",
         doc="The agent that works on the fixes a triage files; without one they are a person's.",
+    ),
+    Key(
+        section="triage",
+        name="max_tokens",
+        kind=whole(1, 10**12),
+        default=None,
+        default_is="no limit",
+        example=50_000,
+        doc="What one triage may use; one that reports more has no say, and a person is asked.",
+    ),
+    Key(
+        section="triage",
+        name="max_cost",
+        kind=money(),
+        default=None,
+        default_is="no limit",
+        example=0.5,
+        doc="What one triage may cost.",
+    ),
+    Key(
+        section="budget",
+        name="daily_tokens",
+        kind=whole(1, 10**15),
+        default=None,
+        default_is="no limit",
+        example=5_000_000,
+        doc="Tokens; what does not fit waits for the next day.",
+    ),
+    Key(
+        section="budget",
+        name="daily_cost",
+        kind=money(),
+        default=None,
+        default_is="no limit",
+        example=20.0,
+        doc="Money, in the currency that attempts report.",
+    ),
+    Key(
+        section="budget",
+        name="zone",
+        kind=zone(),
+        default="UTC",
+        doc="Where midnight is the end of the day.",
     ),
     Key(
         section="breakers.agency",

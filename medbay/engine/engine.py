@@ -277,8 +277,9 @@ class Engine:
             capacity,
             work,
             log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
+            budget=self.settings.budget,
         )
-        if not claims and work.parks:
+        if (work.parks and not claims) or (self.settings.budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
         return claims, lasting
 

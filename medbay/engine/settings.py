@@ -7,6 +7,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from medbay.core.breaker import Limits
+from medbay.core.budget import Budget
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.core.redaction import Redaction
@@ -27,6 +28,7 @@ class Settings:
     recovery_share: float = 0.5
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
     means: Means = field(default_factory=Means)
     redaction: Redaction = field(default_factory=Redaction)  # of whatever leaves a log
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
@@ -39,6 +41,7 @@ class Settings:
             crash_budget=self.crash_budget,
             zone=self.zone,
             limits=self.limits,
+            budget=self.budget,
             means=self.means,
         )
 
