@@ -14,6 +14,7 @@ from medbay import config as configuration
 from medbay import env
 from medbay.config import Config
 from medbay.config_kinds import without_password
+from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.core.redaction import Redaction
@@ -25,6 +26,7 @@ from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners.agent import AgentRunner
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
@@ -153,7 +155,8 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
     shell = ShellRunner(grace_s, secrets, guard=guard)
-    return {"shell": shell, "python": LazyRunner(python), RUNNER: shell}
+    agents = AgentRunner(config.agents, shell)
+    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: agents, RUNNER: shell}
 
 
 def means_of(config: Config) -> Means:
@@ -162,6 +165,9 @@ def means_of(config: Config) -> Means:
     if chosen.agent == "command" and not chosen.command:
         hint = 'command = ["./triage.py"] below [triage]'
         raise ConfigError(f"{config.source('triage.agent')}: triage.command names no program", hint=hint)
+    if chosen.fix_agent and chosen.fix_agent not in config.agents:
+        source, hint = config.source("triage.fix_agent"), f"[agents.{chosen.fix_agent}] makes one"
+        raise ConfigError(f'{source}: there is no agent "{chosen.fix_agent}"', hint=hint)
     return Means(
         agent=chosen.agent,
         command=chosen.command if chosen.agent == "command" else RULES_AGENT,
@@ -169,6 +175,13 @@ def means_of(config: Config) -> Means:
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
         fix_agent=chosen.fix_agent,
+        spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
+        profiles=tuple(config.agents),
+        models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
+        accounts={name: each.resources for name, each in config.agents.items()},
+        blocked_timeout_ms=config.engine.blocked_timeout_ms,
+        evaluate=config.evaluation.command,
+        rescue_threshold=config.evaluation.threshold,
     )
 
 

@@ -93,7 +93,8 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
         """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
 
-        In place of `run`, `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`.
+        In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
+        `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
         return self.add_many([{"title": title, "run": run, **options}])[0]
 
@@ -105,13 +106,13 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         return self._write(lambda tx: self._add_all(tx, _again(seen, unseen), known))
 
     def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
-        number, cwd = 0, os.getcwd()
+        number, cwd, agents = 0, os.getcwd(), self.place.config.agents
 
         def checked() -> Iterator[NewTask]:
             nonlocal number
             for line in lines:
                 number += 1
-                yield requests.new_task(line, now=tx.now, default_cwd=cwd)
+                yield requests.new_task(line, now=tx.now, default_cwd=cwd, agents=agents)
 
         tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
@@ -129,7 +130,14 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         """
         return self._write(
             lambda tx: exchange.bring_in(
-                tx, lines, ids=self._ids, actor=self.actor, cwd=os.getcwd(), key=key, everything=everything
+                tx,
+                lines,
+                ids=self._ids,
+                actor=self.actor,
+                cwd=os.getcwd(),
+                agents=self.place.config.agents,
+                key=key,
+                everything=everything,
             )
         )
 
@@ -304,7 +312,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         **changes: Any,
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
-        fields = requests.edited_fields(changes)
+        fields = requests.edited_fields(changes, agents=self.place.config.agents)
         others = tuple(after)
         return self._act(
             task_id,

@@ -16,8 +16,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from medbay import toml_lines
-from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS, Key
-from medbay.config_kinds import Wrong, shown
+from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
+from medbay.config_kinds import Key, Wrong, shown
+from medbay.core import agent
+from medbay.core.agent import Profile
 from medbay.core.breaker import Limits
 from medbay.core.budget import Budget
 from medbay.core.presets import LADDER, Recurring, Rungs
@@ -87,6 +89,14 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """What looks at failed attempts, and from which score on one is rescued."""
+
+    command: str | None
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One value in force: as it was written, as it was understood, and where it came from."""
 
@@ -113,6 +123,8 @@ class Config:
     triage: TriageConfig
     budget: Budget
     runner: RunnerConfig
+    evaluation: EvaluationConfig
+    agents: Mapping[str, Profile]
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
     def source(self, path: str) -> str:
@@ -194,7 +206,23 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             zone=value["budget.zone"],
         ),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
+        evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
+        agents=_agents(value),
         settings=settings,
+    )
+
+
+def _agents(value: Mapping[str, Any]) -> Mapping[str, Profile]:
+    """One profile for each table `[agents.NAME]`, in the order of the file."""
+    names = dict.fromkeys(path.split(".", 1)[1].rpartition(".")[0] for path in value if path.startswith("agents."))
+    return MappingProxyType(
+        {
+            name: Profile(
+                name=name,
+                **{key.name: value.get(f"agents.{name}.{key.name}", _of_default(key)) for key in AGENT_KEYS},
+            )
+            for name in names
+        }
     )
 
 
@@ -250,14 +278,14 @@ def _setting(key: Key, raw: object, source: str) -> Setting:
     try:
         return Setting(key=key, raw=raw, value=key.kind.read(raw), source=source)
     except Wrong as wrong:
-        raise ConfigError(f"{source}: {_refusal(key, raw, wrong)}", hint=wrong.hint) from None
+        raise ConfigError(f"{source}: {_refusal(key, raw, wrong, key.path)}", hint=wrong.hint) from None
 
 
-def _refusal(key: Key, raw: object, wrong: Wrong) -> str:
+def _refusal(key: Key, raw: object, wrong: Wrong, path: str) -> str:
     if wrong.entry is not None and isinstance(raw, list | tuple):
         entry = shown(raw[wrong.entry])
-        return f"entry {wrong.entry + 1} of {key.path} must be {key.kind.entry_says}, not {entry}"
-    return f"{key.path} must be {key.kind.says}, not {key.kind.show(raw)}"
+        return f"entry {wrong.entry + 1} of {path} must be {key.kind.entry_says}, not {entry}"
+    return f"{path} must be {key.kind.says}, not {key.kind.show(raw)}"
 
 
 @dataclass(slots=True)
@@ -273,24 +301,33 @@ class _Reading:
         """Take every entry of a table that the reference has; note every other."""
         for name, raw in table.items():
             path = (*within, name)
-            if path in BY_PATH:
-                self._take(BY_PATH[path], raw, path)
-            elif path not in _TABLES:
+            known = _reference_path(path)
+            if known in _KEY_AT:
+                self._take(_KEY_AT[known], raw, path)
+            elif known not in _TABLES:
                 self._mistake(path, *_unknown(path, raw))
             elif isinstance(raw, dict):
                 self.visit(raw, path)
+                if known == _AGENT:
+                    self._check_agent(name, raw, path)
             else:
                 self._mistake(path, f"{'.'.join(path)} must be a table: [{'.'.join(path)}]")
+
+    def _check_agent(self, name: str, raw: Mapping[str, object], path: tuple[str, ...]) -> None:
+        if not agent.NAME.fullmatch(name):
+            self._mistake(path, f"{shown(name)} is no name for an agent", "letters, digits, dots, dashes")
+        if "command" not in raw:
+            self._mistake(path, f"agents.{name} has no command", f"write how {name} is started")
 
     def _take(self, key: Key, raw: object, path: tuple[str, ...]) -> None:
         try:
             value = key.kind.read(raw)
         except Wrong as wrong:
             at = path if wrong.entry is None else (*path, str(wrong.entry))
-            self._mistake(at, _refusal(key, raw, wrong), wrong.hint)
+            self._mistake(at, _refusal(key, raw, wrong, ".".join(path)), wrong.hint)
         else:
             source = f"{self.file}:{toml_lines.nearest(self.lines, path)}"
-            self.settings[key.path] = Setting(key=key, raw=raw, value=value, source=source)
+            self.settings[".".join(path)] = Setting(key=key, raw=raw, value=value, source=source)
 
     def _mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> None:
         line = toml_lines.nearest(self.lines, path)
@@ -325,6 +362,15 @@ _TABLES = frozenset(
 )
 
 
+_AGENT: Final = ("agents", NAMED)
+_KEY_AT: Final = {**BY_PATH, **{tuple(key.path.split(".")): key for key in AGENT_KEYS}}
+
+
+def _reference_path(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The path as the reference has it: a name of somebody's own is `NAME` there."""
+    return (*_AGENT, *path[2:]) if path[0] == _AGENT[0] and len(path) >= 2 else path
+
+
 def _unknown(path: tuple[str, ...], raw: object) -> tuple[str, str]:
     """What to say of a name the reference does not have, and the hint."""
     *within, name = path
@@ -342,8 +388,8 @@ def _unknown(path: tuple[str, ...], raw: object) -> tuple[str, str]:
 
 
 def _names_in(within: tuple[str, ...], *, tables: bool) -> Iterator[str]:
-    for path in sorted(_TABLES if tables else BY_PATH):
-        if path[:-1] == within:
+    for path in sorted(_TABLES if tables else _KEY_AT):
+        if path[:-1] == _reference_path((*within, ""))[:-1]:
             yield path[-1]
 
 

@@ -1,25 +1,26 @@
 """The table of all settings: one row each. Validation, `medbay init` and the reference page are made from it.
 
-A new setting is a row here and a field in `medbay.config`. As a module it prints the tables of the page.
+A new setting is a row here and a field in `medbay.config`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from medbay.config_kinds import (
-    Kind,
+    Key,
+    account,
+    agent_command,
     choice,
     duration,
     durations,
+    evaluator,
     factor,
     money,
     patterns,
     share,
-    shown,
     store_url,
     switch,
     text,
@@ -27,49 +28,16 @@ from medbay.config_kinds import (
     whole,
     zone,
 )
+from medbay.core.agent import SPEC_ROLE
 from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, TRIAGE_TIMEOUT_MS, Recurring
+from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
-_BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 
 _RECURRING: Final = Recurring()
-LATER: Final = frozenset(
-    tuple(path.split("."))
-    for path in ("triage.evaluate triage.rescue_threshold breakers.phase agents models notify web beads intake").split()
-)
+LATER: Final = frozenset(tuple(path.split(".")) for path in ("breakers.phase models notify web beads intake").split())
 """What is known by name but not built yet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
-
-    section: str
-    name: str
-    kind: Kind
-    default: object
-    doc: str
-    default_is: str = ""
-    example: object = None
-
-    @property
-    def path(self) -> str:
-        """`engine.workers`."""
-        return f"{self.section}.{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; empty if there is none."""
-        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
-            return ""
-        return f"MEDBAY_{self.section}_{self.name}".upper()
-
-    @property
-    def default_text(self) -> str:
-        """The default in words or as it would stand in the file."""
-        return self.default_is or self.kind.show(self.default)
 
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -86,6 +54,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
+        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
     }
 )
 
@@ -241,7 +210,7 @@ KEYS: Final[tuple[Key, ...]] = (
         name="timeout",
         kind=duration(low_ms=1_000),
         default=write_duration(TRIAGE_TIMEOUT_MS),
-        doc="How long a triage may take; then a person is asked.",
+        doc="How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
     ),
     Key(
         section="triage",
@@ -292,6 +261,22 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=zone(),
         default="UTC",
         doc="Where midnight is the end of the day.",
+    ),
+    Key(
+        section="triage",
+        name="evaluate",
+        kind=evaluator(),
+        default=False,
+        example="./evaluate.py",
+        doc="What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+        'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
+    ),
+    Key(
+        section="triage",
+        name="rescue_threshold",
+        kind=share(),
+        default=RESCUE_THRESHOLD,
+        doc="From this score on a failed attempt counts as a success.",
     ),
     Key(
         section="breakers.agency",
@@ -353,46 +338,41 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
 )
 
+NAMED: Final = "NAME"
+"""Stands in a section for a name that people choose themselves."""
+
+AGENT_KEYS: Final[tuple[Key, ...]] = (
+    Key(
+        section="agents.NAME",
+        name="command",
+        kind=agent_command(),
+        default=None,
+        default_is="none: it has to be said",
+        example=["my-agent", "--prompt", "{prompt_file}"],
+        doc="How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
+        "without a model its word and the option before it are left out.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="role",
+        kind=choice("", SPEC_ROLE),
+        default="",
+        doc='With "spec" it also reviews specifications that work fails on.',
+    ),
+    Key(
+        section="agents.NAME",
+        name="provider",
+        kind=account(),
+        default="",
+        doc="Whose limits its tasks share, NAME or NAME/ACCOUNT.",
+    ),
+    Key(
+        section="agents.NAME",
+        name="model",
+        kind=text(),
+        default="",
+        doc="The model it is told to use, unless a task names another.",
+    ),
+)
+
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
-
-
-def commented_file() -> str:
-    """A `medbay.toml` with every setting at its default, commented out."""
-    parts = [
-        "# Medbay. Every setting is optional; what is commented out is the default.\n",
-        "# To change one, uncomment it together with the [section] above it.\n",
-        "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
-    ]
-    told: set[str] = set()
-    for section, doc in SECTIONS.items():
-        parts.append(f"\n# {doc}\n# [{section}]\n")
-        for key in _keys_of(section):
-            raw = key.default if key.default or key.example is None else key.example
-            note = f" Default: {key.default_text}." if raw != key.default else ""
-            if key.doc not in told:
-                parts.append(f"# {key.doc}{note}\n")
-            parts.append(f"# {key.name} = {shown(raw)}\n")
-            told.add(key.doc)
-    return "".join(parts)
-
-
-def reference_tables() -> str:
-    """The tables of the reference page, one per section."""
-    parts = []
-    for section, doc in SECTIONS.items():
-        parts.append(f"### `[{section}]`\n\n{doc}\n\n")
-        parts.append("| key | default | accepted | variable | meaning |\n|---|---|---|---|---|\n")
-        for key in _keys_of(section):
-            default = key.default_is or f"`{key.default_text}`"
-            variable = f"`{key.variable}`" if key.variable else ""
-            parts.append(f"| `{key.name}` | {default} | {key.kind.says} | {variable} | {key.doc} |\n")
-        parts.append("\n")
-    return "".join(parts)
-
-
-def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in KEYS if key.section == section)
-
-
-if __name__ == "__main__":
-    print(reference_tables(), end="")

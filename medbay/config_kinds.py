@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
+from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
+_BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 _MONEY_MAX = 1_000_000_000
 _NUMBER_SHOWN_MAX = 10**18
 _TEXT_SHOWN_MAX = 60
@@ -38,6 +40,36 @@ class Kind:
     entry_says: str = ""
     from_text: Callable[[str], object] | None = None  # without it a variable cannot set the value
     show: Callable[[object], str] = lambda raw: shown(raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
+
+    section: str
+    name: str
+    kind: Kind
+    default: object
+    doc: str
+    default_is: str = ""
+    example: object = None
+
+    @property
+    def path(self) -> str:
+        """`engine.workers`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it; empty if there is none."""
+        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
+            return ""
+        return f"MEDBAY_{self.section}_{self.name}".upper()
+
+    @property
+    def default_text(self) -> str:
+        """The default in words or as it would stand in the file."""
+        return self.default_is or self.kind.show(self.default)
 
 
 def whole(low: int, high: int) -> Kind:
@@ -122,15 +154,52 @@ def text() -> Kind:
 def texts() -> Kind:
     """A list of texts."""
 
-    def read(raw: object) -> tuple[str, ...]:
-        if not isinstance(raw, list | tuple):
-            raise Wrong
-        for at, entry in enumerate(raw):
-            if not isinstance(entry, str) or not entry:
-                raise Wrong(entry=at)
-        return tuple(raw)
+    return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=_words)
 
-    return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=read)
+
+def agent_command() -> Kind:
+    """The words an agent is started with; where its prompt stands has to be among them."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        words = _words(raw)
+        for at, word in enumerate(words):
+            if unknown := unknown_placeholder(word):
+                raise Wrong(entry=at, hint=f"{unknown} means nothing here")
+        if not any(PROMPT_FILE in word for word in words):
+            raise Wrong(hint=f"{PROMPT_FILE} stands for the file its prompt is in")
+        return words
+
+    return Kind(
+        says=f"a list of words with {PROMPT_FILE} among them",
+        entry_says=f"a text that is not empty, with no placeholders but {' and '.join(PLACEHOLDERS)}",
+        read=read,
+    )
+
+
+def account() -> Kind:
+    """A provider, or one account of it."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or (raw and not re.fullmatch(r"[^\s/]{1,100}(/[^\s/]{1,100})?", raw)):
+            raise Wrong
+        return raw
+
+    return Kind(says="a provider like NAME or NAME/ACCOUNT", read=read)
+
+
+def evaluator() -> Kind:
+    """Whether and by what failed attempts are looked at: a command line, or nothing."""
+
+    def read(raw: object) -> str | None:
+        if raw is True:
+            raise Wrong(hint="no agent of this version can evaluate; name a command that does")
+        if raw is False:
+            return None
+        if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
+            raise Wrong
+        return raw
+
+    return Kind(says="false or a command line", read=read)
 
 
 def money() -> Kind:
@@ -244,6 +313,15 @@ def shown(raw: object) -> str:
 def _says_duration(low_ms: int) -> str:
     bounds = f"from {write_duration(low_ms)} to {write_duration(MAX_DURATION_MS)}"
     return f'a duration like "30s" or "1h30m", {bounds}'
+
+
+def _words(raw: object) -> tuple[str, ...]:
+    if not isinstance(raw, list | tuple):
+        raise Wrong
+    for at, entry in enumerate(raw):
+        if not isinstance(entry, str) or not entry:
+            raise Wrong(entry=at)
+    return tuple(raw)
 
 
 def _milliseconds(raw: object, entry: int | None = None) -> int:

@@ -20,6 +20,8 @@ _OPTIONS: Final = (
     click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
     click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
     click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
+    click.option("--agent", metavar="NAME", help="An agent that works on it: [agents.NAME] in medbay.toml."),
+    click.option("--person", is_flag=True, default=None, help="Nothing runs: a person is asked to do it."),
     click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option(
         "--after",
@@ -50,6 +52,8 @@ _OPTIONS: Final = (
     click.option("--cwd", metavar="DIR", help="The directory it runs in; this one if not said."),
     click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
     click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
+    click.option("--max-tokens", type=int, metavar="N", help="What an agent may use up in an attempt."),
+    click.option("--max-cost", metavar="X", help="What an attempt of an agent may cost: 2.50."),
     click.option("--cpu-time", metavar="D", help="Limit of CPU time: 10m."),
     *(
         click.option(

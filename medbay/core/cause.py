@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Requeued, Succeeded
+from medbay.core.outcome import Cancelled, Lost, Outcome, Requeued, Succeeded
 
 NOT_RETRYABLE_FROM: Final = 0.8
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
@@ -39,6 +39,7 @@ class Case:
     account: str | None = None  # of the provider whose limit it would be
     open_incidents: frozenset[str] = frozenset()  # fingerprints
     opens_incident: bool = False
+    never_worked: bool = False  # its runner's failure: see `core.agent.never_got_to_work`
     in_phase: bool = False
     used_up: bool = False
 
@@ -67,10 +68,6 @@ def _provider_limit(case: Case) -> bool:
     return found is not None and owner is not None and found.subcategory in LIMIT_KINDS
 
 
-def _never_got_to_work(case: Case) -> bool:
-    return isinstance(case.outcome, Failed) and bool(case.outcome.spawn_error)
-
-
 def _incident(case: Case) -> bool:
     found = case.diagnosis
     return found is not None and (found.fingerprint in case.open_incidents or case.opens_incident)
@@ -87,7 +84,7 @@ _IN_ORDER: Final[tuple[tuple[Cause, Callable[[Case], bool]], ...]] = (
     (Cause.LOST, lambda case: isinstance(case.outcome, Lost)),
     (Cause.NOT_RETRYABLE, _not_retryable),
     (Cause.PROVIDER_LIMIT, _provider_limit),
-    (Cause.CRASH_LOOP, _never_got_to_work),
+    (Cause.CRASH_LOOP, lambda case: case.never_worked),
     (Cause.INCIDENT, _incident),
     (Cause.UNCHARGED, _uncharged),
     (Cause.PHASE, lambda case: case.in_phase),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from medbay.core import guidance, loops, recurring
+from medbay.core import guidance, loops, person, recurring, serving
 from medbay.core.counting import forget_failures, grant
 from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed
-from medbay.core.ending import block_dependents
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
 from medbay.core.model import TURN, Event, Option, Question, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, ask
+from medbay.core.serving import Served
 from medbay.core.triage.starting import waits_no_more
 from medbay.errors import NotAllowed
 
@@ -45,7 +45,8 @@ def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
         draft.tell("task:resumed", by=actor)
         if task.recurs and task.status in ("pending", "failed") and not task.forced:
             recurring.resume(draft, "paused")
-    return _made(draft)
+    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
+    return replace(_made(draft), questions=asked)
 
 
 def on_cancel_command(
@@ -56,6 +57,7 @@ def on_cancel_command(
     dependents: tuple[Task, ...],
     question: Question | None,
     loop: tuple[Task, ...] = (),
+    served: Served | None = None,
 ) -> Decision:
     """Ends it for good. A live attempt is asked to stop first, by the worker that owns it."""
     _refuse_finished(task)
@@ -68,7 +70,8 @@ def on_cancel_command(
     draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
     draft.tell("task:cancelled", by=actor)
-    others = block_dependents(dependents, now, because=task.id)
+    left = serving.cancelled(task, served, dependents)
+    others = serving.block_dependents(left, now, because=task)
     passed = loops.passed_on(draft, loop) if task.waits_for != TURN else ()
     closed = _close(draft, question, answer="cancel", whole=_sole(question))
     return Decision(
@@ -91,6 +94,7 @@ def on_retry_command(
 ) -> Decision:
     """Once more, now: passes due time and holds for one attempt, recorded as this person's act."""
     _refuse_finished(task)
+    _refuse_persons(task)
     if task.live is not None:
         raise NotAllowed(f"{task.id} is running attempt {task.live}", hint="wait for it, or cancel it")
     if task.paused:
@@ -116,6 +120,7 @@ def on_unblock_command(
     """Releases a blocked task; the streak stays, and more attempts are granted."""
     if task.status != "blocked":
         raise NotAllowed(f"{task.id} is {task.status}, not blocked", hint=f"medbay explain {task.id} says why")
+    _refuse_persons(task)
     draft = Draft(task, now, actor=actor)
     return _release(draft, "unblocked", attempts=attempts, question=question, unmet=unmet)
 
@@ -146,6 +151,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
     _refuse_finished(task)
     draft = Draft(task, now, actor=actor)
     changed = {name: value for name, value in edit.fields.items() if getattr(task, name) != value}
+    if "runner" in changed and person.RUNNER in (task.runner, changed["runner"]):
+        raise NotAllowed(f"who does {task.id} cannot be changed", hint="cancel it and add another")
     draft.set(**changed)
     if not changed.keys().isdisjoint(("resources", "command", "runner")):
         draft.set(hold=None)  # it may need something else now, and is looked at again
@@ -174,12 +181,15 @@ def on_answer(
     dependents: tuple[Task, ...] = (),
     loop: tuple[Task, ...] = (),
     unmet: int = 0,
+    served: Served | None = None,
 ) -> Decision:
     """Apply a person's answer to one of the tasks that wait for it; the last one closes the question."""
     last = replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
     if option.effect == "cancel":
-        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last, loop=loop)
+        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last, loop=loop, served=served)
     draft = Draft(task, now, actor=actor)
+    if option.effect == "done":
+        return _done(draft, note, question=last, dependents=dependents, served=served)
     if note:
         against = task.last_fingerprint if task.streak else ""
         told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against)
@@ -189,6 +199,23 @@ def on_answer(
         draft.tell("task:paused", by=actor)
     answer = f"{option.label}: {note}" if note else option.label
     return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet)
+
+
+def _done(
+    draft: Draft, note: str, *, question: Question, dependents: tuple[Task, ...], served: Served | None
+) -> Decision:
+    """A person did what was theirs to do; the note is the result."""
+    task = draft.task
+    if not person.is_persons(task):
+        raise NotAllowed(f"{task.id} is not a person's task", hint="only its own end completes it")
+    answer = f"done: {note}" if note else "done"
+    draft.set(block_kind=None, due_at=None)
+    draft.move("completed", "a person did it", result=note)
+    draft.tell("task:completed", by=draft.actor)
+    closed = _close(draft, question, answer=answer, whole=_sole(question))
+    own = Decision(changes=(draft.change(),), events=tuple(draft.events))
+    others = serving.completed(task, served, draft.now, spec=note if note.strip() else None)
+    return replace(serving.beside(own, serving.released(dependents, draft.now), others), questions_closed=closed)
 
 
 def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:
@@ -207,9 +234,13 @@ def _release(draft: Draft, reason: str, *, attempts: int, question: Question | N
     else:
         draft.tell("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
     closed = _close(draft, question, answer=reason, whole=_sole(question))
-    retries = (RetryClosed(task.id, "cancelled"),)
+    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
     return Decision(
-        changes=(draft.change(),), retries_closed=retries, questions_closed=closed, events=tuple(draft.events)
+        changes=(draft.change(),),
+        retries_closed=(RetryClosed(task.id, "cancelled"),),
+        questions=asked,
+        questions_closed=closed,
+        events=tuple(draft.events),
     )
 
 
@@ -232,6 +263,11 @@ def _made(draft: Draft, *, closed: tuple[RetryClosed, ...] = ()) -> Decision:
     changes: tuple[Change, ...] = () if change.after == change.before else (change,)
     events: tuple[Event, ...] = tuple(draft.events)
     return Decision(changes=changes, retries_closed=closed, events=events)
+
+
+def _refuse_persons(task: Task) -> None:
+    if person.is_persons(task) and task.block_kind == "human":
+        raise NotAllowed(f"{task.id} is a person's task", hint=f"medbay answer {task.id} done, once it is")
 
 
 def _refuse_finished(task: Task) -> None:

@@ -14,7 +14,7 @@ from medbay.core.breaker import Breaker, BreakerChange, CommandUse
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
+from medbay.core.model import TRIAGE, CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
 from medbay.core.outcome import Output
 
 
@@ -242,6 +242,8 @@ class Draft:
             self.set(planned_at=schedule.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False)
+        if self.task.waits_for == TRIAGE:
+            self.set(waits_for=None, wants_triage=False)
         self.tell("task:blocked", kind=kind, reason=reason)
 
     def ask(self, asked: Question) -> Question:

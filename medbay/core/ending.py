@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import assert_never
 
-from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, sharing, verifying
+from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, serving, sharing, verifying
 from medbay.core.cause import Cause, cause_of, is_charged
 from medbay.core.counting import (
     count_failure,
@@ -21,7 +21,6 @@ from medbay.core.diagnosis.ours import known as known_by_us
 from medbay.core.diagnosis.telling import facts
 from medbay.core.failing import ERROR_MAX, Failure, follow
 from medbay.core.knowledge import Known, Learned, Seen
-from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Attempt, Check, Question, Retry, Task
 from medbay.core.outcome import (
     Cancelled,
@@ -37,13 +36,13 @@ from medbay.core.outcome import (
     outcome_word,
 )
 from medbay.core.policy import Policy
+from medbay.core.serving import Served
 from medbay.core.sharing import Around
 from medbay.core.triage import settling as triage
 from medbay.core.triage.settling import LookedAt
 
 __all__ = [
     "Ended",
-    "block_dependents",
     "diagnose",
     "diagnose_ended",
     "diagnose_outcome",
@@ -64,6 +63,7 @@ class Ended:
     checks: tuple[Check, ...] = ()  # those the attempt was started with
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     loop: tuple[Task, ...] = ()  # the tasks of its loop, in their order
+    served: Served | None = None  # the task it serves
     policy: Policy
     crash_budget: int = 3
     zone: tzinfo = UTC  # what a time of day without a zone means
@@ -187,36 +187,12 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
     )
 
 
-def block_dependents(dependents: tuple[Task, ...], now: int, *, because: str) -> Decision:
-    """What comes directly after a cancelled task cannot happen any more without a person's word."""
-    why = f"it comes after {because}, which was cancelled"
-    drafts, questions = [], []
-    for task in dependents:
-        asked_already = task.status == "blocked" and task.block_kind not in BLOCKS_THAT_TIME_OUT
-        if task.finished or task.live is not None or asked_already:
-            continue
-        draft = Draft(task, now, actor="engine")
-        draft.tell("task:recovery_action", action="mark_as_blocked", why=why)
-        questions.append(draft.ask(question.ask(task, kind="dependency", why=why, now=now)))
-        if task.status == "blocked":  # it waits for more than time now
-            draft.set(block_kind="dependency", reason=why, due_at=None)
-            draft.tell("task:blocked", kind="dependency", reason=why)
-        else:
-            draft.block("dependency", why)
-        drafts.append(draft)
-    return Decision(
-        changes=tuple(draft.change() for draft in drafts),
-        retries_closed=tuple(RetryClosed(draft.task.id, "cancelled") for draft in drafts),
-        questions=tuple(questions),
-        events=tuple(event for draft in drafts for event in draft.events),
-    )
-
-
 def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     draft.set(cancel_requested=False, due_at=None)
     draft.move("cancelled", "cancelled by a person")
     draft.tell("task:cancelled", attempt=ended.attempt.number)
-    others = block_dependents(ended.dependents, draft.now, because=ended.task.id)
+    left = serving.cancelled(ended.task, ended.served, ended.dependents)
+    others = serving.block_dependents(left, draft.now, because=ended.task)
     others = replace(others, changes=(*others.changes, *loops.passed_on(draft, ended.loop)))
     return _decision(ended, draft, work, word="cancelled", others=others)
 
@@ -251,7 +227,7 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     """The only reset of a streak besides a person's `--reset-failures`."""
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
-    draft.set(crashes=0, cancel_requested=False, wants_triage=False)
+    draft.set(crashes=0, cancel_requested=False, wants_triage=False, fresh_session=False)
     learned = _judge(draft, ended.attempt.number, cured=True)
     again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
     draft.move(
@@ -259,12 +235,10 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     )
     if not again:
         draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
-    changes = list(loops.passed_on(draft, ended.loop))
-    for task in ended.dependents:
-        other = Draft(task, draft.now, actor="engine")
-        other.set(unmet=max(0, task.unmet - 1))
-        changes.append(other.change())
-    return _decision(ended, draft, work, word="succeeded", others=Decision(changes=tuple(changes), learned=learned))
+    turn = Decision(changes=loops.passed_on(draft, ended.loop))
+    served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
+    others = serving.beside(turn, serving.released(ended.dependents, draft.now), served)
+    return _decision(ended, draft, work, word="succeeded", others=replace(others, learned=learned))
 
 
 def _is_good(ended: Ended) -> bool:
@@ -320,6 +294,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     elif not is_charged(case):  # no failure of the work, but free tries have to come to an end
         draft.task = count_uncharged(draft.task, now=draft.now)
     draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0))
+    draft.set(fresh_session=False)  # what came before may be continued again
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
     draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)

@@ -8,21 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from medbay.core import guidance, knowledge, policy, question, recurring, sharing
+from medbay.core import agent, guidance, knowledge, policy, question, recurring, sharing
 from medbay.core.cause import Cause, cause_of
 from medbay.core.counting import excuse, record_of
 from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Known
-from medbay.core.model import Event, Question, Retry
+from medbay.core.model import TRIAGE, Event, Question, Retry, Task
 from medbay.core.outcome import Outcome
 from medbay.core.policy import NextStep, Policy
 from medbay.core.resources import account_of
 from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
-from medbay.core.triage.starting import WAITS, is_wanted
+from medbay.core.triage.starting import is_wanted
 
 ERROR_MAX: Final = 2_000
+DIFFERENTLY: Final = 3  # the rung at which something else is tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,9 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     cause = cause_of(replace(case, used_up=used_up))
     advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
     decided = recurring.decide(draft.task, found, failure.policy, draft.now, cause=cause, advice=advice)
+    if _repeats(draft.task, found, decided):
+        higher = replace(record, raised=DIFFERENTLY - record.rung)
+        decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
     draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     fed = sharing.feed(draft, found, cause, failure.around, work)
@@ -70,7 +74,7 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
-        draft.set(due_at=None, waits_for=WAITS, wants_triage=True)
+        draft.set(due_at=None, waits_for=TRIAGE, wants_triage=True)
         return Followed(shared=fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
@@ -81,6 +85,15 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
     retry = schedule_retry(draft, failure, step) if draft.task.status == "failed" else None
     return Followed(retry=retry, shared=fed.made, work=fed.work)
+
+
+def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:
+    """Whether a retry would repeat a failed attempt of an agent exactly: same failure, same advice, nobody's grant."""
+    if task.recurs or task.charged < 2 or step.action != "retry_with_guidance" or not agent.needs_change(task, found):
+        return False
+    last = task.guidance[-1] if task.guidance and not record_of(task).under_grant else None
+    told = step.guidance.advice if step.guidance else ""
+    return last is not None and (last.fingerprint, last.advice) == (found.fingerprint, told)
 
 
 def _not_before(step: NextStep, until: int, now: int) -> NextStep:

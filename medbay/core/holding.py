@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from medbay.core.model import Task
+from medbay.core.model import PERSON, Task
 
 Needs = Literal["event", "time", "healing", "capacity"]
 
@@ -52,7 +52,9 @@ def reasons(task: Task, now: int, around: Circumstances) -> tuple[Reason, ...]:
 
 def is_ready(task: Task, now: int) -> bool:
     """Whether none of the first eight reasons applies: what the store keeps as the column `ready`."""
-    return task.status == "pending" and not any(
+    if task.status != "pending" or task.runner == PERSON:
+        return False
+    return not any(
         rule(task, now, _NOTHING_ELSE) is not None and not _passes(task, number)
         for number, (_, rule) in enumerate(_RULES[:8], start=1)
     )

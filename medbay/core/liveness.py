@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from medbay.core.lifecycles import TASK
-from medbay.core.model import HistoryRow, Task
-from medbay.core.triage.starting import WAITS
+from medbay.core.model import TRIAGE, HistoryRow, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ def _blocked(task: Task, around: Surroundings) -> str | None:
 
 
 def _failed(task: Task, around: Surroundings) -> str | None:
-    if task.waits_for == WAITS and not (task.wants_triage or around.looked_at):
+    if task.waits_for == TRIAGE and not (task.wants_triage or around.looked_at):
         return "waits for a triage that nobody runs"
     if task.waits_for is not None or task.paused:
         return None

@@ -21,7 +21,9 @@ TEXT_MAX: Final = 200_000  # description and specification
 CHECKS_MAX: Final = 50
 CHECK_TIMEOUT_MS: Final = 300_000
 FAILURE_RESTARTS: Final = 3
+PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
+TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]

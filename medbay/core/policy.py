@@ -71,6 +71,7 @@ class Record:
     uncharged_since: int | None = None
     granted: int = 0
     asks_at: int = 0
+    raised: int = 0  # rungs that are passed over: the same again would not help
 
     @property
     def under_grant(self) -> bool:
@@ -80,7 +81,7 @@ class Record:
     @property
     def rung(self) -> int:
         """The rung of the ladder: charged failures, less what people granted on top."""
-        return max(0, self.charged - self.granted)
+        return max(0, self.charged - self.granted) + self.raised
 
     def uncharged_for(self, now: int) -> int:
         """How long the run of free tries has lasted, in milliseconds."""
@@ -162,7 +163,8 @@ def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advic
         why = f"failure {record.charged} of this kind of work" + (f", {left}" if left else f", rung {rung}")
         return retry_step("retry_with_guidance", why, diagnosis, record, policy, now, advice=advice)
     if rung == 3:
-        why = "third failure: the same way again would not help"
+        failure = "the same failure after the same advice" if record.raised else "third failure"
+        why = f"{failure}: the same way again would not help"
         other = Advice(guidance.DIFFERENT_APPROACH)
         return retry_step("triage", why, diagnosis, record, policy, now, advice=other)
     if rung == 4:

@@ -13,6 +13,7 @@ from typing import Final
 SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
 
+RESCUE_THRESHOLD: Final = 0.8  # from this score on a failed attempt counts as a success
 TRIAGE_TIMEOUT_MS: Final = 5 * MINUTE
 MAX_RETRIES_TOTAL: Final = 5
 """Charged retries a task gets over all categories; only a person grants more."""

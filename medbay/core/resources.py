@@ -36,7 +36,7 @@ def account_of(task: Task, diagnosis: Diagnosis | None) -> str | None:
     named = [each for each in task.resources if each.startswith(PROVIDER)]
     if diagnosis is None or diagnosis.provider is None:
         return named[0] if len(named) == 1 else None
-    own = (each for each in named if _provider(each) == diagnosis.provider)
+    own = (each for each in named if provider_of(each) == diagnosis.provider)
     return next(own, PROVIDER + diagnosis.provider)
 
 
@@ -45,8 +45,8 @@ def held_by(task: Task, breakers: Mapping[str, Breaker], uses: Collection[str]) 
 
     What a task says of a provider itself stands over what its command was seen to need.
     """
-    providers = {_provider(each) for each in task.resources}
-    learned = sorted(each for each in uses if each.startswith(PROVIDER) and _provider(each) not in providers)
+    providers = {provider_of(each) for each in task.resources}
+    learned = sorted(each for each in uses if each.startswith(PROVIDER) and provider_of(each) not in providers)
     keys = [*task.resources, *learned]
     if task.last_fingerprint:
         keys.append(incident_key(task.last_fingerprint))
@@ -55,5 +55,6 @@ def held_by(task: Task, breakers: Mapping[str, Breaker], uses: Collection[str]) 
     return next((found for key in keys if (found := breakers.get(key)) is not None), None)
 
 
-def _provider(resource: str) -> str:
+def provider_of(resource: str) -> str:
+    """The provider of a resource, whatever the account."""
     return resource.removeprefix(PROVIDER).partition("/")[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from medbay.core import recurring
+from medbay.core import person, recurring
 from medbay.core.breaker import Breaker, canary_started, send_canary
 from medbay.core.commands import (
     Edit,
@@ -49,6 +49,7 @@ __all__ = [
     "on_due",
     "on_edit_command",
     "on_engine_error",
+    "on_handed_to_person",
     "on_loop_command",
     "on_parked",
     "on_pause_command",
@@ -68,6 +69,13 @@ def on_added(task: Task, now: int) -> Decision:
         recurring.begin(draft, task.due_at)
     draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
     return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def on_handed_to_person(task: Task, now: int) -> Decision:
+    """A new task that a person does: asked at once, unless it comes after something."""
+    draft = Draft(task, now, actor=task.created_by)
+    asked = person.hand_over(draft)
+    return Decision(changes=(draft.change(),), questions=(asked,), events=tuple(draft.events))
 
 
 def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:

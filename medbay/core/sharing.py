@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from medbay.core import breaker, incident, resources
+from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, CommandUse, Limits
 from medbay.core.cause import Case, Cause
 from medbay.core.decision import Decision, Draft, WorkingSet
@@ -25,6 +26,7 @@ class Around:
     host: str = ""  # where it ran
     canary: bool = False
     number: int = 0
+    ran_ms: int | None = None  # how long it ran
     others: Mapping[str, str] = field(default_factory=dict)  # tasks that met the same lately -> key of their command
     crash_loop: Breaker | None = None  # of its runner on that host, open or closed
 
@@ -44,6 +46,7 @@ def case_of(task: Task, outcome: Outcome, found: Diagnosis, around: Around, work
         outcome=outcome,
         diagnosis=found,
         account=resources.account_of(task, found),
+        never_worked=never_got_to_work(task, outcome, around.ran_ms),
         open_incidents=frozenset(
             fp for each in work.breakers.values() if each.kind == "incident" for fp in each.fingerprints
         ),

@@ -315,7 +315,7 @@ class Engine:
             free -= 1
             try:
                 launch = self.triager.prepared(claim, launch)
-                running = self._runners[claim.task.runner].start(launch, self._clock.monotonic_s())
+                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from medbay.core import prompt
+from medbay.core.agent import is_agents
 from medbay.engine.settings import Settings
 from medbay.runners.protocol import Launch
 from medbay.service.attempts import Claim
@@ -24,6 +26,9 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
         env=dict(task.env),
         guidance=attempt.guidance,
+        prompt=prompt.make(task, attempt=attempt.number, guidance=attempt.guidance) if is_agents(task) else "",
+        model=task.model,
+        fresh_session=task.fresh_session,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,

@@ -61,7 +61,7 @@ class Triager:
         settings, task, number = self._settings, claim.task, claim.attempt.number
         try:
             with self._store.read() as tx:
-                shown = triage_context.of_triage(tx, task, policy=settings.policy, means=settings.means)
+                shown = triage_context.of_triage(tx, task, means=settings.means)
         except StoreError as error:
             raise SpawnFailed(f"what the triage is to be shown cannot be read: {error}") from error
         return replace(

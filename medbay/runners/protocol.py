@@ -28,6 +28,9 @@ class Launch:
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
     guidance: str = ""
+    prompt: str = ""  # what an agent is told
+    model: str = ""  # of an agent; empty: the one of its profile
+    fresh_session: bool = False
     timeout_s: float | None = None
     memory_bytes: int | None = None
     cpu_s: float | None = None

@@ -8,12 +8,13 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from medbay.core.budget import read_usage
+from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
 ANSWER_BYTES_MAX: Final = 256_000
@@ -88,13 +89,14 @@ def read_answer(path: Path) -> str:
 
 
 def _checked(said: Mapping[str, Any]) -> Result:
-    readers = {
+    readers: dict[str, Callable[[Any], Any]] = {
         "outcome": _outcome,
         "category": lambda value: _text(value, _WORD_CHARS_MAX),
         "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
         "retry_after": _retry_after,
         "artifacts": _artifacts,
         "usage": _usage,
+        "spec": lambda value: _text(value, TEXT_MAX),
     }
     fields: dict[str, Any] = {}
     wrong = []

@@ -10,6 +10,7 @@ from typing import Final
 
 from medbay.core import budget as budget_rules
 from medbay.core import ending, feeding, guidance, rules
+from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, Limits
 from medbay.core.budget import Budget
 from medbay.core.decision import WorkingSet
@@ -17,17 +18,18 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.incident import is_shared
 from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Check, Task, Worker, changed
-from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Requeued, Succeeded
+from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.rules import Ended
+from medbay.core.serving import delivered
 from medbay.core.sharing import Around
 from medbay.core.triage.case import Means
 from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.core.verifying import GATE_ERROR
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, learning, triage
+from medbay.service import budgets, learning, serving, triage
 from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -136,7 +138,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             if each.claim is None or each.claim.attempt.worker_id != worker_id or _concerns_others(each.claim.task):
                 raise StaleClaim(f"attempt {each.number} of {each.task_id} is not known here")
             dependents = tuple(met.get(task.id, task) for task in after.get(each.task_id, ()))
-            ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by)
+            ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
             budgets.settle(tx, each.claim.task, each.number, ended.outcome, by.budget)
@@ -184,25 +186,35 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
-    ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by)
+    ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by, tx.now)
     if task.role == "triage":
         failures = by.limits.agency_failures
         met = triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
         return replace(ended, looked_at=met)
-    return replace(ended, loop=tasks.of_loop(tx, task.loop)) if task.loop else ended
+    if task.loop or task.subject:
+        ended = replace(ended, loop=tasks.of_loop(tx, task.loop), served=serving.served_by(tx, task))
+    return ended
 
 
-def _ended(finished: Finished, task: Task, attempt: Attempt, dependents: tuple[Task, ...], by: Judgement) -> Ended:
+def _ended(
+    finished: Finished, task: Task, attempt: Attempt, dependents: tuple[Task, ...], by: Judgement, now: int
+) -> Ended:
     return Ended(
         task=task,
         attempt=attempt,
-        outcome=budget_rules.judged(task, finished.outcome),
+        outcome=budget_rules.judged(task, delivered(task, finished.outcome)),
         checks=finished.checks,
         dependents=dependents,
         policy=by.policy,
         crash_budget=by.crash_budget,
         zone=by.zone,
-        around=Around(limits=by.limits, host=attempt.host, canary=attempt.canary, number=attempt.number),
+        around=Around(
+            limits=by.limits,
+            host=attempt.host,
+            canary=attempt.canary,
+            number=attempt.number,
+            ran_ms=now - attempt.started_at,
+        ),
     )
 
 
@@ -234,7 +246,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
-    if isinstance(ended.outcome, Failed) and ended.outcome.spawn_error:
+    if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
         return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
     key = incident_key(found.fingerprint)
     if not is_shared(found) or key in work.breakers:

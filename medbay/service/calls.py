@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
+from medbay.core import person
 from medbay.core.model import Task
 from medbay.errors import NotFound, UsageError
-from medbay.store import attempts
+from medbay.store import attempts, history
 from medbay.store.database import Tx
 
 RUNNER: Final = "python"
@@ -37,16 +38,25 @@ def described(task: Task) -> dict[str, Any]:
 
 
 def result_of(tx: Tx, task: Task) -> Any:
-    """What the last successful attempt said: the value of a function, or a command's own result."""
+    """What the last successful attempt said: a function's value, a command's own result, or a person's note."""
+    if person.is_persons(task):
+        return _note_of(tx, task)
     found = attempts.last_result(tx, task.id)
     return found["value"] if found is not None and "value" in found else found
 
 
 def value_of(tx: Tx, task: Task) -> Any:
     """The same, for somebody who counts on it; raises NotFound when no attempt succeeded."""
-    if not attempts.has_succeeded(tx, task.id):
+    ended_well = task.status == "completed" if person.is_persons(task) else attempts.has_succeeded(tx, task.id)
+    if not ended_well:
         raise NotFound(f"{task.id} has no result, no attempt of it succeeded", hint=f"medbay explain {task.id}")
     return result_of(tx, task)
+
+
+def _note_of(tx: Tx, task: Task) -> str | None:
+    """What a person wrote when they had done it."""
+    ends = [each for each in history.of_task(tx, task.id) if each.target == "completed"]
+    return str(ends[-1].context.get("result", "")) or None if ends else None
 
 
 def _arguments(given: Any) -> str:

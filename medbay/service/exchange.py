@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from medbay.core import times
+from medbay.core.agent import Profile
 from medbay.core.model import Task
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import calls, requests, tasks
+from medbay.service import calls, requests, tasks, workforce
 from medbay.service.tasks import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
@@ -46,6 +47,7 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         "provider": [each.removeprefix("provider:") for each in task.resources],
         **_checks(task),
         **_schedule(task),
+        **workforce.limits(task),
         "after": after,
         "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
         "key": task.key,
@@ -84,11 +86,21 @@ def _work(task: Task) -> dict[str, Any]:
     if task.runner == calls.RUNNER:
         called = calls.described(task)
         return {**called, "isolated": called["isolated"] or None}
+    if others := workforce.described(task):
+        return others
     return {"run": list(task.command) if isinstance(task.command, tuple) else task.command}
 
 
 def bring_in(
-    tx: Tx, lines: Sequence[Line], *, ids: Ids, actor: str, cwd: str, key: str = "", everything: bool = False
+    tx: Tx,
+    lines: Sequence[Line],
+    *,
+    ids: Ids,
+    actor: str,
+    cwd: str,
+    agents: Mapping[str, Profile],
+    key: str = "",
+    everything: bool = False,
 ) -> tuple[list[Task], int]:
     """Add what the lines say, all or none; the tasks in the order of the lines, and how many had ended before.
 
@@ -107,7 +119,7 @@ def bring_in(
             for number, line in wave:
                 numbers.append(number)
                 said = _readable(line, number, key=key, new_ids=new_ids, left_out=left_out)
-                yield requests.new_task(said, now=tx.now, default_cwd=cwd)
+                yield requests.new_task(said, now=tx.now, default_cwd=cwd, agents=agents)
 
         try:
             made = tasks.add_many(tx, checked(), ids=ids, actor=actor)

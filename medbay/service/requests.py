@@ -7,46 +7,55 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from medbay.core.agent import Profile
 from medbay.core.cron import EXPRESSION_MAX
 from medbay.core.durations import parse_duration, parse_size
 from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
 from medbay.errors import UsageError
-from medbay.service import calls, schedules
+from medbay.service import calls, schedules, workforce
 from medbay.service.tasks import NewTask
 
 TAG_MAX: Final = 100
 NAME_MAX: Final = 200
 ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two million bytes
+NO_AGENTS: Final[Mapping[str, Profile]] = {}
 _COUNT_MAX: Final = 1_000_000_000
 
 
-def new_task(given: Mapping[str, Any], *, now: int, default_cwd: str = "") -> NewTask:
+def new_task(
+    given: Mapping[str, Any], *, now: int, default_cwd: str = "", agents: Mapping[str, Profile] = NO_AGENTS
+) -> NewTask:
     """Check what somebody wants added; the names are those of the options of `medbay add`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
-    work = _work(wanted)
+    work = _work(wanted, agents)
     fields = {name: _FIELDS[name][1](value) for name, value in wanted.items()}
     if "title" not in fields:
         raise UsageError("a task needs a title")
     if not work:
-        raise UsageError("a task needs something to run", hint="--run 'CMD', or -- CMD ARG ..., or --python M:F")
+        raise UsageError(
+            "a task needs something to run", hint="--run 'CMD', or -- CMD ARG ..., or --python M:F, or --agent NAME"
+        )
     if "at" in fields:
         fields["at"] = parse_time(wanted["at"], now=now)
-    return NewTask(**{"cwd": default_cwd, **schedules.checked(_renamed(fields), now), **work})
+    renamed = schedules.checked(_renamed(fields), now)
+    workforce.refuse_what_does_not_fit(renamed, work)
+    return NewTask(**{"cwd": default_cwd, **workforce.with_account(renamed, work, agents)})
 
 
-def edited_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = NO_AGENTS) -> dict[str, Any]:
     """Check what somebody wants changed in a task; the names are those of `medbay edit`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
-    work = _work(wanted)
+    work = _work(wanted, agents)
     fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after"})
     if fixed:
         raise UsageError(f"{fixed[0]} cannot be edited")
     if wanted.get("check") in ("", [""], ("",)):  # how a command line says: no checks any more
         wanted["check"] = []
-    return {**_renamed({name: _FIELDS[name][1](value) for name, value in wanted.items()}), **work}
+    renamed = _renamed({name: _FIELDS[name][1](value) for name, value in wanted.items()})
+    return workforce.with_account(renamed, work, agents)
 
 
 def loop(*, delay: Any = None, max_iterations: Any = None, max_failure_restarts: Any = None) -> Loop:
@@ -86,18 +95,25 @@ def parse_time(text: Any, *, now: int) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _work(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Take out what is to be done, as command and runner: a command line or a Python function, not both."""
+def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
+    """Take out what is to be done, as command and runner: a command line, a Python function, an agent or a person."""
     given = {name: wanted.pop(name) for name in _WORK if name in wanted}
-    if "run" in given and len(given) > 1:
-        raise UsageError("run and python were both given", hint="leave one of them out")
+    chosen = [name for name in _WORKERS if given.get(name, False) is not False]
+    if chosen and chosen[0] != "python":  # then there is nothing to call with arguments, or alone in a process
+        chosen += [name for name in given if name not in _WORKERS]
+    if len(chosen) > 1:
+        raise UsageError(f"{chosen[0]} and {chosen[1]} were both given", hint="leave one of them out")
+    if "agent" in chosen:
+        return workforce.of_agent(given["agent"], agents)
+    if "person" in chosen:
+        return workforce.OF_PERSON
     if "run" in given:
         return {"command": _command(given["run"]), "runner": "shell"}
     if "python" in given:
         command = calls.command_of(given["python"], given.get("args"), isolated=given.get("isolated", False))
         return {"command": command, "runner": calls.RUNNER}
-    if given:
-        raise UsageError(f"{next(iter(given))} goes with python", hint="--python M:F")
+    if stray := [name for name in given if name not in _WORKERS]:
+        raise UsageError(f"{stray[0]} goes with python", hint="--python M:F")
     return {}
 
 
@@ -258,7 +274,8 @@ def _resources(value: Any) -> tuple[str, ...]:
 
 
 _CHECKS: Final = ("check", "required_check")
-_WORK: Final = ("run", "python", "args", "isolated")  # together they say what is to be done
+_WORKERS: Final = ("run", "python", "agent", "person")
+_WORK: Final = (*_WORKERS, "args", "isolated")  # together they say what is to be done
 _Parser = Callable[[Any], Any]
 # The public name of each field, the field it becomes, and what checks it.
 _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
@@ -288,4 +305,6 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "every": ("every_ms", _duration("the time between two iterations")),
     "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
     "max_iterations": ("max_iterations", _count("max_iterations", 1)),
+    "max_tokens": ("max_tokens", _count("max_tokens", 1)),
+    "max_cost": ("max_cost", workforce.cost),
 }

@@ -14,11 +14,12 @@ from medbay.core.breaker import Limits
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
+from medbay.core.person import is_due
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import breakers, dependencies, preferences, schedules
+from medbay.service import breakers, dependencies, preferences, schedules, serving
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
@@ -64,6 +65,8 @@ class NewTask:
     every_ms: int | None = None
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
+    max_tokens: int | None = None
+    max_cost: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
 
@@ -118,7 +121,15 @@ def _write_down(
     except StaleClaim:
         saved = [_insert(tx, task, after, free_ids) for task, after in unwritten.values()]
     for place, task in zip(unwritten, saved, strict=True):
-        added[place] = task
+        added[place] = _handed_over(tx, task) if is_due(task) else task
+
+
+def _handed_over(tx: Tx, task: Task) -> Task:
+    """A person's task asks at once."""
+    apply(tx, rules.on_handed_to_person(task, tx.now))
+    found = tasks.get(tx, task.id)
+    assert found is not None
+    return found
 
 
 def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
@@ -241,8 +252,10 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
             return rules.on_resume_command(task, tx.now, actor=actor)
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
-            loop = tasks.of_loop(tx, task.loop)
-            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked, loop=loop)
+            loop, served = tasks.of_loop(tx, task.loop), serving.served_by(tx, task)
+            return rules.on_cancel_command(
+                task, tx.now, actor=actor, dependents=after, question=asked, loop=loop, served=served
+            )
         case "retry" | "unblock":
             command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
             asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
@@ -297,7 +310,8 @@ def answer(
             actor=actor,
             note=note,
             attempts=attempts,
-            dependents=tasks.dependents(tx, task_id) if option.effect == "cancel" else (),
+            dependents=tasks.dependents(tx, task_id) if option.effect in ("cancel", "done") else (),
+            served=serving.served_by(tx, task),
             loop=tasks.of_loop(tx, task.loop),
             unmet=dependencies.unmet(tx, task_id),
         )

@@ -1,18 +1,46 @@
-"""What a triage agent is shown, read from the store."""
+"""What a triage agent is shown, read from the store: the failing task, its failures, what is known and was tried."""
 
 from __future__ import annotations
 
 import json
+from typing import Final
 
-from medbay.core.model import Task
-from medbay.core.policy import Policy
+from medbay.core.model import Event, Task
+from medbay.core.redaction import redact
+from medbay.core.times import iso
 from medbay.core.triage.case import Means
-from medbay.store import attempts
+from medbay.core.triage.context import FAILURES_MAX, Failure, Looked, make
+from medbay.store import attempts, history, patterns, tasks, triages
 from medbay.store.database import Tx
 
+LOOKED_THROUGH: Final = 20  # attempts, for those that failed
+EVENTS_SHOWN: Final = 20
 
-def of_triage(tx: Tx, triage_task: Task, *, policy: Policy, means: Means) -> str:
-    """The context of one triage as JSON."""
-    recent = attempts.of_task(tx, triage_task.subject, 3)
-    tails = [attempts.output(tx, each.task_id, each.number) for each in recent]
-    return json.dumps({"task": {"id": triage_task.subject}, "tails": [each.tail if each else "" for each in tails]})
+
+def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
+    """The context of one triage as JSON; an empty object where its task is not there any more."""
+    looked, task = triages.get(tx, triage_task.id), tasks.get(tx, triage_task.subject)
+    if looked is None or task is None:
+        return "{}"
+    recent = attempts.of_task(tx, task.id, LOOKED_THROUGH)
+    failed = [each for each in recent if each.diagnosis is not None][-FAILURES_MAX:]
+    tails = [attempts.output(tx, task.id, each.number) for each in failed]
+    shown = Looked(
+        task=task,
+        triage=looked,
+        failures=tuple(
+            Failure(attempt=each, tail=output.tail if output is not None else "")
+            for each, output in zip(failed, tails, strict=True)
+        ),
+        known=patterns.get(tx, looked.fingerprint),
+        earlier=tuple(each for each in reversed(triages.of_task(tx, task.id)) if each.id != looked.id),
+        log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
+        means=means,
+        descendants=triages.count_parts(tx, task),
+    )
+    return json.dumps(make(shown, redact))
+
+
+def _line(event: Event) -> str:
+    """An event as a line of the engine's log."""
+    return f"{iso(event.at)} {event.name} {json.dumps(event.data, default=str)}"

@@ -14,7 +14,7 @@ from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
 from medbay.core.presets import Recurring
 from medbay.core.triage import starting
-from medbay.service import calls
+from medbay.service import calls, workforce
 from medbay.service.workers import Seen
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
 from medbay.store.database import Tx
@@ -103,6 +103,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "runner": task.runner,
         "run": _run(task),
         **calls.described(task),
+        **workforce.limits(task),
         "cwd": task.cwd,
         "env": dict(task.env),
         "timeout_s": _seconds(task.timeout_ms),
@@ -366,7 +367,7 @@ def question(each: Question) -> dict[str, Any]:
 
 
 def _run(task: Task) -> list[str] | str | None:
-    return None if task.runner == calls.RUNNER else _words(task.command)
+    return None if task.runner == calls.RUNNER or workforce.described(task) else _words(task.command)
 
 
 def _words(command: tuple[str, ...] | str) -> list[str] | str:

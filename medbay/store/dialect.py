@@ -23,7 +23,9 @@ class Dialect:
 
     name: str  # the folder of its migrations
     locks: Locks = NO_LOCKS
-    lock_tasks_sql: str = ""  # (ids, ids, others): the tasks, their loops and what comes after the others, by id
+    lock_tasks_sql: str = (
+        ""  # (ids, ids, ids, others): the tasks, their loops, whom they serve, what comes after others
+    )
     lock_questions_sql: str = ""  # (ids,): the questions these tasks wait for, by id
     contains: str  # whether a text contains a parameter
     how_many_sql: str  # about how many tasks there are, without counting them; may ask how many are being added
@@ -55,6 +57,7 @@ POSTGRES: Final = Dialect(
     lock_tasks_sql=(
         "SELECT id FROM task WHERE id IN (SELECT unnest(?::text[]) UNION"
         " SELECT l.id FROM task m JOIN task l ON l.loop = m.loop WHERE m.id = ANY(?::text[]) AND l.loop <> '' UNION"
+        " SELECT subject FROM task WHERE id = ANY(?::text[]) AND subject <> '' UNION"
         " SELECT task_id FROM dependency WHERE after_id = ANY(?::text[])) ORDER BY id FOR UPDATE"
     ),
     lock_questions_sql=(

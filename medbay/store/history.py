@@ -36,6 +36,15 @@ def events_since(tx: Tx, seq: int, *, limit: int, task_id: str | None = None) ->
     ]
 
 
+def newest_events(tx: Tx, task_id: str, limit: int) -> list[Event]:
+    """What happened to a task last, in order."""
+    row = tx.one(
+        "SELECT min(seq) FROM (SELECT seq FROM event WHERE task_id = ? ORDER BY seq DESC LIMIT ?) newest",
+        (task_id, limit),
+    )
+    return events_since(tx, row[0] - 1, limit=limit, task_id=task_id) if row and row[0] is not None else []
+
+
 def last_event_seq(tx: Tx) -> int:
     """The newest sequence number."""
     row = tx.one("SELECT max(seq) FROM event")

@@ -94,10 +94,10 @@ def get(tx: Tx, task_id: str) -> Task | None:
 
 
 def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> None:
-    """Take tasks, their loops and what comes directly after some of them, in one order, before any is changed."""
+    """Take tasks, their loops, whom they serve and what comes after some of them, in one order, before any changes."""
     if tx.locks.take:
         mine = sorted(ids)
-        tx.rows(tx.dialect.lock_tasks_sql, (mine, mine, sorted(dependents_of)))
+        tx.rows(tx.dialect.lock_tasks_sql, (mine, mine, mine, sorted(dependents_of)))
 
 
 def many(tx: Tx, ids: Iterable[str]) -> list[Task]:

@@ -57,7 +57,8 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     again = exported(cli, "--store", OTHER)
 
     full = lines[1]
-    assert {"run", *requests._FIELDS} - {"on_conflict"} == {*full, *lines[2]} - {"id", "status"}
+    of_agents = {"max_tokens", "max_cost"}
+    assert {"run", *requests._FIELDS} - {"on_conflict"} - of_agents == {*full, *lines[2]} - {"id", "status"}
     assert full["after"] == [lines[0]["id"]]
     assert again[1]["after"] == [again[0]["id"]]
     changing = {"id", "after"}
@@ -83,6 +84,23 @@ def test_a_call_of_a_function_survives(cli: Cli) -> None:
     (line,) = exported(cli, "--store", OTHER)
     assert {name: line[name] for name in call} == call
     assert "run" not in line
+
+
+def test_the_work_of_agents_and_people_survives(cli: Cli) -> None:
+    """Who does it, and what an attempt may use up."""
+    config = '[agents.fake]\ncommand = ["fake", "{prompt_file}"]\nprovider = "acme/team"\n'
+    (cli.folder / "medbay.toml").write_text(config, encoding="utf-8")
+    agents = {"agent": "fake", "max_tokens": 5_000, "max_cost": 2.5, "provider": ["acme/team"]}
+    cli.good("add", "think", "--agent", "fake", "--max-tokens", "5000", "--max-cost", "2.50")
+    cli.good("add", "decide", "--person")
+
+    text = cli.good("export").out
+    cli.good("import", "-", "--store", OTHER, stdin=text)
+
+    decides, thinks = exported(cli, "--store", OTHER)
+    assert {name: thinks[name] for name in agents} == agents
+    assert decides["person"] is True
+    assert "run" not in thinks and "run" not in decides
 
 
 def test_an_export_can_be_added_as_it_is(cli: Cli) -> None:

@@ -28,11 +28,13 @@ LIMIT = free(subcategory="rate_limit", provider="anthropic")
 EVERYTHING = Case(
     outcome=Cancelled(),
     diagnosis=replace(LIMIT, retryable=False, fingerprint="f"),
+    never_worked=True,
     open_incidents=frozenset({"f"}),
     in_phase=True,
     used_up=True,
 )
 SPAWN = Failed(spawn_error="too many processes")
+WORKED = replace(EVERYTHING, outcome=Failed(), never_worked=False)
 PEELED: list[tuple[Cause, Case]] = [
     (Cause.STOPPED, EVERYTHING),
     (Cause.SUCCESS, replace(EVERYTHING, outcome=Succeeded())),
@@ -40,10 +42,10 @@ PEELED: list[tuple[Cause, Case]] = [
     (Cause.NOT_RETRYABLE, replace(EVERYTHING, outcome=SPAWN)),
     (Cause.PROVIDER_LIMIT, replace(EVERYTHING, outcome=SPAWN, diagnosis=replace(LIMIT, fingerprint="f"))),
     (Cause.CRASH_LOOP, replace(EVERYTHING, outcome=SPAWN, diagnosis=free(fingerprint="f"))),
-    (Cause.INCIDENT, replace(EVERYTHING, outcome=Failed(), diagnosis=free(fingerprint="f"))),
-    (Cause.UNCHARGED, replace(EVERYTHING, outcome=Failed(), diagnosis=free())),
-    (Cause.PHASE, replace(EVERYTHING, outcome=Failed(), diagnosis=diagnosis())),
-    (Cause.USED_UP, replace(EVERYTHING, outcome=Failed(), diagnosis=diagnosis(), in_phase=False)),
+    (Cause.INCIDENT, replace(WORKED, diagnosis=free(fingerprint="f"))),
+    (Cause.UNCHARGED, replace(WORKED, diagnosis=free())),
+    (Cause.PHASE, replace(WORKED, diagnosis=diagnosis())),
+    (Cause.USED_UP, replace(WORKED, diagnosis=diagnosis(), in_phase=False)),
     (Cause.RUNG, Case(outcome=Failed(), diagnosis=diagnosis())),
 ]
 

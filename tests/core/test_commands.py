@@ -306,6 +306,7 @@ def test_an_edit_changes_what_differs_and_names_it() -> None:
         "by": PERSON,
         "changed": ["priority", "timeout_ms"],
         "reset_failures": False,
+        "clear_triage_cooldown": False,
     }
 
 

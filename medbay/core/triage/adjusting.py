@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from medbay.core.agent import is_agents, profile_of, runner_of
 from medbay.core.backoff import DAY_MS
 from medbay.core.durations import format_duration
 from medbay.core.guidance import advice_line
@@ -14,7 +15,6 @@ from medbay.core.model import Task
 from medbay.core.triage.case import Means
 from medbay.core.triage.verdict import Adjustment
 
-AGENT: Final = "agent:"
 TIMES_LONGER: Final = 4
 TIMES_SHORTER: Final = 4
 LEAST_TIMEOUT_MS: Final = 1_000
@@ -35,11 +35,6 @@ class Criterion:
     last: int
 
 
-def is_agents(task: Task) -> bool:
-    """Whether an agent works on it."""
-    return task.runner.startswith(AGENT)
-
-
 def diff(task: Task, wanted: Adjustment) -> dict[str, list[Any]]:
     """What would be different: name -> [before, after]; guidance is new when its advice differs."""
     found: dict[str, list[Any]] = {}
@@ -47,8 +42,8 @@ def diff(task: Task, wanted: Adjustment) -> dict[str, list[Any]]:
         found["timeout_ms"] = [task.timeout_ms, wanted.timeout_ms]
     if wanted.model not in ("", task.model):
         found["model"] = [task.model, wanted.model]
-    if wanted.profile and AGENT + wanted.profile != task.runner:
-        found["runner"] = [task.runner, AGENT + wanted.profile]
+    if wanted.profile and runner_of(wanted.profile) != task.runner:
+        found["runner"] = [task.runner, runner_of(wanted.profile)]
     if wanted.fresh_session and not task.fresh_session:
         found["fresh_session"] = [False, True]
     if wanted.guidance and advice_line(wanted.guidance) not in {each.advice for each in task.guidance}:
@@ -174,7 +169,7 @@ def limits(task: Task, means: Means) -> Mapping[str, Any]:
 
 def accounts(task: Task, profile: str, means: Means) -> tuple[str, ...]:
     """What it needs when another agent works on it: that one's account instead of the old one's."""
-    old = means.accounts.get(task.runner.removeprefix(AGENT), ())
+    old = means.accounts.get(profile_of(task.runner), ())
     kept = [each for each in task.resources if each not in old]
     return tuple(dict.fromkeys((*kept, *means.accounts.get(profile, ()))))
 

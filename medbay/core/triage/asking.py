@@ -8,12 +8,11 @@ from typing import Final
 from medbay.core import question
 from medbay.core.decision import Draft
 from medbay.core.diagnosis.record import Diagnosis, Pattern
-from medbay.core.model import Option, Question
+from medbay.core.model import TRIAGE, Option, Question
 from medbay.core.plain import block, line
 from medbay.core.question import EVIDENCE_MAX
 from medbay.core.triage import rights
 from medbay.core.triage.case import Case
-from medbay.core.triage.starting import WAITS
 from medbay.core.triage.verdict import Verdict
 
 NEED_MAX: Final = 500
@@ -50,7 +49,7 @@ def is_due(case: Case) -> bool:
     if task.recurs:
         stands = task.finished or task.status == "blocked" or task.paused or task.cancel_requested
         return not stands and task.streak > 0
-    if task.status == "failed" and task.waits_for == WAITS:
+    if task.status == "failed" and task.waits_for == TRIAGE:
         return True
     return task.status in ("failed", "pending") and rights.stale(case) is None
 

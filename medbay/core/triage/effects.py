@@ -14,13 +14,12 @@ from medbay.core.counting import record_of
 from medbay.core.decision import Change, Decision, Draft, RetryClosed, Rewired
 from medbay.core.failing import Failure, schedule_retry
 from medbay.core.knowledge import Advice
-from medbay.core.model import Question, Retry
+from medbay.core.model import TRIAGE, Question, Retry
 from medbay.core.outcome import Failed
 from medbay.core.triage import adjusting, asking, making, rights
 from medbay.core.triage.asking import diagnosis_of
 from medbay.core.triage.case import Case
 from medbay.core.triage.making import Made
-from medbay.core.triage.starting import WAITS
 from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
 
 
@@ -102,7 +101,7 @@ def _stale(case: Case, why: str, answer: Verdict | Unreadable, now: int, *, acto
 
 
 def _stop_waiting(draft: Draft) -> None:
-    if draft.task.waits_for == WAITS:
+    if draft.task.waits_for == TRIAGE:
         draft.set(waits_for=None)
 
 
@@ -182,7 +181,7 @@ def _is_next_rung(case: Case) -> bool:
 def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> Retry | None:
     """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
     task, found = draft.task, diagnosis_of(case)
-    if task.recurs or task.status != "failed" or task.waits_for != WAITS:
+    if task.recurs or task.status != "failed" or task.waits_for != TRIAGE:
         return None
     advice = advice or Advice(found.suggested_fix)
     step = policy.retry_step("retry_with_guidance", why, found, record_of(task), case.policy, draft.now, advice=advice)
@@ -304,7 +303,7 @@ def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     if "guidance" in diff:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
     draft.tell("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
-    retry = _clear(draft, case, wanted.retry_delay_ms or 0)
+    retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
     detail = ", ".join(adjusting.shown(diff))
     closes = case.task.status == "failed"
     return _Done(
@@ -332,6 +331,15 @@ def _narrow(
     made = making.follow_up(case, left, draft.now)
     others, edges = _come_after(draft, case, [made.task.id], instead=False)
     return (made,), others, edges
+
+
+def _delay(case: Case, named_ms: int | None, now: int) -> int:
+    """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
+    if named_ms is not None or case.task.recurs:
+        return named_ms or 0
+    found = diagnosis_of(case)
+    advice, record = Advice(found.suggested_fix), record_of(case.task)
+    return policy.retry_step("retry_with_guidance", "", found, record, case.policy, now, advice=advice).delay_ms or 0
 
 
 def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:

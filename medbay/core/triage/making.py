@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from medbay.core import person
+from medbay.core.agent import runner_of
 from medbay.core.decision import Added, Draft
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.model import TEXT_MAX, TITLE_MAX, Event, Option, Question, Role, Task
+from medbay.core.model import TEXT_MAX, TITLE_MAX, Event, Question, Role, Task
 from medbay.core.plain import block, line
-from medbay.core.question import CANCEL, EVIDENCE_MAX
-from medbay.core.triage.adjusting import AGENT, Criterion
+from medbay.core.question import EVIDENCE_MAX
+from medbay.core.triage.adjusting import Criterion
 from medbay.core.triage.case import Case
 from medbay.core.triage.verdict import Piece
 
-PERSON: Final = "person"  # the runner of what somebody has to do
 WHOLE_MAX: Final = 8_000  # of the original, quoted in its parts
 GUIDANCE_SHOWN: Final = 5
 
@@ -51,8 +52,7 @@ def fix_task(case: Case, piece: Piece, now: int, *, root_cause: str = "", eviden
         f"Root cause: {root_cause}" if root_cause else "",
         _shown(case, evidence),
     )
-    done = Option("done, it is fixed", "done", f"{case.task.id} is tried again")
-    return _served(case, "fix", piece.title, about, case.means.fix_agent, now, done=done)
+    return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
 
 
 def review_task(case: Case, unclear: str, now: int, *, evidence: Sequence[str] = ()) -> Made:
@@ -65,11 +65,8 @@ def review_task(case: Case, unclear: str, now: int, *, evidence: Sequence[str] =
         _shown(case, evidence),
         f"What was advised and did not help:\n{tried}" if tried else "",
     )
-    done = Option(
-        "the specification is reviewed", "done", f"{task.id} goes on with it; the note, if there is one, replaces it"
-    )
     title = f"Review specification of {task.title}"
-    return _served(case, "review", title, about, case.means.spec_agent, now, done=done, spec=task.spec)
+    return _served(case, "review", title, about, case.means.spec_agent, now, spec=task.spec)
 
 
 def parts(case: Case, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
@@ -105,15 +102,13 @@ def follow_up(case: Case, left: Sequence[Criterion], now: int) -> Made:
     return _added(made, now, after=(task.id,))
 
 
-def _served(
-    case: Case, role: Role, title: str, about: str, profile: str, now: int, *, done: Option, spec: str = ""
-) -> Made:
+def _served(case: Case, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
     """A task beside the failing one: an agent's where one is configured, otherwise a person's."""
     of = case.task
     task = Task(
         id=case.new_ids[0],
         title=line(title, TITLE_MAX),
-        runner=AGENT + profile if profile else PERSON,
+        runner=runner_of(profile) if profile else person.RUNNER,
         cwd=of.cwd,
         env=of.env if profile else (),
         description=about,
@@ -126,7 +121,7 @@ def _served(
         max_cost=of.max_cost,
         **_service(case, role, now),
     )
-    return _added(task, now) if profile else _asked(task, now, done)
+    return _added(task, now) if profile else _asked(task, now)
 
 
 def _like(case: Case, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
@@ -152,20 +147,10 @@ def _added(task: Task, now: int, *, after: tuple[str, ...] = ()) -> Made:
     return Made(added=Added(draft.change(), after), events=tuple(draft.events))
 
 
-def _asked(task: Task, now: int, done: Option) -> Made:
+def _asked(task: Task, now: int) -> Made:
     """A person's task: a question, and answering it completes the task."""
     draft = _created(task, now)
-    asked = Question(
-        id=f"q-{task.id}-1",
-        need=task.title,
-        why=f"{task.subject} waits for it, and no agent is configured for a {task.role}",
-        evidence=task.description[:EVIDENCE_MAX],
-        options=(done, CANCEL),
-        task_ids=(task.id,),
-        asked_at=now,
-    )
-    draft.ask(asked)
-    draft.block("human", "a person does this")
+    asked = person.hand_over(draft)
     return Made(added=Added(draft.change()), events=tuple(draft.events), questions=(asked,))
 
 

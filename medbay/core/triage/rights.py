@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from medbay.core.agent import is_agents, needs_change
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Task
-from medbay.core.policy import category_acted_on
 from medbay.core.triage import adjusting
-from medbay.core.triage.adjusting import is_agents
 from medbay.core.triage.case import Case
 from medbay.core.triage.starting import RUNNER
 from medbay.core.triage.verdict import WORDS, Refusal, Verdict, Word
@@ -36,8 +35,6 @@ _ACTS: Final = {
 }
 
 # Where only a change can help: the same again would be the same failure.
-_NEEDS_A_CHANGE: Final = frozenset({"code_error", "test_failure"})
-_NEEDS_A_CHANGE_TOO: Final = "malformed_output"
 _CHANGES_NOTHING_FOR_AN_AGENT: Final = frozenset({"retry_delay_ms", "timeout_ms"})
 
 
@@ -63,9 +60,7 @@ def outside(verdict: Verdict, case: Case) -> Refusal | None:
 
 def repetition_forbidden(task: Task, diagnosis: Diagnosis) -> bool:
     """Whether the same again must not be tried: an agent's second failure of a kind where only a change can help."""
-    if not is_agents(task) or task.streak < 2:
-        return False
-    return category_acted_on(diagnosis) in _NEEDS_A_CHANGE or diagnosis.subcategory == _NEEDS_A_CHANGE_TOO
+    return task.streak >= 2 and needs_change(task, diagnosis)
 
 
 def allowed(task: Task, descendants: int) -> tuple[Word, ...]:

@@ -61,8 +61,8 @@ def _too_slow(context: _View, found: _View, failures: Sequence[_View]) -> dict[s
     limit = context["task"]["timeout_s"]
     if found.get("category") != "timeout" or limit is None or not _may(context, "ADJUST"):
         return None
-    most = context["verdicts"]["ADJUST"]["limits"]["timeout_s"][1]
-    longer = min(limit * LONGER, most)
+    least, most = context["verdicts"]["ADJUST"]["limits"]["timeout_s"]
+    longer = min(max(limit * LONGER, least), most)
     if longer <= limit:
         return None
     why = f"it ran out of its time of {limit:g}s in {_alike(failures)} of {len(failures)} failures"

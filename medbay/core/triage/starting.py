@@ -10,7 +10,7 @@ from medbay.core import question
 from medbay.core.breaker import Breaker
 from medbay.core.decision import Added, Decision, Draft
 from medbay.core.durations import format_duration
-from medbay.core.model import Question, Task, Triage
+from medbay.core.model import TRIAGE, Question, Task, Triage
 from medbay.core.news import changed_breaker
 from medbay.core.presets import Recurring
 from medbay.core.triage import agency
@@ -18,7 +18,6 @@ from medbay.core.triage.case import Means
 
 RUNNER: Final = "triage"
 TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
-WAITS: Final = "triage"  # what a one-off at rung 3 waits for
 OPTED_OUT: Final = "no-recurring-triage"
 TAGS: Final = ("recurring-triage", OPTED_OUT)
 TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
@@ -106,7 +105,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
 
 def waits_no_more(draft: Draft) -> None:
     """Somebody decided about it: a triage has nothing more to say."""
-    if draft.task.waits_for == WAITS:
+    if draft.task.waits_for == TRIAGE:
         draft.set(waits_for=None)
     draft.set(wants_triage=False)
 

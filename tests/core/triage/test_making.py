@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from medbay.core.model import TITLE_MAX, Check
+from medbay.core.model import PERSON, TITLE_MAX, Check
 from medbay.core.triage.adjusting import parted
-from medbay.core.triage.making import PERSON, fix_task, follow_up, parts, review_task
+from medbay.core.triage.making import fix_task, follow_up, parts, review_task
 from medbay.core.triage.verdict import Piece
 from tests.core.builders import NOW, diagnosis
 from tests.core.triage.cases import FIX, PARTS, SPEC, agents, case, told_before, waiting, with_agents
@@ -38,7 +38,7 @@ def test_without_an_agent_a_fix_is_a_persons_question() -> None:
     assert [(each.source, each.target) for each in made.added.change.transitions] == [("pending", "blocked")]
     assert made.added.change.before.status == "pending"
     assert (asked.id, asked.task_ids, asked.need) == ("q-n-1-1", ("n-1",), "repair the ledger")
-    assert [each.effect for each in asked.options] == ["done", "cancel"]
+    assert [each.effect for each in asked.options] == ["done", "pause", "cancel"]
     assert asked.default == 1
     assert "t-1 waits for it" in asked.why
     assert [each.name for each in made.events] == ["task:created", "question:asked", "task:blocked"]

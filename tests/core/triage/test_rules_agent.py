@@ -158,6 +158,7 @@ def test_a_place_without_a_line_is_named_as_well() -> None:
     said = looks(agents(), *same(diagnosis(location=Location("ledger.py"))))
 
     assert "at ledger.py:" in said["unclear"]
+    assert " at " not in looks(agents(), *same(diagnosis()))["unclear"].partition(":")[0]
 
 
 def test_it_is_less_sure_where_failures_differ() -> None:

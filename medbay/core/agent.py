@@ -1,0 +1,105 @@
+"""Agents by profile: data that says how one is started without a terminal, on whose account, with which model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.model import Task
+from medbay.core.outcome import Failed, Outcome
+from medbay.core.policy import category_acted_on
+from medbay.core.resources import PROVIDER
+from medbay.errors import UsageError
+
+RUNNER: Final = "agent"
+SPEC_ROLE: Final = "spec"  # the profile that reviews specifications
+PROMPT_FILE: Final = "{prompt_file}"
+MODEL: Final = "{model}"
+PLACEHOLDERS: Final = (PROMPT_FILE, MODEL)
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+FIRST_WORD_MS: Final = 10_000
+_ONLY_A_CHANGE: Final = ("code_error", "test_failure")
+_PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One agent as it is configured: `[agents.NAME]`."""
+
+    name: str
+    command: tuple[str, ...]
+    role: str = ""
+    provider: str = ""  # NAME or NAME/ACCOUNT
+    model: str = ""
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What its tasks need beside themselves: the account it works on."""
+        return (PROVIDER + self.provider,) if self.provider else ()
+
+
+def runner_of(name: str) -> str:
+    """The runner of a task that this profile works on."""
+    return f"{RUNNER}:{name}"
+
+
+def profile_of(runner: str) -> str:
+    """The name of the profile a task is worked on by; empty when it is no agent's."""
+    kind, _, name = runner.partition(":")
+    return name if kind == RUNNER else ""
+
+
+def is_agents(task: Task) -> bool:
+    """Whether an agent works on it."""
+    return bool(profile_of(task.runner))
+
+
+def needs_change(task: Task, found: Diagnosis) -> bool:
+    """Whether the same attempt once more would be no use: an agent's work that only a change can help."""
+    category = category_acted_on(found)
+    return is_agents(task) and (category in _ONLY_A_CHANGE or found.subcategory == "malformed_output")
+
+
+def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
+    """Whether a failure is its runner's: it could not be started, or an agent was gone before its first word."""
+    if not isinstance(outcome, Failed):
+        return False
+    if outcome.spawn_error or not is_agents(task) or ran_ms is None or ran_ms >= FIRST_WORD_MS:
+        return bool(outcome.spawn_error)
+    stopped_by_us = outcome.memory_limit_hit or outcome.cpu_limit_hit or outcome.log_limit_hit
+    return not stopped_by_us and (outcome.signal is not None or outcome.output.total_bytes == 0)
+
+
+def find(profiles: Mapping[str, Profile], name: str) -> Profile:
+    """The profile somebody names; raises UsageError when there is none."""
+    if name in profiles:
+        return profiles[name]
+    near = get_close_matches(name, list(profiles), n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"[agents.{name}] in medbay.toml makes one"
+    raise UsageError(f'there is no agent "{name}"', hint=hint)
+
+
+def with_role(profiles: Iterable[Profile], role: str) -> str:
+    """The name of the first profile that has this role; empty when none has."""
+    return next((each.name for each in profiles if each.role == role), "")
+
+
+def unknown_placeholder(word: str) -> str:
+    """The first placeholder of a command's word that means nothing; empty when all are known."""
+    return next((each for each in _PLACEHOLDER.findall(word) if each not in PLACEHOLDERS), "")
+
+
+def filled(command: Sequence[str], *, prompt_file: str, model: str) -> tuple[str, ...]:
+    """The command of one attempt. Without a model its word is left out, together with the option before it."""
+    words: list[str] = []
+    for word in command:
+        if MODEL in word and not model:
+            if word == MODEL and words and words[-1].startswith("-"):
+                words.pop()
+            continue
+        words.append(_PLACEHOLDER.sub(lambda found: {PROMPT_FILE: prompt_file, MODEL: model}[found[0]], word))
+    return tuple(words)
