@@ -16,8 +16,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from medbay import toml_lines
+from medbay.config_key import Key
 from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
-from medbay.config_kinds import Key, Wrong, shown
+from medbay.config_kinds import Wrong, shown
+from medbay.config_parts import EngineConfig, EvaluationConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
 from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.breaker import Limits
@@ -27,73 +29,7 @@ from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"
 _TEXT_MAX = 1_000_000
-_LEASE_SQLITE_MS = 30_000
-_LEASE_POSTGRES_MS = 120_000
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreConfig:
-    """Where everything is kept."""
-
-    url: str
-    notify: bool  # PostgreSQL: whether a commit wakes the others
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConfig:
-    """How work is claimed, run and given back."""
-
-    workers: int
-    lease_ms: int | None  # None: by the kind of store
-    grace_ms: int
-    crash_budget: int
-    blocked_timeout_ms: int
-    slots_for_recovery: float
-
-    def lease_for(self, url: str) -> int:
-        """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
-        if self.lease_ms is not None:
-            return self.lease_ms
-        return _LEASE_POSTGRES_MS if url.startswith("postgres") else _LEASE_SQLITE_MS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyConfig:
-    """What happens after a failure: the preset, and its rungs by category."""
-
-    preset: str
-    rungs: Mapping[str, Rungs]
-    max_retries_total: int
-    adaptive: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriageConfig:
-    """Who looks at a failure that waiting did not heal."""
-
-    agent: str
-    command: tuple[str, ...]
-    timeout_ms: int
-    max_tokens: int | None
-    max_cost: int | None  # in millionths
-    fix_agent: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerConfig:
-    """How processes are started."""
-
-    secrets: tuple[str, ...]  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
-    """What looks at failed attempts, and from which score on one is rescued."""
-
-    command: str | None
-    threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,28 +114,14 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             max_retries_total=value["policy.max_retries_total"],
             adaptive=value["policy.adaptive"],
         ),
-        limits=Limits(
-            agency_failures=value["breakers.agency.failures"],
-            storm_retries=value["breakers.retry_storm.limit"],
-            crash_failures=value["breakers.crash_loop.failures"],
-            crash_window_ms=value["breakers.crash_loop.window"],
-            incident_tasks=value["incidents.tasks"],
-            incident_window_ms=value["incidents.window"],
-        ),
+        limits=_limits(value),
         recurring=Recurring(
             triage_threshold=value["recurring.triage_threshold"],
             triage_cooldown_ms=value["recurring.triage_cooldown"],
             multiplier=value["recurring.failure_backoff_multiplier"],
             cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
-        triage=TriageConfig(
-            agent=value["triage.agent"],
-            command=value["triage.command"],
-            timeout_ms=value["triage.timeout"],
-            max_tokens=value["triage.max_tokens"],
-            max_cost=value["triage.max_cost"],
-            fix_agent=value["triage.fix_agent"],
-        ),
+        triage=_triage(value),
         budget=Budget(
             daily_tokens=value["budget.daily_tokens"],
             daily_cost=value["budget.daily_cost"],
@@ -209,6 +131,28 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
+    )
+
+
+def _triage(value: Mapping[str, Any]) -> TriageConfig:
+    return TriageConfig(
+        agent=value["triage.agent"],
+        command=value["triage.command"],
+        timeout_ms=value["triage.timeout"],
+        max_tokens=value["triage.max_tokens"],
+        max_cost=value["triage.max_cost"],
+        fix_agent=value["triage.fix_agent"],
+    )
+
+
+def _limits(value: Mapping[str, Any]) -> Limits:
+    return Limits(
+        agency_failures=value["breakers.agency.failures"],
+        storm_retries=value["breakers.retry_storm.limit"],
+        crash_failures=value["breakers.crash_loop.failures"],
+        crash_window_ms=value["breakers.crash_loop.window"],
+        incident_tasks=value["incidents.tasks"],
+        incident_window_ms=value["incidents.window"],
     )
 
 

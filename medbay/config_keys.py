@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from medbay.config_key import Key
 from medbay.config_kinds import (
-    Key,
     account,
     agent_command,
     choice,

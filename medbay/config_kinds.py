@@ -14,7 +14,6 @@ from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duratio
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
-_BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose scalar keys the environment may set
 _MONEY_MAX = 1_000_000_000
 _NUMBER_SHOWN_MAX = 10**18
 _TEXT_SHOWN_MAX = 60
@@ -40,36 +39,6 @@ class Kind:
     entry_says: str = ""
     from_text: Callable[[str], object] | None = None  # without it a variable cannot set the value
     show: Callable[[object], str] = lambda raw: shown(raw)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
-
-    section: str
-    name: str
-    kind: Kind
-    default: object
-    doc: str
-    default_is: str = ""
-    example: object = None
-
-    @property
-    def path(self) -> str:
-        """`engine.workers`."""
-        return f"{self.section}.{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; empty if there is none."""
-        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
-            return ""
-        return f"MEDBAY_{self.section}_{self.name}".upper()
-
-    @property
-    def default_text(self) -> str:
-        """The default in words or as it would stand in the file."""
-        return self.default_is or self.kind.show(self.default)
 
 
 def whole(low: int, high: int) -> Kind:

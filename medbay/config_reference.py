@@ -5,8 +5,9 @@ As a module it prints the tables.
 
 from __future__ import annotations
 
+from medbay.config_key import Key
 from medbay.config_keys import AGENT_KEYS, KEYS, SECTIONS
-from medbay.config_kinds import Key, shown
+from medbay.config_kinds import shown
 
 
 def commented_file() -> str:

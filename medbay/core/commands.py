@@ -66,7 +66,8 @@ def on_cancel_command(
         if not task.cancel_requested:
             draft.set(cancel_requested=True)
             draft.tell("task:cancel_requested", attempt=task.live, by=actor)
-        return _made(draft)
+        closed = _close(draft, question, answer="cancel", whole=_sole(question))
+        return replace(_made(draft), questions_closed=closed)
     draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
     draft.tell("task:cancelled", by=actor)
@@ -194,11 +195,29 @@ def on_answer(
         against = task.last_fingerprint if task.streak else ""
         told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against)
         draft.set(guidance=guidance.keep(task.guidance, told))
-    if option.effect == "pause":
+    if option.effect == "pause" and not task.finished:
         draft.set(paused=True)
         draft.tell("task:paused", by=actor)
-    answer = f"{option.label}: {note}" if note else option.label
+    answer = _said(option, note)
+    if task.finished or task.live is not None or option.effect == "wait":
+        closed = _close(draft, last, answer=answer, whole=_sole(last))
+        return replace(_made(draft), questions_closed=closed)
+    if option.effect == "retry" and task.paused and task.status != "blocked":  # it was paused when this was asked
+        draft.set(paused=False)
+        draft.tell("task:resumed", by=actor)
     return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet)
+
+
+def on_noted(question: Question, option: Option, *, actor: str, note: str = "") -> Decision:
+    """A question that no task waits for is answered: that it was is all that follows."""
+    answer = _said(option, note)
+    closed = QuestionClosed(question_id=question.id, task_id="", whole=True, by=actor, answer=answer)
+    told = Event(name="question:answered", data={"question": question.id, "by": actor, "answer": answer})
+    return Decision(questions_closed=(closed,), events=(told,))
+
+
+def _said(option: Option, note: str) -> str:
+    return f"{option.label}: {note}" if note else option.label
 
 
 def _done(

@@ -293,13 +293,13 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         draft.task = count_failure(draft.task, charge=charged, now=draft.now)
     elif not is_charged(case):  # no failure of the work, but free tries have to come to an end
         draft.task = count_uncharged(draft.task, now=draft.now)
-    draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0))
-    draft.set(fresh_session=False)  # what came before may be continued again
+    # What came before may be continued again, where it had to begin anew.
+    draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
     draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
-    word = outcome_word(ended.outcome)
-    draft.tell("task:failed", attempt=number, outcome=word, charged=charged, diagnosis=facts(found))
+    how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
+    draft.tell("task:failed", attempt=number, **how)
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
     failure = Failure(
         attempt=number,

@@ -18,6 +18,7 @@ from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.launching import launch_of
 from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
+from medbay.engine.reaping import reap
 from medbay.engine.registering import register
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
@@ -206,7 +207,7 @@ class Engine:
         reaped = []
         for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
             try:
-                found = self._reap(worker, why=why, hard=hard)
+                found = reap(self.store, self._settler, worker, self.worker, why=why, hard=hard, settings=self.settings)
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
                 continue
@@ -216,15 +217,6 @@ class Engine:
                 reaped.append(found)
         self._sweep()
         return reaped
-
-    def _reap(self, worker: Worker, *, why: str, hard: bool) -> Reaped | None:
-        """All of it or nothing: an attempt that is left live under a worker that is gone would never end."""
-        with self.store.write() as tx:
-            take = workers.reap if worker.stopped_at is None else workers.inherit
-            found = take(tx, worker, self.worker, why=why, hard=hard, crash_budget=self.settings.crash_budget)
-            if found is not None and self._settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
-                raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
-            return found
 
     def release(self) -> int:
         """Wake what is due, and look after breakers: canaries, and what they held."""
@@ -238,16 +230,14 @@ class Engine:
 
     def stop_cancelled(self) -> None:
         """End the trees of tasks somebody cancelled."""
-        if not self.live:
-            return
-        with self.store.read() as tx:
-            wanted = task_rows.cancel_requests(tx)
-        self._end_those(wanted)
+        if self.live:
+            with self.store.read() as tx:
+                wanted = task_rows.cancel_requests(tx)
+            self._end_those(wanted)
 
     def _end_those(self, wanted: Iterable[tuple[str, int | None]]) -> None:
         for task_id, number in wanted:
-            each = self.live.get((task_id, number or 0))
-            if each is not None:
+            if (each := self.live.get((task_id, number or 0))) is not None:
                 each.running.cancel(self._clock.monotonic_s())
 
     def claim(self) -> list[Claim]:
@@ -271,15 +261,9 @@ class Engine:
         lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
-        claims = attempts.claim(
-            tx,
-            self.worker,
-            capacity,
-            work,
-            log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
-            budget=self.settings.budget,
-        )
-        if (work.parks and not claims) or (self.settings.budget.limited and len(claims) < capacity.room):
+        log_path, budget = self.settings.log_name, self.settings.budget
+        claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
+        if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
         return claims, lasting
 

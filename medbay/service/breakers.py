@@ -9,8 +9,8 @@ from typing import Final
 from medbay.core import breaker as rule
 from medbay.core import resources, rules
 from medbay.core.breaker import RETRY_STORM, Breaker, Kind, Limits
-from medbay.core.decision import Decision, QuestionClosed
-from medbay.core.model import Event, Option, Question, Task
+from medbay.core.decision import Decision
+from medbay.core.model import Option, Question, Task
 from medbay.core.news import changed_breaker
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.store import activity, attempts, breakers, questions, workers
@@ -94,10 +94,9 @@ def answer(tx: Tx, asked: Question, option: Option, *, actor: str, note: str) ->
     after = replace(mine, question_id=None)
     if option.effect == "retry" and mine.state == "open":
         after = replace(after, probe_at=tx.now)
-    said = f"{option.label}: {note}" if note else option.label
-    closed = QuestionClosed(question_id=asked.id, task_id="", whole=True, by=actor, answer=said)
-    told = Event(name="question:answered", data={"question": asked.id, "by": actor, "answer": said})
-    apply(tx, replace(changed_breaker(mine, after), questions_closed=(closed,), events=(told,)))
+    noted = rules.on_noted(asked, option, actor=actor, note=note)
+    changed = changed_breaker(mine, after)
+    apply(tx, replace(changed, questions_closed=noted.questions_closed, events=noted.events))
     return True
 
 

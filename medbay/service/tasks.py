@@ -298,6 +298,8 @@ def answer(
     preferences.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, actor=actor, note=note):
         return option.label, []
+    if not asked.task_ids:
+        apply(tx, rules.on_noted(asked, option, actor=actor, note=note))
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:
         task = tasks.get(tx, task_id)

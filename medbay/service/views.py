@@ -129,10 +129,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
-        "waits_for": task.waits_for,
-        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
-        "subject": task.subject or None,
-        "role": task.role or None,
+        **judged(tx, task),
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
     }
@@ -163,6 +160,16 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "tokens": each.tokens,
         "cost": None if each.cost is None else each.cost / MILLION,
         "checks": [check(each) for each in checked],
+    }
+
+
+def judged(tx: Tx, task: Task) -> dict[str, Any]:
+    """Whom it serves, and what was thought of its failures."""
+    return {
+        "waits_for": task.waits_for,
+        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
+        "subject": task.subject or None,
+        "role": task.role or None,
     }
 
 

@@ -17,9 +17,12 @@ COLUMNS: Final = ", ".join(FIELDS)
 
 # The statements of the loop; a test reads their query plans.
 WANTED_SQL: Final = (
-    f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? ORDER BY since, id LIMIT ?"
+    f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
+    " ORDER BY queue, since, id LIMIT ?"
 )
-ANY_WANTED_SQL: Final = "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? LIMIT 1"
+ANY_WANTED_SQL: Final = (
+    "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? ORDER BY queue, since, id LIMIT 1"
+)
 RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
 
 

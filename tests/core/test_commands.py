@@ -16,6 +16,7 @@ from medbay.core.rules import (
     on_block_command,
     on_cancel_command,
     on_edit_command,
+    on_noted,
     on_pause_command,
     on_resume_command,
     on_retry_command,
@@ -390,6 +391,62 @@ def test_a_shared_answer_is_applied_to_each_and_closed_by_the_last(option: Optio
     assert [decision.questions_closed[0].whole for decision in (first, last)] == [False, True]
     assert "question:answered" not in names(first)
     assert "question:answered" in names(last, "t-2")
+
+
+WAIT = Option("noted", "wait", "")
+RECURRING = {"every_ms": HOUR, "planned_at": NOW, "streak": 3, "endless": True, "recovery": True}
+
+
+@pytest.mark.parametrize("some", [running(**RECURRING), task(status="completed", **WAITS)])
+def test_an_answer_never_moves_what_runs_or_is_finished(some: Task) -> None:
+    """A recurring task goes on while it asks: the answer is written, and that is all."""
+    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+
+    assert decision.changes == ()
+    assert decision.questions_closed[0].whole
+    assert names(decision) == ["question:answered"]
+
+
+def test_what_runs_can_be_paused_told_something_or_cancelled_by_an_answer() -> None:
+    """From the next attempt on, or as soon as its owner has ended it."""
+    some = running(**RECURRING)
+
+    paused = on_answer(ASKED, PAUSE, some, NOW, actor=PERSON, note="wait for the vendor")
+    assert (after(paused).paused, after(paused).status, len(after(paused).guidance)) == (True, "in_progress", 1)
+    assert not on_answer(ASKED, PAUSE, task(status="completed", **WAITS), NOW, actor=PERSON).changes
+
+    cancelled = on_answer(ASKED, CANCEL, some, NOW, actor=PERSON)
+    assert after(cancelled).cancel_requested
+    assert cancelled.questions_closed[0].whole
+
+
+def test_an_answer_that_waits_changes_nothing() -> None:
+    """It was read."""
+    decision = on_answer(ASKED, WAIT, failed(**RECURRING), NOW, actor=PERSON)
+
+    assert decision.changes == ()
+    assert decision.questions_closed[0].answer == "noted"
+
+
+def test_what_was_paused_when_it_asked_is_resumed_by_the_answer() -> None:
+    """What somebody paused while it was blocked stays paused."""
+    decision = on_answer(ASKED, RETRY, failed(paused=True), NOW, actor=PERSON)
+
+    assert (after(decision).paused, after(decision).status, after(decision).ready) == (False, "pending", True)
+    assert "task:resumed" in names(decision)
+    assert after(on_answer(ASKED, RETRY, blocked(paused=True), NOW, actor=PERSON)).paused
+
+
+def test_a_question_that_no_task_waits_for_is_only_noted() -> None:
+    """A recommendation, for example."""
+    filed = Question(id="q-9", need="", why="", options=(WAIT,))
+
+    decision = on_noted(filed, WAIT, actor=PERSON, note="did it")
+
+    assert decision.changes == ()
+    (closed,) = decision.questions_closed
+    assert (closed.question_id, closed.whole, closed.by, closed.answer) == ("q-9", True, PERSON, "noted: did it")
+    assert decision.events[0].data == {"question": "q-9", "by": PERSON, "answer": "noted: did it"}
 
 
 # Refusals

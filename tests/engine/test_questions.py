@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from medbay.core.decision import Decision
+from medbay.core.model import Option, Question
 from medbay.core.outcome import Succeeded
 from medbay.core.preference import Preference
 from medbay.service import preferences as preference_service
 from medbay.service import tasks
 from medbay.store import history, preferences, questions
+from medbay.store.apply import apply
 from medbay.store.database import Store
 from tests.engine.test_outages import DEAD, HOUR, MINUTE, Outage
 from tests.worlds import ManualClock, World, failed
@@ -130,3 +133,19 @@ def test_a_question_is_sent_by_one_engine(store: Store, clock: ManualClock) -> N
         each.lease.beat(store)
         each.tick()
     assert asked_again(world) == [1]
+
+
+def test_a_recommendation_that_no_task_waits_for_is_closed_by_its_answer(store: Store) -> None:
+    """It is noted, and gone from the inbox."""
+    noted = Option("noted", "wait", "nothing changes")
+    filed = Question(id="q-t-1-1", need="raise the limit", why="it fails", options=(noted,), scope="recommend|f:1")
+    with store.write() as tx:
+        apply(tx, Decision(questions=(filed,)))
+        assert [each.id for each in questions.open_questions(tx)] == ["q-t-1-1"]
+
+        assert tasks.answer(tx, "q-t-1-1", "1", actor="person:ann", note="did it") == ("noted", [])
+
+        assert questions.open_questions(tx) == []
+        answered = questions.get(tx, "q-t-1-1")
+    assert answered is not None
+    assert (answered.status, answered.answered_by, answered.answer) == ("answered", "person:ann", "noted: did it")

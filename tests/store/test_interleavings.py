@@ -12,6 +12,7 @@ import pytest
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Succeeded
+from medbay.engine.reaping import reap as take_over
 from medbay.engine.engine import Engine
 from medbay.engine.settling import Settler
 from medbay.errors import NotAllowed, StaleClaim
@@ -147,7 +148,8 @@ def reap(scene: Scene, by: int = 1) -> Job:
 
     def job(store: Any) -> None:
         engine.store = store
-        engine._reap(scene.engines[0].worker, why="its engine died", hard=True)
+        dead, mine = scene.engines[0].worker, engine.worker
+        take_over(store, engine._settler, dead, mine, why="its engine died", hard=True, settings=engine.settings)
 
     return job
 

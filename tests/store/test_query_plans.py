@@ -9,7 +9,7 @@ from psycopg.sql import Literal
 
 from medbay.core import learning
 from medbay.core.model import TASK_FIELDS
-from medbay.store import activity, attempts, breakers, questions, retries, tasks, workers
+from medbay.store import activity, attempts, breakers, questions, retries, tasks, triages, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS
@@ -39,8 +39,11 @@ LOOP = {
     "is anything suspect": (activity.SUSPECT_SQL, "", ("other",), "task_suspect"),
     "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
+    "find who wants a triage": (triages.WANTED_SQL, "", ("other", 50), "task_wants_triage"),
+    "does anybody want a triage": (triages.ANY_WANTED_SQL, "", ("other",), "task_wants_triage"),
+    "is anybody waiting for a triage": (activity.WANTS_TRIAGE_SQL, "", ("other",), "task_wants_triage"),
     "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
-    "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"]), "task_pkey"),
+    "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"], ["f7"]), "task_pkey"),
 }
 
 

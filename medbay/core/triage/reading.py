@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar, cast
 
 from medbay.core.plain import line
+from medbay.core.redaction import redact
 from medbay.core.triage import older
 from medbay.core.triage.fields import (
     ORDERS_MAX,
@@ -25,7 +27,7 @@ from medbay.core.triage.fields import (
     text,
     unasked,
 )
-from medbay.core.triage.verdict import Piece, Unreadable, Verdict, Word, word_of
+from medbay.core.triage.verdict import Adjustment, Piece, Unreadable, Verdict, Word, word_of
 
 ANSWER_MAX: Final = 256 * 1024
 TRIES_MAX: Final = 200  # how many places of a text are tried for an object
@@ -52,9 +54,24 @@ def read(answer: str) -> Verdict | Unreadable:
     if not said:
         return Unreadable("the answer is empty")
     try:
-        return _read(said)
+        return _redacted(_read(said))
     except Bad as error:
-        return Unreadable(str(error))
+        return Unreadable(redact(str(error)))
+
+
+_T = TypeVar("_T")
+
+
+def _redacted(value: _T) -> _T:
+    """The same without secrets in any of its texts: a verdict is stored, shown and told to others."""
+    made: Any = value
+    if isinstance(value, str):
+        made = redact(value)
+    elif isinstance(value, tuple):
+        made = tuple(map(_redacted, value))
+    elif isinstance(value, Verdict | Unreadable | Adjustment | Piece):
+        made = replace(value, **{each.name: _redacted(getattr(value, each.name)) for each in fields(value)})
+    return cast(_T, made)
 
 
 def _read(said: str) -> Verdict | Unreadable:

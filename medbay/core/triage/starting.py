@@ -120,7 +120,7 @@ def drop(task: Task, now: int) -> Decision:
 def to_a_person(task: Task, now: int, why: str, *, open_question: Question | None) -> Decision:
     """Another triage would not help: a one-off is blocked and asks, a recurring task asks and stays on its backoff."""
     draft = Draft(task, now, actor="triage")
-    draft.set(wants_triage=False, waits_for=None)
+    waits_no_more(draft)
     draft.tell("task:recovery_action", attempt=task.attempts, action="escalate_to_human", why=why)
     asked: tuple[Question, ...] = ()
     if open_question is None:

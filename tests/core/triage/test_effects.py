@@ -287,7 +287,9 @@ def test_asking_twice_makes_one_review() -> None:
 
     assert new(found.decision) == []
     assert told(found.decision, "task:spec_refresh_requested").data["review_task"] == "t-8"
-    assert after(found.decision).block_kind == "spec"
+    assert (after(found.decision).block_kind, after(found.decision).due_at) == ("spec", None)
+    again = judged(case(agents(), review="t-8", means=with_agents()), says("SPEC_REFRESH"))
+    assert after(again.decision).due_at == NOW + DAY
 
 
 def test_a_recurring_task_can_wait_for_its_specification_too() -> None:
@@ -328,15 +330,16 @@ def test_a_split_of_a_released_task_is_the_same() -> None:
 # ADJUST
 
 
-def test_an_adjustment_is_a_diff_and_clears_for_retry_at_once() -> None:
-    """Stored, applied, told; guidance is kept apart and quoted as triage's."""
+def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
+    """Stored, applied, told; guidance is kept apart and quoted as triage's; the ladder says when."""
     wanted = Adjustment(guidance="read the schema first", timeout_ms=2 * HOUR)
     found = judged(case(waiting(timeout_ms=HOUR)), says("ADJUST", adjust=wanted))
-    left, (row,) = after(found.decision), found.decision.triages
+    left, (row,), retry = after(found.decision), found.decision.triages, found.decision.retry
     diff = {"timeout_ms": [HOUR, 2 * HOUR], "guidance": ["", "read the schema first"]}
 
     assert (found.action, found.detail) == ("adjusted", "timeout 1h -> 2h, guidance")
-    assert (left.status, left.timeout_ms, left.waits_for, left.ready) == ("pending", 2 * HOUR, None, True)
+    assert (left.status, left.timeout_ms, left.waits_for) == ("failed", 2 * HOUR, None)
+    assert within(left.due_at, 15)
     assert (left.guidance[-1].attempt, left.guidance[-1].text) == (4, "Triage advises: read the schema first")
     assert left.guidance[-1].fingerprint == "code_error:a1b2c3d4"
     assert row.diff == diff
@@ -345,8 +348,17 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry_at_once() -> None:
         "changed": ["guidance", "timeout_ms"],
         "diff": diff,
     }
-    assert found.decision.retry is None
+    assert retry is not None
+    assert (retry.due_at, retry.guidance) == (left.due_at, "Triage advises: read the schema first")
     assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+
+
+def test_an_adjustment_may_clear_at_once() -> None:
+    """A delay of nothing is one it named."""
+    found = judged(case(), says("ADJUST", adjust=Adjustment(guidance="go", retry_delay_ms=0)))
+
+    assert (after(found.decision).status, after(found.decision).ready) == ("pending", True)
+    assert (found.decision.retry, steps(found.decision)) == (None, [("failed", "pending")])
 
 
 def test_an_adjustment_may_name_its_delay() -> None:

@@ -323,7 +323,8 @@ def test_what_is_within_its_rights_is_done_and_keeps_them(
     of = case(task, means=means, dependents=() if task.recurs else dependents, acts=())
     wanted = Adjustment(guidance="read the schema", keep_criteria=keep if task.spec else None)
     given_parts = tuple(Piece(title=f"part {at}") for at in range(number))
-    verdict = says(word, **{"SPLIT": {"parts": given_parts}, "ADJUST": {"adjust": wanted}}.get(word, {}))
+    carries: dict[str, dict[str, Any]] = {"SPLIT": {"parts": given_parts}, "ADJUST": {"adjust": wanted}}
+    verdict = says(word, **carries.get(word, {}))
     found = judge(of, verdict, NOW, actor=ACTOR)
 
     assert found.action in DOES[word]

@@ -439,6 +439,25 @@ def test_no_control_character_gets_through() -> None:
         text.encode()
 
 
+def test_no_secret_gets_through() -> None:
+    """Redacted field by field: the usage of tokens is a number, and no text of JSON is broken by it."""
+    secret = "ghp_" + "a1B2" * 9
+    found = verdict(
+        {
+            "verdict": "ADJUST",
+            "why": secret,
+            "evidence": [f"token={secret}"],
+            "adjust": {"guidance": f"use {secret}", "keep_criteria": [secret]},
+            "usage": {"tokens": 12345678},
+        }
+    )
+
+    assert secret not in repr(found)
+    assert found.tokens == 12345678
+    assert secret not in wrong(f"I used {secret}")
+    assert secret not in repr(verdict({"verdict": "SPLIT", "parts": [secret, {"title": "b", "description": secret}]}))
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(), st.binary().map(lambda each: each.decode("utf-8", "surrogateescape"))))
 def test_any_text_is_read(answer: str) -> None:

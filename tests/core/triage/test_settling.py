@@ -1,0 +1,142 @@
+"""A triage ended, in any way: what becomes of it, of the failing task and of the breaker of all triage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from medbay.core.breaker import Breaker
+from medbay.core.decision import Decision, Draft, WorkingSet
+from medbay.core.model import Task
+from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output, OverBudget, Stalled, Succeeded, TimedOut
+from medbay.core.triage import agency
+from medbay.core.triage.case import Means
+from medbay.core.triage.settling import LookedAt, settle
+from tests.core.builders import MINUTE, NOW, after, names, running
+from tests.core.triage.cases import case
+
+
+def answered(text: str) -> Succeeded:
+    """An agent that printed this."""
+    return Succeeded(output=Output(result={"answer": text}))
+
+
+def settled(outcome: Outcome, work: WorkingSet | None = None, **given: Any) -> tuple[Decision, Task]:
+    """What follows for the failing task, and the triage as it is left."""
+    means = given.pop("means", Means())
+    own = Draft(running(id=".triage-t-1-1", runner="triage", role="triage", live=None), NOW, actor="worker:w-1")
+    made = settle(LookedAt(case=case(means=means), **given), outcome, own, work or WorkingSet())
+    return made, own.task
+
+
+def test_a_verdict_is_applied_and_the_triage_is_done() -> None:
+    """In one decision."""
+    made, own = settled(answered('{"verdict": "NOOP", "why": "wait"}'))
+
+    assert (own.status, own.reason) == ("completed", "no_action: wait")
+    assert after(made).due_at is not None
+    assert made.triages[0].action == "no_action"
+    assert made.breakers == ()
+
+
+@pytest.mark.parametrize("outcome", [answered("rubbish"), Succeeded()])
+def test_rubbish_asks_a_person_and_counts_for_the_breaker(outcome: Outcome) -> None:
+    """The agent ran; what it said was none."""
+    made, own = settled(outcome)
+
+    assert (own.status, after(made).block_kind) == ("completed", "human")
+    assert made.triages[0].action == "verdict_unreadable"
+    assert [each.after.data["times"] for each in made.breakers] == [[NOW]]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (TimedOut(limit_s=300), "no answer within 300s"),
+        (Lost(why="the engine died"), "was lost: the engine died"),
+        (Cancelled(), "was cancelled"),
+        (OverBudget(why="tokens"), "over its budget: tokens"),
+        (Failed(spawn_error="no such file"), "could not be started: no such file"),
+        (Failed(exit_code=9, output=Output(tail="a\nno model\n")), "failed (exit 9): no model"),
+        (Failed(signal=11), "failed (signal 11)"),
+        (Stalled(silent_s=9), "ended stalled"),
+    ],
+)
+def test_every_other_end_is_a_failed_triage(outcome: Outcome, why: str) -> None:
+    """One attempt and no ladder: closed, one warning, a person is asked."""
+    made, own = settled(outcome)
+
+    assert own.status == "cancelled"
+    assert (made.triages[0].action, why in made.triages[0].detail) == ("triage_failed", True)
+    assert after(made).block_kind == "human"
+    assert names(made).count("triage:failed") == 1
+    assert len(made.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("usage", "means", "over"),
+    [
+        ({"tokens": 101}, Means(max_tokens=100), True),
+        ({"tokens": 100}, Means(max_tokens=100), False),
+        ({"cost": 0.002}, Means(max_cost=1_000), True),
+        ({}, Means(max_tokens=1, max_cost=1), False),
+        ({"tokens": 10**9}, Means(), False),
+    ],
+)
+def test_a_verdict_that_cost_too_much_is_none(usage: dict[str, float], means: Means, over: bool) -> None:
+    """What it says it used, against what it was given."""
+    said = str({"verdict": "NOOP", "why": "w", "usage": usage}).replace("'", '"')
+    made, _ = settled(answered(said), means=means)
+
+    assert made.triages[0].action == ("triage_failed" if over else "no_action")
+
+
+# The breaker of all triage
+
+
+def ran(work: WorkingSet, *, well: bool, known: Breaker | None = None, by: str = "x", at: int = NOW) -> Any:
+    """One more run that ended."""
+    return agency.ran(work, known, at, well=well, by=by, why="no model", failures=5)
+
+
+def test_five_failed_runs_in_a_row_open_it() -> None:
+    """However far apart; a run that ended well starts the count anew."""
+    work = WorkingSet()
+    for number in range(4):
+        work = ran(work, well=False, at=NOW + number * MINUTE).work
+    assert agency.lets(work.breakers.get("agency")) == "all"
+    healed = ran(work, well=True).work
+    assert ran(healed, well=False).work.breakers == {}
+
+    opened = ran(work, well=False, at=NOW + 9 * MINUTE)
+    assert opened.work.breakers["agency"].state == "open"
+    assert agency.lets(opened.work.breakers["agency"]) == "none"
+    assert "breaker:opened" in [each.name for each in opened.made.events]
+
+
+def test_a_run_that_ends_well_changes_nothing_where_nothing_was_counted() -> None:
+    """No row is written for it."""
+    assert ran(WorkingSet(), well=True).made == Decision()
+    assert ran(WorkingSet(), well=True, known=Breaker(key="agency", kind="agency", state="closed")).made == Decision()
+
+
+def test_one_goes_through_and_three_that_end_well_close_it() -> None:
+    """One that fails opens it again; what began before it opened says nothing."""
+    half = Breaker(key="agency", kind="agency", state="half_open", opened_at=NOW - MINUTE)
+    assert agency.lets(half) == "one"
+    sent = agency.sent(half, "x")
+    assert agency.lets(sent) == "none"
+    assert ran(WorkingSet(), well=True, known=sent, by="y").made == Decision()
+    assert ran(WorkingSet(), well=False, known=sent).made.breakers[0].after.state == "open"
+    assert agency.lets(agency.gone(sent, NOW)) == "one"
+
+    state = sent
+    for _ in range(3):
+        state = (
+            ran(WorkingSet(), well=True, known=agency.sent(replace(state, state="half_open"), "x"))
+            .made.breakers[0]
+            .after
+        )
+    assert state.state == "closed"
