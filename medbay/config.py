@@ -122,11 +122,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
         triage=_triage(value),
-        budget=Budget(
-            daily_tokens=value["budget.daily_tokens"],
-            daily_cost=value["budget.daily_cost"],
-            zone=value["budget.zone"],
-        ),
+        budget=_budget(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
@@ -167,6 +163,14 @@ def _agents(value: Mapping[str, Any]) -> Mapping[str, Profile]:
             )
             for name in names
         }
+    )
+
+
+def _budget(value: Mapping[str, Any]) -> Budget:
+    return Budget(
+        daily_tokens=value["budget.daily_tokens"],
+        daily_cost=value["budget.daily_cost"],
+        zone=value["budget.zone"],
     )
 
 
