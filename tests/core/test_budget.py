@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import budget
+from medbay.core.breaker import close
 from medbay.core.budget import Amount, Budget, Day, Reservation
+from medbay.core.news import changed_breaker
 from medbay.core.outcome import Failed, Lost, Outcome, Output, OverBudget, Requeued, Succeeded
 from tests.core.builders import task
 
@@ -163,3 +165,11 @@ def test_whatever_is_asked_for_a_day_never_promises_more_than_it_has(
     for each in asked:
         day = budget.reserve(day, each, limits) or day
     assert day.reserved.tokens <= tokens and day.reserved.cost <= cost
+
+
+def test_a_used_up_day_is_told_once_and_its_end_by_nobody() -> None:
+    """What waits under it is released then, as with any other breaker."""
+    held = budget.used_up(DAY, Budget(daily_tokens=5), NOON)
+    (event,) = changed_breaker(None, held).events
+    assert (event.name, event.data["key"], event.data["daily_tokens"]) == ("budget:exceeded", held.key, 5)
+    assert changed_breaker(held, close(held, NOON + 12 * HOUR)).events == ()
