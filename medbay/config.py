@@ -19,73 +19,17 @@ from medbay import toml_lines
 from medbay.config_key import Key
 from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
 from medbay.config_kinds import Wrong, shown
+from medbay.config_parts import EngineConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
 from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.breaker import Limits
+from medbay.core.budget import Budget
 from medbay.core.presets import LADDER, Recurring, Rungs
 from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"
 _TEXT_MAX = 1_000_000
-_LEASE_SQLITE_MS = 30_000
-_LEASE_POSTGRES_MS = 120_000
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreConfig:
-    """Where everything is kept."""
-
-    url: str
-    notify: bool  # PostgreSQL: whether a commit wakes the others
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConfig:
-    """How work is claimed, run and given back."""
-
-    workers: int
-    lease_ms: int | None  # None: by the kind of store
-    grace_ms: int
-    crash_budget: int
-    blocked_timeout_ms: int
-    slots_for_recovery: float
-
-    def lease_for(self, url: str) -> int:
-        """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
-        if self.lease_ms is not None:
-            return self.lease_ms
-        return _LEASE_POSTGRES_MS if url.startswith("postgres") else _LEASE_SQLITE_MS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyConfig:
-    """What happens after a failure: the preset, and its rungs by category."""
-
-    preset: str
-    rungs: Mapping[str, Rungs]
-    max_retries_total: int
-    adaptive: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriageConfig:
-    """Who looks at a failure that waiting did not heal."""
-
-    agent: str
-    command: tuple[str, ...]
-    timeout_ms: int
-    fix_agent: str
-    evaluate: str | None  # the command that looks at failed attempts
-    rescue_threshold: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerConfig:
-    """How processes are started."""
-
-    secrets: tuple[str, ...]  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +57,7 @@ class Config:
     limits: Limits  # of breakers and incidents
     recurring: Recurring
     triage: TriageConfig
+    budget: Budget
     runner: RunnerConfig
     agents: Mapping[str, Profile]
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
@@ -164,6 +109,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             cap_ms=value["recurring.failure_backoff_max_delay"],
         ),
         triage=_triage(value),
+        budget=_budget(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         agents=_agents(value),
         settings=settings,
@@ -191,6 +137,8 @@ def _triage(value: Mapping[str, Any]) -> TriageConfig:
         agent=value["triage.agent"],
         command=value["triage.command"],
         timeout_ms=value["triage.timeout"],
+        max_tokens=value["triage.max_tokens"],
+        max_cost=value["triage.max_cost"],
         fix_agent=value["triage.fix_agent"],
         evaluate=value["triage.evaluate"],
         rescue_threshold=value["triage.rescue_threshold"],
@@ -219,6 +167,14 @@ def _agents(value: Mapping[str, Any]) -> Mapping[str, Profile]:
             )
             for name in names
         }
+    )
+
+
+def _budget(value: Mapping[str, Any]) -> Budget:
+    return Budget(
+        daily_tokens=value["budget.daily_tokens"],
+        daily_cost=value["budget.daily_cost"],
+        zone=value["budget.zone"],
     )
 
 

@@ -1,6 +1,6 @@
 """The table of all settings: one row each. Validation, `medbay init` and the reference page are made from it.
 
-A new setting is a row here and a field in `medbay.config`. As a module it prints the tables of the page.
+A new setting is a row here and a field in `medbay.config`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from medbay.config_kinds import (
     durations,
     evaluator,
     factor,
+    money,
     patterns,
     share,
-    shown,
     store_url,
     switch,
     text,
     texts,
     whole,
+    zone,
 )
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.breaker import Limits
@@ -33,10 +34,9 @@ from medbay.core.durations import write_duration
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
+
 _RECURRING: Final = Recurring()
-LATER: Final = frozenset(
-    tuple(path.split(".")) for path in ("breakers.phase models budget notify web beads intake").split()
-)
+LATER: Final = frozenset(tuple(path.split(".")) for path in ("breakers.phase models notify web beads intake").split())
 """What is known by name but not built yet."""
 
 
@@ -48,6 +48,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
         "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
         "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "budget": "What all attempts of a day may cost together.",
         "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
         "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
         "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
@@ -220,6 +221,49 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key(
         section="triage",
+        name="max_tokens",
+        kind=whole(1, 10**12),
+        default=None,
+        default_is="no limit",
+        example=50_000,
+        doc="What one triage may use; one that reports more has no say, and a person is asked.",
+    ),
+    Key(
+        section="triage",
+        name="max_cost",
+        kind=money(),
+        default=None,
+        default_is="no limit",
+        example=0.5,
+        doc="What one triage may cost.",
+    ),
+    Key(
+        section="budget",
+        name="daily_tokens",
+        kind=whole(1, 10**15),
+        default=None,
+        default_is="no limit",
+        example=5_000_000,
+        doc="Tokens; what does not fit waits for the next day.",
+    ),
+    Key(
+        section="budget",
+        name="daily_cost",
+        kind=money(),
+        default=None,
+        default_is="no limit",
+        example=20.0,
+        doc="Money, in the currency that attempts report.",
+    ),
+    Key(
+        section="budget",
+        name="zone",
+        kind=zone(),
+        default="UTC",
+        doc="Where midnight is the end of the day.",
+    ),
+    Key(
+        section="triage",
         name="evaluate",
         kind=evaluator(),
         default=False,
@@ -317,45 +361,3 @@ AGENT_KEYS: Final[tuple[Key, ...]] = (
 )
 
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
-
-
-def commented_file() -> str:
-    """A `medbay.toml` with every setting at its default, commented out."""
-    parts = [
-        "# Medbay. Every setting is optional; what is commented out is the default.\n",
-        "# To change one, uncomment it together with the [section] above it.\n",
-        "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
-    ]
-    told: set[str] = set()
-    for section, doc in SECTIONS.items():
-        parts.append(f"\n# {doc}\n# [{section}]\n")
-        for key in _keys_of(section):
-            raw = key.default if key.default or key.example is None else key.example
-            note = f" Default: {key.default_text}." if raw != key.default else ""
-            if key.doc not in told:
-                parts.append(f"# {key.doc}{note}\n")
-            parts.append(f"# {key.name} = {shown(raw)}\n")
-            told.add(key.doc)
-    return "".join(parts)
-
-
-def reference_tables() -> str:
-    """The tables of the reference page, one per section."""
-    parts = []
-    for section, doc in SECTIONS.items():
-        parts.append(f"### `[{section}]`\n\n{doc}\n\n")
-        parts.append("| key | default | accepted | variable | meaning |\n|---|---|---|---|---|\n")
-        for key in _keys_of(section):
-            default = key.default_is or f"`{key.default_text}`"
-            variable = f"`{key.variable}`" if key.variable else ""
-            parts.append(f"| `{key.name}` | {default} | {key.kind.says} | {variable} | {key.doc} |\n")
-        parts.append("\n")
-    return "".join(parts)
-
-
-def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section)
-
-
-if __name__ == "__main__":
-    print(reference_tables(), end="")

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
+_MONEY_MAX = 1_000_000_000
 _NUMBER_SHOWN_MAX = 10**18
 _TEXT_SHOWN_MAX = 60
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
@@ -166,6 +169,31 @@ def evaluator() -> Kind:
         return raw
 
     return Kind(says="false or a command line", read=read)
+
+
+def money() -> Kind:
+    """An amount of money, read as millionths."""
+
+    def read(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 < raw <= _MONEY_MAX:
+            raise Wrong
+        return round(raw * 1_000_000)
+
+    return Kind(says="an amount of money above 0, like 0.5 or 20", read=read)
+
+
+def zone() -> Kind:
+    """A time zone."""
+
+    def read(raw: object) -> tzinfo:
+        if not isinstance(raw, str):
+            raise Wrong
+        try:
+            return UTC if raw == "UTC" else ZoneInfo(raw)
+        except (KeyError, ValueError, OSError):
+            raise Wrong(hint='for example "Europe/Berlin"') from None
+
+    return Kind(says='a time zone like "UTC" or "Europe/Berlin"', read=read)
 
 
 def patterns() -> Kind:

@@ -40,7 +40,7 @@ def command(session: Session) -> None:
 
 def _write_settings(path: Path) -> bool:
     """Whether the file was made; an existing one is never touched."""
-    from medbay.config_keys import commented_file
+    from medbay.config_reference import commented_file
 
     try:
         with open(path, "x", encoding="utf-8") as file:

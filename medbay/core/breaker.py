@@ -30,7 +30,7 @@ DOUBLING_TO_AN_HOUR: Final = tuple(minutes * MINUTE for minutes in (1, 2, 4, 8, 
 RETRY_STORM: Final = "retry_storm"
 ENGINE: Final = "engine"
 
-Kind = Literal["phase", "agency", "retry_storm", "provider", "crash_loop", "incident"]
+Kind = Literal["phase", "agency", "retry_storm", "provider", "crash_loop", "incident", "budget"]
 State = Literal["closed", "open", "half_open"]
 
 
@@ -66,6 +66,7 @@ KINDS: Final[Mapping[Kind, Rule]] = {
         probes_ms=tuple(minutes * MINUTE for minutes in (1, 2, 5, 10, 15)),
         parks=True,
     ),
+    "budget": Rule(stops="what does not fit into the budget of the day, until the next", parks=True),
 }
 
 
@@ -137,6 +138,8 @@ class Breaker:
             return f"until {self.question_id} is answered"
         if self.only_a_person_ends:
             return f"until somebody closes it: medbay breaker close {self.key}"
+        if self.kind == "budget":
+            return "until the next day"
         if self.state == "half_open":
             return "one task has gone ahead; when it lives, the rest follows"
         return "then one task goes ahead, and when it lives, the rest follows"

@@ -45,7 +45,7 @@ def reasons(task: Task, now: int, around: Circumstances) -> tuple[Reason, ...]:
     for number, (needs, rule) in enumerate(_RULES, start=1):
         what = rule(task, now, around)
         if what is not None and not _passes(task, number):
-            until = task.due_at if number in (4, 8) else around.heals_at if 10 <= number <= 12 else None
+            until = task.due_at if number in (4, 8) else around.heals_at if 9 <= number <= 12 else None
             found.append(Reason(number, what, needs, until))
     return tuple(found)
 

@@ -39,6 +39,8 @@ def _events(before: Breaker | None, after: Breaker) -> list[Event]:
         return [Event(name="hold:released", data=told)] if over else []
     if after.state == was:
         return []
+    if after.kind == "budget":
+        return [Event(name="budget:exceeded", data={**told, **after.data})] if after.state == "open" else []
     events = [Event(name=_WORDS[after.state], data=told)]
     if after.kind == "incident" and (was == "closed" or after.state == "closed"):
         name = "incident:closed" if after.state == "closed" else "incident:opened"

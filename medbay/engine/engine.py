@@ -260,14 +260,9 @@ class Engine:
         lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
-        claims = attempts.claim(
-            tx,
-            self.worker,
-            capacity,
-            work,
-            log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
-        )
-        if not claims and work.parks:
+        log_path, budget = self.settings.log_name, self.settings.budget
+        claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
+        if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
         return claims, lasting
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from medbay.core import evaluating
 from medbay.core.breaker import Limits
+from medbay.core.budget import Budget
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.core.redaction import Redaction
@@ -28,6 +29,7 @@ class Settings:
     recovery_share: float = 0.5
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
     means: Means = field(default_factory=Means)
     redaction: Redaction = field(default_factory=Redaction)  # of whatever leaves a log
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
@@ -40,12 +42,17 @@ class Settings:
             crash_budget=self.crash_budget,
             zone=self.zone,
             limits=self.limits,
+            budget=self.budget,
             means=self.means,
         )
 
     def log_path(self, task_id: str, number: int) -> Path:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
         return self._path(f"{task_id}/{number}.log")
+
+    def log_name(self, task_id: str, number: int) -> str:
+        """The same, as it is recorded."""
+        return str(self.log_path(task_id, number))
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""

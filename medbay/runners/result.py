@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from medbay.core.budget import read_usage
 from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
@@ -94,6 +95,7 @@ def _checked(said: Mapping[str, Any]) -> Result:
         "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
         "retry_after": _retry_after,
         "artifacts": _artifacts,
+        "usage": _usage,
         "spec": lambda value: _text(value, TEXT_MAX),
     }
     fields: dict[str, Any] = {}
@@ -122,6 +124,13 @@ def _retry_after(value: object) -> str | int | float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if math.isfinite(value) and 0 <= value < 1e12 else None
+
+
+def _usage(value: object) -> dict[str, Any] | None:
+    """What it cost, in tokens and money; each may be left out."""
+    if read_usage(value) is None or not isinstance(value, dict):
+        return None
+    return {name: value[name] for name in ("tokens", "cost") if name in value}
 
 
 def _artifacts(value: object) -> list[str] | None:

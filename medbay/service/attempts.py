@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Final
 
+from medbay.core import budget as budget_rules
 from medbay.core import ending, feeding, guidance, rules
 from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, Limits
+from medbay.core.budget import Budget
 from medbay.core.decision import WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.incident import is_shared
@@ -27,7 +29,7 @@ from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.core.verifying import GATE_ERROR
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import evaluations, learning, serving, triage
+from medbay.service import budgets, evaluations, learning, serving, triage
 from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -64,6 +66,7 @@ class Judgement:
     crash_budget: int = 3
     zone: tzinfo = UTC
     limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
     means: Means = field(default_factory=Means)
     ids: Ids = field(default_factory=Ids)  # for what a verdict creates
 
@@ -89,7 +92,13 @@ class Capacity:
 
 
 def claim(
-    tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet, *, log_path: Callable[[str, int], str]
+    tx: Tx,
+    worker: Worker,
+    capacity: Capacity,
+    work: WorkingSet,
+    *,
+    log_path: Callable[[str, int], str],
+    budget: Budget = Budget(),
 ) -> list[Claim]:
     """Take what fits into the free slots, and ahead of them. Nothing when the worker's own lease has run out."""
     owner = workers.get(tx, worker.id)
@@ -100,8 +109,9 @@ def claim(
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
     chosen += _in_shares(tx, worker, rest, work)
     sent = _sent_for(worker, chosen, work) if work.breakers else [(task, None) for task in chosen]
+    may_start = {task.id for task in budgets.reserve(tx, [task for task, _ in sent], budget)}
     with tx.together():
-        return [_claim_one(tx, worker, task, log_path, sent_for) for task, sent_for in sent]
+        return [_claim_one(tx, worker, task, log_path, sent_for) for task, sent_for in sent if task.id in may_start]
 
 
 def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement) -> WorkingSet | None:
@@ -111,6 +121,7 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
         return None
     decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, {}, work), tx.now, work)
     apply(tx, decision)
+    budgets.settle(tx, ended.task, finished.number, ended.outcome, by.budget)
     return decision.work
 
 
@@ -132,6 +143,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
+            budgets.settle(tx, each.claim.task, each.number, ended.outcome, by.budget)
             work = decision.work
             for change in decision.changes[1:]:
                 met[change.after.id] = changed(change.after, version=change.before.version + 1)
@@ -193,7 +205,7 @@ def _ended(
     return Ended(
         task=task,
         attempt=attempt,
-        outcome=delivered(task, finished.outcome),
+        outcome=budget_rules.judged(task, delivered(task, finished.outcome)),
         checks=finished.checks,
         evaluator=by.means.evaluate,
         dependents=dependents,

@@ -34,6 +34,8 @@ def look(tx: Tx, *, limits: Limits) -> int:
             _release_some(tx, each)
         elif each.state == "half_open":
             _look_at_canary(tx, each, served)
+        elif each.kind == "budget":  # its day is over
+            apply(tx, changed_breaker(each, rule.close(each, tx.now)))
         elif each.spent:
             _look_for_answer(tx, each)
         elif each.rule.parks:

@@ -76,6 +76,7 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
     return Circumstances(
         waiting_on=tuple(waiting),
+        budget=what.get("budget"),
         provider_hold=what.get("provider"),
         incident=what.get("incident"),
         crash_loop=what.get("crash_loop"),

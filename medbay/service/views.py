@@ -8,6 +8,7 @@ from typing import Any, Final
 from medbay.core import evaluating, times
 from medbay.core import schedule as schedules
 from medbay.core.breaker import Breaker
+from medbay.core.budget import MILLION
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
@@ -163,6 +164,8 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "iteration": each.iteration,
         "planned_at": iso(each.planned_at),
         "policy": each.policy_hash or None,
+        "tokens": each.tokens,
+        "cost": None if each.cost is None else each.cost / MILLION,
         "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
         "evaluation": next((evaluation(each) for each in checked if each.position == evaluating.POSITION), None),
     }

@@ -29,10 +29,10 @@ def incident() -> Breaker:
 
 def test_every_kind_has_its_row() -> None:
     """What each stops, after how many, and how it heals."""
-    assert set(KINDS) == {"phase", "agency", "retry_storm", "provider", "crash_loop", "incident"}
+    assert set(KINDS) == {"phase", "agency", "retry_storm", "provider", "crash_loop", "incident", "budget"}
     assert [KINDS[kind].failures for kind in ("phase", "agency", "crash_loop", "incident")] == [3, 5, 5, 5]
-    assert [kind for kind, rule in KINDS.items() if rule.parks] == ["provider", "incident"]
-    assert [kind for kind, rule in KINDS.items() if not rule.probes_ms] == ["phase", "retry_storm"]
+    assert [kind for kind, rule in KINDS.items() if rule.parks] == ["provider", "incident", "budget"]
+    assert [kind for kind, rule in KINDS.items() if not rule.probes_ms] == ["phase", "retry_storm", "budget"]
     assert KINDS["agency"].successes == 3
 
 

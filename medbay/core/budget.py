@@ -1,0 +1,204 @@
+"""What work may cost: reserved before an attempt starts, settled when it has ended. Tokens, and money in millionths.
+
+The day's budget is one for all; what does not fit into it waits for the next day, and uses up no attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import Any, Final
+
+from medbay.core.breaker import Breaker
+from medbay.core.model import Task
+from medbay.core.outcome import Failed, Lost, Outcome, OverBudget, Stalled, Succeeded, TimedOut
+
+KEY: Final = "budget:"
+MILLION: Final = 1_000_000
+WARN_FROM_PERCENT: Final = 80
+INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
+_USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(\{[^{}]{0,500}+\})')
+_FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What all attempts of a day may cost together; None is no limit. The zone says when a day ends."""
+
+    daily_tokens: int | None = None
+    daily_cost: int | None = None
+    zone: tzinfo = UTC
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.daily_tokens is not None or self.daily_cost is not None
+
+    def day_of(self, now: int) -> str:
+        """The day a moment belongs to."""
+        return datetime.fromtimestamp(now / 1000, tz=self.zone).date().isoformat()
+
+    def ends_at(self, now: int) -> int:
+        """When the day of this moment is over."""
+        tomorrow = datetime.fromtimestamp(now / 1000, tz=self.zone).date() + timedelta(days=1)
+        return int(datetime.combine(tomorrow, time(), tzinfo=self.zone).timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Tokens and money."""
+
+    tokens: int = 0
+    cost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """What is reserved and used of one day."""
+
+    day: str
+    reserved: Amount = Amount()
+    used: Amount = Amount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What one attempt may cost, until it has ended."""
+
+    task_id: str
+    number: int
+    day: str
+    amount: Amount
+    settled: bool = False
+
+
+def concerns(task: Task) -> bool:
+    """Whether starting it costs something that has to be reserved."""
+    return task.max_tokens is not None or task.max_cost is not None or task.runner not in _FREE
+
+
+def wanted(task: Task, budget: Budget) -> Amount:
+    """What an attempt reserves: its own limit, and never more than a day has, so that it fits into some day."""
+    tokens, cost = task.max_tokens or 0, task.max_cost or 0
+    return Amount(
+        tokens if budget.daily_tokens is None else min(tokens, budget.daily_tokens),
+        cost if budget.daily_cost is None else min(cost, budget.daily_cost),
+    )
+
+
+def reserve(day: Day, amount: Amount, budget: Budget) -> Day | None:
+    """The day with this reserved; None when it does not fit. What has no limit of its own fits until all is used."""
+    taken = Amount(day.reserved.tokens + day.used.tokens, day.reserved.cost + day.used.cost)
+    if not (
+        _fits(taken.tokens, amount.tokens, budget.daily_tokens) and _fits(taken.cost, amount.cost, budget.daily_cost)
+    ):
+        return None
+    return replace(day, reserved=Amount(day.reserved.tokens + amount.tokens, day.reserved.cost + amount.cost))
+
+
+def usage_of(outcome: Outcome) -> Amount | None:
+    """What an attempt says it used: in its result, or in the answer of one that was asked something."""
+    result = outcome.output.result or {}
+    said = result.get("usage")
+    if said is None and isinstance(result.get("answer"), str):
+        said = _said_in(result["answer"])
+    return read_usage(said)
+
+
+def read_usage(said: object) -> Amount | None:
+    """`{"tokens": N, "cost": X}`, the cost in whole units of money; None for anything else."""
+    if not isinstance(said, Mapping):
+        return None
+    tokens, cost = _number(said.get("tokens", 0)), _number(said.get("cost", 0))
+    if tokens is None or cost is None:
+        return None
+    return Amount(int(tokens), round(cost * MILLION))
+
+
+def exceeds(task: Task, usage: Amount | None) -> str:
+    """In which way an attempt used more than its task allows; empty when it did not."""
+    if usage is None:
+        return ""
+    if task.max_tokens is not None and usage.tokens > task.max_tokens:
+        return f"used {usage.tokens} tokens of {task.max_tokens}"
+    if task.max_cost is not None and usage.cost > task.max_cost:
+        return f"cost {usage.cost / MILLION:.2f} of {task.max_cost / MILLION:.2f}"
+    return ""
+
+
+def judged(task: Task, outcome: Outcome) -> Outcome:
+    """How it ended with its limit in mind. Work that is done stays done; a triage over its limit has no say."""
+    over = exceeds(task, usage_of(outcome)) if concerns(task) else ""
+    ended_badly = isinstance(outcome, Failed | TimedOut | Stalled)
+    if over and (ended_badly or (isinstance(outcome, Succeeded) and task.role == "triage")):
+        return OverBudget(why=over, output=outcome.output)
+    return outcome
+
+
+def settle(reservation: Reservation | None, outcome: Outcome, usage: Amount | None) -> Amount:
+    """What an attempt has cost: what it said; of a lost one that said nothing at least the input of one call."""
+    if usage is not None:
+        return usage
+    if reservation is None or not isinstance(outcome, Lost):
+        return Amount()
+    most = reservation.amount
+    tokens = min(most.tokens, INPUT_OF_A_CALL)
+    return Amount(tokens, most.cost * tokens // most.tokens if most.tokens else most.cost // 10)
+
+
+def warns(before: Day, after: Day, budget: Budget) -> bool:
+    """Whether this is the moment at which most of the day's budget is used."""
+    pairs = (
+        (before.used.tokens, after.used.tokens, budget.daily_tokens),
+        (before.used.cost, after.used.cost, budget.daily_cost),
+    )
+    return any(limit is not None and was * 100 < limit * WARN_FROM_PERCENT <= now * 100 for was, now, limit in pairs)
+
+
+def told(day: Day, budget: Budget) -> dict[str, Any]:
+    """The day's budget for an event."""
+    return {
+        "day": day.day,
+        "used_tokens": day.used.tokens,
+        "reserved_tokens": day.reserved.tokens,
+        "daily_tokens": budget.daily_tokens,
+        "used_cost": day.used.cost / MILLION,
+        "reserved_cost": day.reserved.cost / MILLION,
+        "daily_cost": None if budget.daily_cost is None else budget.daily_cost / MILLION,
+    }
+
+
+def used_up(day: Day, budget: Budget, now: int) -> Breaker:
+    """What tasks are parked under that do not fit into the day; it is over when the day is."""
+    ends = budget.ends_at(now)
+    why = f"the budget of {day.day} is used up"
+    return Breaker(
+        key=KEY + day.day,
+        kind="budget",
+        why=why,
+        opened_at=now,
+        until=ends,
+        probe_at=ends,
+        data={"named": True, **told(day, budget)},
+    )
+
+
+def _fits(taken: int, more: int, limit: int | None) -> bool:
+    return limit is None or (taken + more <= limit if more else taken < limit)
+
+
+def _said_in(answer: str) -> object:
+    """An answer may stand in a fence or behind other words; the last one counts."""
+    found = _USAGE.findall(answer)
+    try:
+        return json.loads(found[-1]) if found else None
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return float(value) if good else None  # type: ignore[arg-type]

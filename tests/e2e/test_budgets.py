@@ -1,0 +1,61 @@
+"""Budgets through the installed command: a triage over its limit, and a day that has nothing left."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_recurring import Up, until
+from tests.e2e.test_the_path_of_a_task import Terminal
+
+CONFIG = """
+[triage]
+agent = "command"
+command = ["./agent.sh"]
+timeout = "20s"
+max_tokens = 100
+[policy.ladder.unknown]
+delays = ["10ms"]
+"""
+SAID = {"verdict": "NOOP", "why": "x", "root_cause": "x", "evidence": [], "confidence": 0.5, "usage": {"tokens": 700}}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def terminal(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A project with a greedy agent, on either database."""
+    here = Terminal(tmp_path)
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        here.environ["MEDBAY_STORE"] = url
+        monkeypatch.setenv("MEDBAY_STORE", url)
+    here.must("init")
+    (tmp_path / "medbay.toml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "verdict").write_text(json.dumps(SAID), encoding="utf-8")
+    agent = tmp_path / "agent.sh"
+    agent.write_text("#!/bin/sh\ncat > /dev/null\ncat verdict\n", encoding="utf-8")
+    agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+    return here
+
+
+def test_a_triage_over_its_limit_asks_a_person_and_the_day_holds_the_next_one(terminal: Terminal) -> None:
+    """What it used is recorded and counted; what does not fit says until when it waits."""
+    task = terminal.must("add", "import", "--run", "echo 'row 77 looks odd' >&2; exit 3").strip()
+    with Up(terminal):
+        until(terminal, task, lambda shown: shown["status"] == "blocked")
+    exceeded = [event for event in terminal.events() if event["name"] == "budget:exceeded"]
+    assert [event["data"]["why"] for event in exceeded] == ["used 700 tokens of 100"]
+    triage = terminal.show(exceeded[0]["task"])
+    assert (triage["attempts"][0]["outcome"], triage["attempts"][0]["tokens"]) == ("over_budget", 700)
+
+    (terminal.home / "medbay.toml").write_text(CONFIG + "[budget]\ndaily_tokens = 750\n", encoding="utf-8")
+    other = terminal.must("add", "export", "--run", "echo 'the moon looks odd' >&2; exit 3").strip()
+    with Up(terminal):
+        shown = until(terminal, other, lambda shown: bool(shown["triages"]))
+        held = shown["triages"][0]["id"]
+        until(terminal, held, lambda shown: bool(shown["held_by"]))
+    assert terminal.show(held)["held_by"].startswith("budget:")
+    assert terminal.show(held)["attempts"] == []
+    assert "the budget of" in terminal.must("explain", held) and "budget:" in terminal.must("breaker", "list")
