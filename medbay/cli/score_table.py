@@ -1,0 +1,56 @@
+"""The table by which policies are compared: for people, for programs, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from medbay.cli.output import BOLD, fields, say, screen
+from medbay.cli.table import aligned
+from medbay.cli.text import clean, cut
+from medbay.core.durations import format_duration
+
+if TYPE_CHECKING:
+    from medbay.core.scoring import Score
+
+_HEAD: Final = ("policy", "failing", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
+
+
+def print_scores(scores: Mapping[str, Score]) -> None:
+    """A line per policy; with a head where people read it."""
+    shown = screen()
+    if not shown.terminal:
+        for name, each in scores.items():
+            fields(name, *cells(each))
+        return
+    head, *lines = aligned([_HEAD, *((clean(name), *cells(each)) for name, each in scores.items())])
+    say(shown.paint(cut(head, shown.width), BOLD))
+    for line in lines:
+        say(shown.plain(cut(line, shown.width)))
+
+
+def cells(each: Score) -> tuple[str, ...]:
+    """The figures of one policy; a time is from the first failure to success."""
+    counted = (each.failing, each.healed, each.blocked, each.open, each.wasted)
+    tokens = f"{each.tokens:,}" if each.tokens else "-"
+    return (*map(str, counted), tokens, _time(each.median_ms), _time(each.p95_ms), str(each.people))
+
+
+def as_json(name: str, each: Score) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "policy": name,
+        "failing": each.failing,
+        "healed": each.healed,
+        "blocked": each.blocked,
+        "open": each.open,
+        "attempts_wasted": each.wasted,
+        "tokens_wasted": each.tokens,
+        "median_heal_s": None if each.median_ms is None else each.median_ms / 1000,
+        "p95_heal_s": None if each.p95_ms is None else each.p95_ms / 1000,
+        "people_called": each.people,
+    }
+
+
+def _time(ms: int | None) -> str:
+    return "-" if ms is None else format_duration(ms)
