@@ -12,16 +12,18 @@ from typing import Final
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
-from medbay.engine.footprints import Footprints
+from medbay.engine.footprints import Footprints, Process
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.launching import launch_of
 from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
+from medbay.engine.registering import register
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
+from medbay.engine.slots import Slots
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
+from medbay.runners.protocol import Closing, Leftovers, Runner
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
@@ -29,7 +31,7 @@ from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 
 RECOVER_EVERY_S: Final = 1.0
 CLAIM_AGAIN_S: Final = 0.02  # after a claim that may have met nothing but tasks to be parked
@@ -67,7 +69,7 @@ class Engine:
         self._host = host
         self._settler = Settler(store, settings.judgement)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
-        self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
+        self._slots = Slots(self.live, self._checker, runners, settings, clock)
         self._footprints = Footprints()
         self._recovery_first = False
         self._clock_watch = ClockWatch(clock)
@@ -84,15 +86,55 @@ class Engine:
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
-        self.collect()
+        self.look()
+        if self.turn():
+            return
+        self._store_ended()
         self.recover_when_due()
         self.release()
         self.stop_cancelled()
         if self.claiming:
             self.launch(self.claim())
 
+    def turn(self) -> bool:
+        """Store what ended, wake what is due and claim what fits in one transaction, for the price of one sync.
+
+        False when there is more to see to, or when that went wrong: then each step is taken by itself.
+        """
+        if not self._settler.unstored or not self._is_ordinary():
+            return False
+        capacity = self._slots.capacity(recovery_first=self._recovery_first)
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
+        try:
+            with self.store.write() as tx:
+                if self._settler.settle_all_in(tx, self.worker.id):
+                    raise StaleClaim("an attempt changed while it was recorded")
+                waking.wake(tx, actor=f"worker:{self.worker.id}", limits=self.settings.limits)
+                cancelled = task_rows.cancel_requests(tx)
+                claims, lasting = self._claim_in(tx, capacity) if capacity.room > 0 else ([], [])
+        except Exception as error:
+            log.info("the steps of a round are taken one by one (%s)", error)
+            return False
+        self._settler.stored_all()
+        self._claimed(claims, lasting)
+        self._end_those(cancelled)
+        self.launch(claims)
+        return True
+
+    def _is_ordinary(self) -> bool:
+        """Whether nothing but what ended, what is due and what is ready has to be seen to."""
+        due_s = max(self._recover_at_s, self._reap_from_s)
+        troubled = self._claims_in_doubt or self._sweep_due or self._clock_watch.jumped_ms() != 0
+        calm = self.claiming and not troubled and not self._checker.due and self._clock.monotonic_s() < due_s
+        return calm and self.lease.state() == "held"
+
     def collect(self) -> bool:
         """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
+        self.look()
+        return self._store_ended()
+
+    def look(self) -> None:
+        """Ask every live attempt how it is."""
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
         for key, each in list(self.live.items()):
@@ -107,6 +149,8 @@ class Engine:
                 ended.append(each.finished(outcome, now))
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
+
+    def _store_ended(self) -> bool:
         over = self.lease.state() == "gone"  # then this identity never writes again
         stored = not self._settler.unstored if over else self.settle()
         self.verify()
@@ -190,6 +234,9 @@ class Engine:
             return
         with self.store.read() as tx:
             wanted = task_rows.cancel_requests(tx)
+        self._end_those(wanted)
+
+    def _end_those(self, wanted: Iterable[tuple[str, int | None]]) -> None:
         for task_id, number in wanted:
             each = self.live.get((task_id, number or 0))
             if each is not None:
@@ -198,7 +245,7 @@ class Engine:
     def claim(self) -> list[Claim]:
         """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
         self._claim_again_s = None
-        capacity = self._capacity()
+        capacity = self._slots.capacity(recovery_first=self._recovery_first)
         if capacity.room <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
@@ -206,23 +253,32 @@ class Engine:
                 return []
         self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
-            lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
-            attempts.record_processes(tx, lasting)
-            work = working_set.load(tx, changing=False)
-            claims = attempts.claim(
-                tx,
-                self.worker,
-                capacity,
-                work,
-                log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
-            )
+            claims, lasting = self._claim_in(tx, capacity)
+        self._claimed(claims, lasting)
+        return claims
+
+    def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Process]]:
+        """Claim, and record the processes of what lasts; both count once that is committed."""
+        self._claim_again_s = None
+        lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+        attempts.record_processes(tx, lasting)
+        work = working_set.load(tx, changing=False)
+        claims = attempts.claim(
+            tx,
+            self.worker,
+            capacity,
+            work,
+            log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
+        )
+        if not claims and work.parks:
+            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
+        return claims, lasting
+
+    def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
         self._claims_in_doubt = False
         self._footprints.recorded(lasting)
         if claims:
             self._recovery_first = not claims[-1].task.recovery
-        elif work.parks:
-            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
-        return claims
 
     def _hand_back_unheard(self) -> bool:
         """A commit whose answer was lost may have claimed something for us; whether anything had to be handed back."""
@@ -238,7 +294,7 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
-        free = self._free()
+        free = self._slots.free()
         for claim in claims:
             if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
@@ -308,49 +364,9 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        worker_id, renewed_s = self._ids.worker(), self._clock.boottime_s()
-        with self.store.write() as tx:
-            worker = Worker(
-                id=worker_id,
-                host=self._host.name,
-                machine_id=self._host.machine_id,
-                boot_id=self._host.boot_id,
-                pid=self._host.pid,
-                pid_start=self._host.pid_start,
-                slots=self.settings.slots,
-                queues=self.settings.queues,
-                started_at=tx.now,
-                beat_at=tx.now,
-                lease_until=tx.now + self.settings.lease_ms,
-                policy_hash=self.settings.policy.hash(),
-            )
-            workers.register(tx, worker)
-        self.worker_ids.append(worker_id)
-        lease_ms = self.settings.lease_ms
-        return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
-
-    def _capacity(self) -> Capacity:
-        for runner in self._feeding:
-            runner.begin_waiting(self._free(), self._clock.monotonic_s())
-        held = [each.claim.task for each in self.live.values()]
-        free = self._free()
-        # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
-        feeding = () if self._checker.waiting else self._feeding
-        return Capacity(
-            slots=self.settings.slots,
-            free=free,
-            waiting=sum(each.running.waiting for each in self.live.values()),
-            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead(free).items()},
-            home=str(self.settings.root.parent),
-            live_recovery=sum(task.recovery for task in held),
-            live_suspects=sum(task.crashes > 0 for task in held),
-            recovery_share=self.settings.recovery_share,
-            recovery_first=self._recovery_first,
-        )
-
-    def _free(self) -> int:
-        begun = sum(not each.running.waiting for each in self.live.values())
-        return max(0, self.settings.slots - begun - self._checker.waiting)
+        made = register(self.store, self._clock, self._ids, self.settings, self._host, tell=self.guardian.tend)
+        self.worker_ids.append(made[0].id)
+        return made
 
     def _sweep(self) -> None:
         """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
