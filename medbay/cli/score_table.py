@@ -13,17 +13,20 @@ from medbay.core.durations import format_duration
 if TYPE_CHECKING:
     from medbay.core.scoring import Score
 
-_HEAD: Final = ("policy", "failing", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
+_HEAD: Final = ("policy", "tasks", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
 
 
-def print_scores(scores: Mapping[str, Score]) -> None:
-    """A line per policy; with a head where people read it."""
+def print_scores(
+    scores: Mapping[str, Score], *, within: str = "", more: tuple[str, Mapping[str, str]] = ("", {})
+) -> None:
+    """A line per policy; with a head where people read it. `more` is a last column by policy."""
     shown = screen()
+    rows = [(name, *cells(each), *((more[1][name],) if more[0] else ())) for name, each in scores.items()]
     if not shown.terminal:
-        for name, each in scores.items():
-            fields(name, *cells(each))
+        for row in rows:
+            fields(*((within,) if within else ()), *row)
         return
-    head, *lines = aligned([_HEAD, *((clean(name), *cells(each)) for name, each in scores.items())])
+    head, *lines = aligned([(*_HEAD, *((more[0],) if more[0] else ())), *((clean(row[0]), *row[1:]) for row in rows)])
     say(shown.paint(cut(head, shown.width), BOLD))
     for line in lines:
         say(shown.plain(cut(line, shown.width)))
@@ -31,7 +34,7 @@ def print_scores(scores: Mapping[str, Score]) -> None:
 
 def cells(each: Score) -> tuple[str, ...]:
     """The figures of one policy; a time is from the first failure to success."""
-    counted = (each.failing, each.healed, each.blocked, each.open, each.wasted)
+    counted = (each.tasks, each.healed, each.blocked, each.open, each.wasted)
     tokens = f"{each.tokens:,}" if each.tokens else "-"
     return (*map(str, counted), tokens, _time(each.median_ms), _time(each.p95_ms), str(each.people))
 
@@ -40,7 +43,7 @@ def as_json(name: str, each: Score) -> dict[str, Any]:
     """The same as data."""
     return {
         "policy": name,
-        "failing": each.failing,
+        "tasks": each.tasks,
         "healed": each.healed,
         "blocked": each.blocked,
         "open": each.open,

@@ -26,7 +26,7 @@ class Played:
 class Score:
     """The figures of one policy."""
 
-    failing: int  # tasks that failed at least once
+    tasks: int  # or runs of failures, where they are taken from a record
     healed: int
     blocked: int
     open: int
@@ -43,7 +43,7 @@ def score(played: Iterable[Played]) -> Score:
     each = tuple(played)
     heals = sorted(one.heal_ms for one in each if one.heal_ms is not None)
     return Score(
-        failing=len(each),
+        tasks=len(each),
         healed=sum(one.end == "healed" for one in each),
         blocked=sum(one.end == "blocked" for one in each),
         open=sum(one.end == "open" for one in each),

@@ -133,8 +133,8 @@ def test_a_score_adds_up() -> None:
 
     found = score([*healed, *others, Played(end="open", wasted=7, guessed=2)])
 
-    assert (found.failing, found.healed, found.blocked, found.open) == (103, 100, 2, 1)
+    assert (found.tasks, found.healed, found.blocked, found.open) == (103, 100, 2, 1)
     assert (found.wasted, found.tokens, found.people, found.guessed) == (115, 1000, 1, 2)
     assert (found.median_ms, found.p95_ms) == (50, 95)
-    assert (score([]).median_ms, score([]).p95_ms, score([]).failing) == (None, None, 0)
+    assert (score([]).median_ms, score([]).p95_ms, score([]).tasks) == (None, None, 0)
     assert score(healed[:1]).p95_ms == 1

@@ -94,7 +94,7 @@ def test_the_recorded_failures_under_another_policy(terminal: Terminal) -> None:
     was, in_force, patient = found["policies"]
     assert [each["policy"] for each in found["policies"]] == ["as it was", "in force", "patient.toml"]
     for each in found["policies"]:
-        assert (each["failing"], each["healed"], each["blocked"], each["people_called"]) == (4, 3, 1, 1)
+        assert (each["tasks"], each["healed"], each["blocked"], each["people_called"]) == (4, 3, 1, 1)
         assert each["attempts_wasted"] >= 4 and each["tokens_wasted"] == 0
     assert was["attempts_wasted"] == patient["attempts_wasted"] == 4
     assert was["median_heal_s"] < 60 and 3200 < patient["median_heal_s"] < 4000
