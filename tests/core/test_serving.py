@@ -243,9 +243,3 @@ def test_released_from_a_dependency_it_asks() -> None:
     assert steps(made) == [("blocked", "pending"), ("pending", "blocked")]
     assert made.questions[0].options == asking()[1].options
     assert person.is_due(MINE) and not person.is_due(waits)
-
-
-def test_a_review_that_a_person_has_does_not_time_out() -> None:
-    """The other kind does."""
-    assert serving.spec_block_until(MINE, NOW, HOUR) is None
-    assert serving.spec_block_until(REVIEW, NOW, HOUR) == NOW + HOUR
