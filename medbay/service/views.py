@@ -11,11 +11,12 @@ from medbay.core.breaker import Breaker
 from medbay.core.budget import MILLION
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
-from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
+from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.core.presets import Recurring
-from medbay.service import calls, workforce
+from medbay.core.triage.starting import cooling_until
+from medbay.service import calls, triage_views, workforce
 from medbay.service.workers import Seen
-from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
+from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -70,7 +71,12 @@ def schedule(task: Task) -> dict[str, Any]:
     }
 
 
-def backoff(task: Task, rules: Recurring, now: int) -> dict[str, Any] | None:
+def waits(task: Task, rules: Recurring, now: int) -> dict[str, Any]:
+    """Where a failing task stands in its waits: its backoff, and the cooldown of its triage."""
+    return {"backoff": _backoff(task, rules, now), "triage_cooldown_until": iso(cooling_until(task, rules))}
+
+
+def _backoff(task: Task, rules: Recurring, now: int) -> dict[str, Any] | None:
     """How far the waits of a failing recurring task have grown; None while nothing failed."""
     if not task.recurs or not task.streak:
         return None
@@ -125,7 +131,7 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
-        **judged(tx, task),
+        **triage_views.judged(tx, task),
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
     }
@@ -176,32 +182,6 @@ def evaluation(each: CheckResult) -> dict[str, Any]:
     left_out = ("position", "required")
     told = {name: value for name, value in check(each).items() if name not in left_out}
     return {**told, "score": said.value, "why": said.why}
-
-
-def judged(tx: Tx, task: Task) -> dict[str, Any]:
-    """Whom it serves, and what was thought of its failures."""
-    return {
-        "waits_for": task.waits_for,
-        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
-        "subject": task.subject or None,
-        "role": task.role or None,
-    }
-
-
-def triage(each: Triage) -> dict[str, Any]:
-    """One triage of a task: who looked, at which attempt, what came of it."""
-    return {
-        "id": each.id,
-        "attempt": each.number,
-        "fingerprint": each.fingerprint,
-        "agent": each.agent,
-        "started_at": iso(each.started_at),
-        "ended_at": iso(each.ended_at),
-        "action": each.action or None,
-        "detail": each.detail or None,
-        "verdict": each.verdict,
-        "diff": each.diff,
-    }
 
 
 def check(each: CheckResult) -> dict[str, Any]:
