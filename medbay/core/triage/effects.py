@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from medbay.core import guidance, policy, recurring
+from medbay.core import guidance, policy, recurring, serving
 from medbay.core.counting import record_of
 from medbay.core.decision import Change, Decision, Draft, RetryClosed, Rewired
 from medbay.core.failing import Failure, schedule_retry
@@ -253,15 +253,17 @@ def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     draft.tell("task:recovery_action", attempt=number, action="retry_with_spec_refresh", why=unclear)
     draft.tell("task:spec_refresh_requested", attempt=number, review_task=review, why=unclear)
     _stop_waiting(draft)
-    draft.block("spec", why, until=_without_review_at(draft, case))
+    draft.block("spec", why, until=_reviewed_by(draft, case, made))
     return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
 
 
-def _without_review_at(draft: Draft, case: Case) -> int | None:
+def _reviewed_by(draft: Draft, case: Case, made: tuple[Made, ...]) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
-    if not case.means.spec_agent:
-        return None
-    return max(draft.now + case.means.blocked_timeout_ms, _named(case, draft.now) or 0)
+    timeout_ms = case.means.blocked_timeout_ms
+    until = draft.now + timeout_ms if case.means.spec_agent else None  # of a review that was there before
+    if made:
+        until = serving.spec_block_until(made[0].task, draft.now, timeout_ms)
+    return until if until is None else max(until, _named(case, draft.now) or 0)
 
 
 def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
