@@ -17,6 +17,7 @@ from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy import Policy
+from medbay.core.triage.starting import cooling_until
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
@@ -189,7 +190,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
             rules = self.policy.recurring
-            own = {"backoff": views.backoff(task, rules, tx.now), **views.cooldown(task, rules)}
+            own = {
+                "backoff": views.backoff(task, rules, tx.now),
+                "triage_cooldown_until": views.iso(cooling_until(task, rules)),
+            }
             return {**views.detail(tx, task), **own}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:

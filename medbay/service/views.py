@@ -13,7 +13,6 @@ from medbay.core.ending import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
 from medbay.core.presets import Recurring
-from medbay.core.triage import starting
 from medbay.service import calls, workforce
 from medbay.service.workers import Seen
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
@@ -203,11 +202,6 @@ def triage(each: Triage) -> dict[str, Any]:
         "verdict": each.verdict,
         "diff": each.diff,
     }
-
-
-def cooldown(task: Task, rules: Recurring) -> dict[str, Any]:
-    """Until when no second triage of it is started."""
-    return {"triage_cooldown_until": iso(starting.cooling_until(task, rules))}
 
 
 def check(each: CheckResult) -> dict[str, Any]:

@@ -6,10 +6,12 @@ and the moment, never on who asks.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from medbay.core.triage import rules_agent
 from medbay.env import seeded
 from medbay.sim.plan import HOUR, SECOND
 from medbay.sim.scripts import ENDINGS, PROGRAM, PROVIDER, Fate
@@ -17,6 +19,7 @@ from medbay.sim.scripts import ENDINGS, PROGRAM, PROVIDER, Fate
 Range = tuple[float, float]  # of seconds, drawn evenly
 NIGHT_MS: Final = 24 * HOUR
 SLOTS: Final = 8
+TRIAGE_TAKES_MS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,10 @@ class Fleet:
             named = -(-(ends - fails_at) // SECOND) if ENDINGS[job.how].names_s else None
             return Fate(job.how, fails_ms, named_s=named)
         return Fate("success", runs_ms)
+
+    def triage_fate(self, task_id: str, number: int, asked: str) -> Fate:
+        """The agent that is always there, asked in earnest."""
+        return Fate("success", TRIAGE_TAKES_MS, answer=json.dumps(rules_agent.judge(json.loads(asked))))
 
 
 def _jobs(name: str, group: Group, arrives_ms: int) -> list[Job]:

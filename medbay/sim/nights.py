@@ -9,6 +9,7 @@ from medbay.core.breaker import Limits
 from medbay.core.learning import WENT_WELL
 from medbay.core.policy import Policy
 from medbay.core.scoring import Played
+from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, seeded
@@ -49,11 +50,12 @@ class _Night:
         (host,) = machines.hosts
         pid = machines.new_pid()
         host.engines.add(pid)
+        runner = SimRunner(machines, host, pid, fleet, clock, grace_ms=1_000)
         self._engine = Engine(
             store=store,
             clock=clock,
             ids=self._ids,
-            runners={"shell": SimRunner(machines, host, pid, fleet, clock, grace_ms=1_000)},
+            runners={"shell": runner, RUNNER: runner},
             leftovers=SimLeftovers(host, clock),
             see=host.see,
             settings=Settings(root=ROOT, slots=SLOTS, lease_ms=10 * NIGHT_MS, policy=policy, limits=limits),
@@ -85,7 +87,7 @@ class _Night:
     def _wait_ms(self) -> int | None:
         """Until something ends, wakes or arrives; None when nothing ever will."""
         now = self._clock.elapsed_ms
-        ends = [each.running.deadline_s() for each in self._engine.live.values()]
+        ends = [each.running.deadline_s() for each in self._engine.live.values()] + [self._engine.triager.again_s]
         wakes = [round(end * 1000) - now for end in ends if end is not None]
         wakes += [self._coming[0].arrives_ms - now] if self._coming else []
         with self._store.read() as tx:

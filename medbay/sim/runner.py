@@ -23,6 +23,10 @@ class Fates(Protocol):
         """What this attempt does when it starts now."""
         ...
 
+    def triage_fate(self, task_id: str, number: int, asked: str) -> Fate:
+        """What a triage does, and what it answers to what it is asked."""
+        ...
+
 
 class SimRunner:
     """Starts simulated processes for one engine on one machine."""
@@ -41,7 +45,7 @@ class SimRunner:
         """Start it; raises SpawnFailed when the script has no binary."""
         assert not isinstance(launch.command, str)
         if launch.runner == RUNNER:
-            fate = self._work.triage_fate(launch.task_id, launch.number)
+            fate = self._work.triage_fate(launch.task_id, launch.number, launch.stdin_text)
         else:
             fate = self._work.fate(tuple(launch.command), launch.task_id, launch.number, self._clock.elapsed_ms)
         if fate.kind == "spawn":
