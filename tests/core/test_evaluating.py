@@ -9,7 +9,7 @@ import pytest
 from medbay.core import evaluating
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.evaluating import Evaluation, is_due, kept, restored, score
-from medbay.core.model import CheckResult, CheckStatus, Task
+from medbay.core.model import Attempt, CheckResult, CheckStatus, Task
 from medbay.core.outcome import (
     Cancelled,
     Failed,
@@ -22,6 +22,8 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
+from medbay.core.redaction import redact
+from medbay.core.triage.context import Failure, of_attempt
 from tests.core.builders import HOUR, NOW, after, diagnosis, end, names, running, steps, task, told
 
 OUTPUT = Output(tail="half done", total_bytes=9)
@@ -74,6 +76,19 @@ def test_who_is_never_looked_at() -> None:
     assert not is_due(task(runner="agent:a"), Failed(exit_code=1), 100)
 
 
+def test_an_evaluator_is_shown_the_attempt_bounded_and_without_secrets() -> None:
+    """The task, how it ended, why, and the end of its output."""
+    attempt = Attempt(task_id="t-1", number=2, worker_id="w", host="h", outcome="failed", diagnosis=diagnosis())
+    tail = "x" * 50_000 + "\ntoken=sk-0123456789abcdef0123\x1b[0m half done"
+    shown = of_attempt(task(title="build"), Failure(attempt=attempt, tail=tail), redact)
+
+    assert (shown["task"]["id"], shown["attempt"]["attempt"], shown["attempt"]["outcome"]) == ("t-1", 2, "failed")
+    assert shown["attempt"]["diagnosis"]["summary"] == "cannot find name foo"
+    assert shown["attempt"]["tail"].endswith("half done") and len(shown["attempt"]["tail"]) <= 10_000
+    assert "sk-0123" not in str(shown) and "\x1b" not in str(shown)
+    assert set(shown["answer"]) == {"score", "why"}
+
+
 def test_every_word_of_a_failure_is_kept() -> None:
     """Also what struck."""
     outcome = Failed(output=OUTPUT, signal=9, memory_limit_hit=True)
@@ -87,7 +102,7 @@ def test_a_score_is_found_wherever_it_stands() -> None:
     """The whole answer, or its last line that is one."""
     assert score(said('{"score": 1, "why": "good"}')).value == 1.0
     assert score(said('{\n "score": 0.5,\n "why": "half"\n}\n')).value == 0.5
-    found = score(said('thinking\n{"score": 0.2}\n[1]\n{"score": 0.9, "why": "a\\nb sk-0123456789abcdef0123"}\nbye'))
+    found = score(said('thinking\n{"score": 0.2}\n{"score": 0.9, "why": "a\\nb sk-0123456789abcdef0123"}\n[1]\nbye'))
     assert (found.value, found.why) == (0.9, "a b [redacted]")
 
 
