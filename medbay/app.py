@@ -180,8 +180,8 @@ def means_of(config: Config) -> Means:
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
         accounts={name: each.resources for name, each in config.agents.items()},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
-        evaluate=config.evaluation.command,
-        rescue_threshold=config.evaluation.threshold,
+        evaluate=chosen.evaluate,
+        rescue_threshold=chosen.rescue_threshold,
     )
 
 

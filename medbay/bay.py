@@ -188,9 +188,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
-            rules = self.policy.recurring
-            own = {"backoff": views.backoff(task, rules, tx.now), **views.cooldown(task, rules)}
-            return {**views.detail(tx, task), **own}
+            return {**views.detail(tx, task), **views.waits(task, self.policy.recurring, tx.now)}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""

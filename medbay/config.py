@@ -19,7 +19,7 @@ from medbay import toml_lines
 from medbay.config_key import Key
 from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
 from medbay.config_kinds import Wrong, shown
-from medbay.config_parts import EngineConfig, EvaluationConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
+from medbay.config_parts import EngineConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
 from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.breaker import Limits
@@ -59,7 +59,6 @@ class Config:
     triage: TriageConfig
     budget: Budget
     runner: RunnerConfig
-    evaluation: EvaluationConfig
     agents: Mapping[str, Profile]
     settings: Mapping[str, Setting] = field(repr=False, compare=False)
 
@@ -91,13 +90,6 @@ def check_text(text: str, file: str) -> tuple[ConfigError, ...]:
 
 
 def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config:
-    rungs = {
-        category: Rungs(
-            delays_ms=value[f"policy.ladder.{category}.delays"],
-            max_retries=value[f"policy.ladder.{category}.max_retries"],
-        )
-        for category in LADDER
-    }
     return Config(
         store=StoreConfig(url=value["store.url"], notify=value["store.notify"]),
         engine=EngineConfig(
@@ -108,12 +100,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             blocked_timeout_ms=value["engine.blocked_timeout"],
             slots_for_recovery=value["engine.slots_for_recovery"],
         ),
-        policy=PolicyConfig(
-            preset=value["policy.preset"],
-            rungs=MappingProxyType(rungs),
-            max_retries_total=value["policy.max_retries_total"],
-            adaptive=value["policy.adaptive"],
-        ),
+        policy=_policy(value),
         limits=_limits(value),
         recurring=Recurring(
             triage_threshold=value["recurring.triage_threshold"],
@@ -124,9 +111,24 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         triage=_triage(value),
         budget=_budget(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
-        evaluation=EvaluationConfig(command=value["triage.evaluate"], threshold=value["triage.rescue_threshold"]),
         agents=_agents(value),
         settings=settings,
+    )
+
+
+def _policy(value: Mapping[str, Any]) -> PolicyConfig:
+    rungs = {
+        category: Rungs(
+            delays_ms=value[f"policy.ladder.{category}.delays"],
+            max_retries=value[f"policy.ladder.{category}.max_retries"],
+        )
+        for category in LADDER
+    }
+    return PolicyConfig(
+        preset=value["policy.preset"],
+        rungs=MappingProxyType(rungs),
+        max_retries_total=value["policy.max_retries_total"],
+        adaptive=value["policy.adaptive"],
     )
 
 
@@ -138,6 +140,8 @@ def _triage(value: Mapping[str, Any]) -> TriageConfig:
         max_tokens=value["triage.max_tokens"],
         max_cost=value["triage.max_cost"],
         fix_agent=value["triage.fix_agent"],
+        evaluate=value["triage.evaluate"],
+        rescue_threshold=value["triage.rescue_threshold"],
     )
 
 

@@ -341,6 +341,9 @@ KEYS: Final[tuple[Key, ...]] = (
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
+_SPEC_DOC: Final = 'With "spec" it also reviews specifications that work fails on.'
+_PROVIDER_DOC: Final = "Whose limits its tasks share, NAME or NAME/ACCOUNT."
+_MODEL_DOC: Final = "The model it is told to use, unless a task names another."
 AGENT_KEYS: Final[tuple[Key, ...]] = (
     Key(
         section="agents.NAME",
@@ -352,27 +355,9 @@ AGENT_KEYS: Final[tuple[Key, ...]] = (
         doc="How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
         "without a model its word and the option before it are left out.",
     ),
-    Key(
-        section="agents.NAME",
-        name="role",
-        kind=choice("", SPEC_ROLE),
-        default="",
-        doc='With "spec" it also reviews specifications that work fails on.',
-    ),
-    Key(
-        section="agents.NAME",
-        name="provider",
-        kind=account(),
-        default="",
-        doc="Whose limits its tasks share, NAME or NAME/ACCOUNT.",
-    ),
-    Key(
-        section="agents.NAME",
-        name="model",
-        kind=text(),
-        default="",
-        doc="The model it is told to use, unless a task names another.",
-    ),
+    Key(section="agents.NAME", name="role", kind=choice("", SPEC_ROLE), default="", doc=_SPEC_DOC),
+    Key(section="agents.NAME", name="provider", kind=account(), default="", doc=_PROVIDER_DOC),
+    Key(section="agents.NAME", name="model", kind=text(), default="", doc=_MODEL_DOC),
 )
 
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})

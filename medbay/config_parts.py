@@ -59,6 +59,8 @@ class TriageConfig:
     max_tokens: int | None
     max_cost: int | None  # in millionths
     fix_agent: str
+    evaluate: str | None  # the command that looks at failed attempts
+    rescue_threshold: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +69,3 @@ class RunnerConfig:
 
     secrets: tuple[str, ...]  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
-    """What looks at failed attempts, and from which score on one is rescued."""
-
-    command: str | None
-    threshold: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from medbay.core.model import Task, Worker
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.presets import LADDER, Rungs
+from medbay.core.triage import rules_agent
 from medbay.engine.engine import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
@@ -118,6 +120,19 @@ class ScriptedRunner:
         return running
 
 
+class RulesRunner:
+    """Runs triages: the agent that is always there, without a process."""
+
+    def __init__(self, started: list[Launch]) -> None:
+        self._started = started
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """It answers at once."""
+        self._started.append(launch)
+        answer = json.dumps(rules_agent.judge(json.loads(launch.stdin_text)))
+        return ScriptedRunning(launch, Succeeded(output=Output(result={"answer": answer})))
+
+
 class NoLeftovers:
     """A host on which nothing is left behind; remembers that it was asked."""
 
@@ -144,6 +159,7 @@ class World:
         self.clock = clock
         self.ids = Ids()
         self.runner = ScriptedRunner()
+        self.triages: list[Launch] = []
         self.leftovers = NoLeftovers()
         self.policy = policy or quick_policy()
         self.sightings: dict[int, Sighting] = {}
@@ -165,7 +181,7 @@ class World:
             store=self.store,
             clock=self.clock,
             ids=self.ids,
-            runners={"shell": self.runner, **(runners or {})},
+            runners={"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})},
             leftovers=self.leftovers,
             see=self._see,
             settings=Settings(root=Path("/nowhere"), slots=slots, queues=queues, policy=self.policy, **settings),

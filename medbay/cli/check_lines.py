@@ -31,7 +31,7 @@ def check_lines(checks: Sequence[CheckResult], now: int, shown: Screen) -> list[
         glyph, token = _LOOKS[each.status]
         rows.append(
             [
-                Cell(f"check {each.position}"),
+                Cell(f"check {each.position}" if each.position else "evaluation"),
                 Cell(glyph, glyphs.COLOURS[token]),
                 Cell(each.status + (" required" if each.required else "")),
                 Cell(_how(each)),

@@ -56,13 +56,15 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksPlanned:
-    """The work of an attempt ended well: what it left is recorded now, and these checks are to come."""
+    """The work of an attempt ended: what it left is recorded now, and these checks (or an evaluation) are to come."""
 
     task_id: str
     number: int
     results: tuple[CheckResult, ...]
     output: Output
-    exit_code: int = 0
+    exit_code: int | None = 0
+    signal: int | None = None
+    failure: Mapping[str, Any] | None = None  # how it failed, where that is not settled yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import assert_never
 
-from medbay.core import gate, knowledge, loops, policy, question, recurring, schedule, serving, sharing, verifying
+from medbay.core import (
+    evaluating,
+    gate,
+    knowledge,
+    loops,
+    policy,
+    question,
+    recurring,
+    schedule,
+    serving,
+    sharing,
+    verifying,
+)
 from medbay.core.cause import Cause, cause_of, is_charged
 from medbay.core.counting import (
     count_failure,
@@ -16,9 +28,11 @@ from medbay.core.counting import (
     record_of,
 )
 from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
-from medbay.core.diagnosis import Diagnosis, diagnose
+from medbay.core.diagnosing import diagnose_checked, diagnose_outcome
+from medbay.core.diagnosis import Diagnosis
 from medbay.core.diagnosis.ours import known as known_by_us
 from medbay.core.diagnosis.telling import facts
+from medbay.core.evaluating import Evaluation
 from medbay.core.failing import ERROR_MAX, Failure, follow
 from medbay.core.knowledge import Known, Learned, Seen
 from medbay.core.model import Attempt, Check, Question, Retry, Task
@@ -28,6 +42,7 @@ from medbay.core.outcome import (
     Failed,
     Lost,
     Outcome,
+    Output,
     OverBudget,
     Requeued,
     Stalled,
@@ -38,12 +53,12 @@ from medbay.core.outcome import (
 from medbay.core.policy import Policy
 from medbay.core.serving import Served
 from medbay.core.sharing import Around
+from medbay.core.triage import agency
 from medbay.core.triage import settling as triage
 from medbay.core.triage.settling import LookedAt
 
 __all__ = [
     "Ended",
-    "diagnose",
     "diagnose_ended",
     "diagnose_outcome",
     "facts",
@@ -61,6 +76,8 @@ class Ended:
     attempt: Attempt
     outcome: Outcome
     checks: tuple[Check, ...] = ()  # those the attempt was started with
+    evaluator: tuple[str, ...] | str | None = None  # what is to look at its work, if it failed
+    evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it looked at
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     loop: tuple[Task, ...] = ()  # the tasks of its loop, in their order
     served: Served | None = None  # the task it serves
@@ -85,6 +102,8 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
     if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
+    if ended.evaluator and evaluating.is_due(ended.task, ended.outcome, ended.around.ran_ms):
+        return evaluating.plan(draft, ended.attempt.number, ended.evaluator, ended.outcome, work)
     draft.set(live=None)
     if ended.looked_at is not None and not _is_handed_back(ended.outcome):
         return _triage_ended(ended, ended.looked_at, draft, work)
@@ -102,7 +121,7 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
         case Lost():
             return _lost(ended, ended.outcome, draft, work)
         case Failed() | TimedOut() | Stalled() | OverBudget():
-            return _failed(ended, draft, work)
+            return _evaluated(ended, draft, work) if ended.evaluation else _failed(ended, draft, work)
         case _:
             assert_never(ended.outcome)
 
@@ -149,42 +168,11 @@ def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
         return None
     match ended.outcome:
         case Checked():
-            return _diagnose_checked(ended, ended.outcome, now)
+            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone)
         case Failed() | TimedOut() | Stalled() | OverBudget():
             return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
         case _:
             return None
-
-
-def _diagnose_checked(ended: Ended, outcome: Checked, now: int) -> Diagnosis | None:
-    """Of the check that failed, or of a gate that could not answer."""
-    found = gate.judge(outcome.results, ended.task.threshold)
-    if found.verdict == "PASS":
-        return None
-    if found.verdict == "ERROR":
-        return verifying.diagnose_error(ended.task.id, found)
-    assert found.blamed is not None
-    diagnosis = diagnose_outcome(verifying.as_failure(found.blamed), now, runner="shell", zone=ended.zone)
-    return verifying.name_check(diagnosis, found.blamed)
-
-
-def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
-    """Hand everything the outcome knows to the diagnosis."""
-    failed = outcome if isinstance(outcome, Failed) else None
-    return diagnose(
-        outcome.output.text(),
-        now=datetime.fromtimestamp(now / 1000, tz=zone),
-        exit_code=getattr(outcome, "exit_code", None),
-        signal=getattr(outcome, "signal", None),
-        timed_out=isinstance(outcome, TimedOut),
-        stalled=isinstance(outcome, Stalled),
-        memory_limit_hit=failed is not None and failed.memory_limit_hit,
-        cpu_limit_hit=failed is not None and failed.cpu_limit_hit,
-        log_limit_hit=failed is not None and failed.log_limit_hit,
-        spawn_error=failed.spawn_error if failed else "",
-        runner=runner,
-        result=outcome.output.result,
-    )
 
 
 def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
@@ -223,7 +211,22 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     return _decision(ended, draft, work)
 
 
-def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    """Rescued, or the failure it was; an evaluation that failed is told of and counts for the breaker of them all."""
+    assert ended.evaluation is not None
+    number, said = ended.attempt.number, evaluating.score(ended.evaluation)
+    well, known = said.value is not None, ended.evaluation.agency
+    failures = ended.around.limits.agency_failures
+    fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
+    if not well:
+        draft.tell("triage:failed", attempt=number, role="evaluation", why=said.why)
+    if said.value is not None and said.value >= ended.evaluation.threshold:
+        draft.tell("task:rescued", attempt=number, score=said.value, why=said.why, outcome=outcome_word(ended.outcome))
+        return sharing.beside(_succeeded(ended, draft, fed.work, word="rescued"), fed.made)
+    return sharing.beside(_failed(ended, draft, fed.work), fed.made)
+
+
+def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "succeeded") -> Decision:
     """The only reset of a streak besides a person's `--reset-failures`."""
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
@@ -238,7 +241,7 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     turn = Decision(changes=loops.passed_on(draft, ended.loop))
     served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
     others = serving.beside(turn, serving.released(ended.dependents, draft.now), served)
-    return _decision(ended, draft, work, word="succeeded", others=replace(others, learned=learned))
+    return _decision(ended, draft, work, word=word, others=replace(others, learned=learned))
 
 
 def _is_good(ended: Ended) -> bool:
@@ -293,7 +296,6 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         draft.task = count_failure(draft.task, charge=charged, now=draft.now)
     elif not is_charged(case):  # no failure of the work, but free tries have to come to an end
         draft.task = count_uncharged(draft.task, now=draft.now)
-    # What came before may be continued again, where it had to begin anew.
     draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
@@ -356,6 +358,7 @@ def _decision(
     questions: tuple[Question, ...] = (),
 ) -> Decision:
     word = word or outcome_word(ended.outcome)
+    verified = ended.task.status == "pending_verification"
     end = AttemptEnd(
         task_id=ended.task.id,
         number=ended.attempt.number,
@@ -365,14 +368,14 @@ def _decision(
         signal=getattr(ended.outcome, "signal", None),
         charged=charged,
         diagnosis=diagnosis,
-        output=ended.outcome.output,
+        output=Output() if verified else ended.outcome.output,  # that of the work is stored then
         policy_hash=ended.policy.hash() if diagnosis else "",
     )
     # The first attempt has no retry behind it, and that of a later one was executed when it was claimed.
     finished = ended.attempt.number > 1 and draft.task.status in ("completed", "cancelled", "blocked")
     closed = (RetryClosed(ended.task.id, "cancelled", told=False),) if finished else ()
     results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
-    verified = ended.task.status == "pending_verification"
+    results = ended.evaluation.results if ended.evaluation else results
     return Decision(
         changes=(draft.change(), *others.changes),
         attempt_end=end,

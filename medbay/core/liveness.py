@@ -22,6 +22,7 @@ class Surroundings:
     unfinished_before: int = 0  # how many tasks it comes after can still complete
     pending_retry: bool = False
     looked_at: bool = False  # a triage of it runs
+    reviewed: bool = False  # somebody reviews its specification
     hold_ends: bool = True  # whether anything will release what is parked under its hold
 
 
@@ -57,7 +58,7 @@ def replay(task: Task, rows: Iterable[HistoryRow]) -> str | None:
 
 
 def _blocked(task: Task, around: Surroundings) -> str | None:
-    if around.open_question:
+    if around.open_question or (task.block_kind == "spec" and around.reviewed):
         return None
     if task.due_at is None:
         return f"blocked · {task.block_kind} without a question or a time"

@@ -197,6 +197,7 @@ class Attempt:
     policy_hash: str = ""
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
+    failure: Mapping[str, Any] | None = None  # how its work failed, once an evaluator is to look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,11 @@ def block_dependents(left: tuple[Task, ...], now: int, *, because: Task) -> Deci
     )
 
 
+def spec_block_until(review: Task, now: int, timeout_ms: int) -> int | None:
+    """When a task goes on without its review: never while a person has it."""
+    return None if person.is_persons(review) else now + timeout_ms
+
+
 def beside(*decisions: Decision) -> Decision:
     """What several of these decided, as one."""
     return Decision(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
+from medbay.core import evaluating
 from medbay.core.model import CheckResult
 from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
@@ -97,7 +99,7 @@ class Checker:
     def _verification(self, begun: Begun) -> Verification:
         claim = begun.claim
         return Verification(
-            [(each, self._launch(claim, each)) for each in begun.results],
+            [(each, self._launch(begun, each)) for each in begun.results],
             self._runner,
             fail_fast=claim.task.fail_fast,
             now_ms=self._clock.now_ms,
@@ -107,9 +109,9 @@ class Checker:
     def _log_path(self, task_id: str, number: int, position: int) -> str:
         return str(self._settings.check_log_path(task_id, number, position))
 
-    def _launch(self, claim: Claim, check: CheckResult) -> Launch:
-        task, attempt = claim.task, claim.attempt
-        return Launch(
+    def _launch(self, begun: Begun, check: CheckResult) -> Launch:
+        task, attempt = begun.claim.task, begun.claim.attempt
+        launch = Launch(
             store_id=self._store.store_id,
             task_id=task.id,
             number=attempt.number,
@@ -123,4 +125,16 @@ class Checker:
             env=dict(task.env),
             guidance=attempt.guidance,
             timeout_s=task.check_timeout_ms / 1000,
+        )
+        return launch if check.position != evaluating.POSITION else self._evaluation(launch, begun.shown)
+
+    def _evaluation(self, launch: Launch, shown: str) -> Launch:
+        """An evaluator reads what there is to know and answers into a file."""
+        return replace(
+            launch,
+            part="evaluation",
+            timeout_s=self._settings.means.timeout_ms / 1000,
+            stdin_text=shown,
+            stdin_path=self._settings.context_path(launch.task_id, launch.number),
+            answer_path=self._settings.answer_path(launch.task_id, launch.number),
         )

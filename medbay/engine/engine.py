@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded, redacted
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, redacted
 from medbay.engine.checker import Checker
 from medbay.engine.footprints import Footprints, Process
 from medbay.engine.guardian import Guards, Unguarded
@@ -151,8 +151,7 @@ class Engine:
                 continue
             del self.live[key]
             self._footprints.ended(key, each.running)
-            checks = each.claim.task.checks
-            self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
+            self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now, self.settings.redaction))
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from medbay.core.outcome import Outcome, redacted
+from medbay.core.evaluating import Failure
+from medbay.core.outcome import Outcome, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.runners.protocol import Running
 from medbay.service.attempts import Claim, Finished
@@ -21,6 +22,12 @@ class Live:
     def verifying(self) -> bool:
         """Whether its work has ended well and its checks are what runs."""
         return self.claim.task.status == "pending_verification"
+
+    def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
+        """Whether something may have to look at its result now."""
+        if isinstance(outcome, Succeeded):
+            return self.verifying or bool(self.claim.task.checks)
+        return self.verifying or (evaluates and isinstance(outcome, Failure))
 
     def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
         """How it ended, to be settled; nothing of it is kept or judged before its secrets are taken out."""

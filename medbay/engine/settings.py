@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
 
+from medbay.core import evaluating
 from medbay.core.breaker import Limits
 from medbay.core.budget import Budget
 from medbay.core.model import DEFAULT_QUEUE
@@ -55,7 +56,8 @@ class Settings:
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
-        return self._path(f"{task_id}/{number}.check-{position}.log")
+        name = f"check-{position}" if position != evaluating.POSITION else "evaluation"
+        return self._path(f"{task_id}/{number}.{name}.log")
 
     def result_path(self, task_id: str, number: int) -> Path:
         """Where an attempt may leave its result."""

@@ -141,7 +141,7 @@ class Verification:
             signal=getattr(outcome, "signal", None),
             ended_at=self._now_ms(),
             head=outcome.output.head,
-            tail=outcome.output.tail,
+            tail=outcome.output.tail if member.launch.answer_path is None else _answer(outcome),
             total_bytes=outcome.output.total_bytes,
         )
 
@@ -152,6 +152,11 @@ class Verification:
         self._stopped = True
         for running in self._running():
             running.cancel(monotonic_s)
+
+
+def _answer(outcome: Outcome) -> str:
+    """What somebody who was asked something printed."""
+    return str((outcome.output.result or {}).get("answer", ""))
 
 
 def _new_epoll() -> select.epoll | None:

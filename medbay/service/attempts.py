@@ -29,7 +29,7 @@ from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.core.verifying import GATE_ERROR
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, learning, serving, triage
+from medbay.service import budgets, evaluations, learning, serving, triage
 from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -137,6 +137,8 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
         for each in finished:
             if each.claim is None or each.claim.attempt.worker_id != worker_id or _concerns_others(each.claim.task):
                 raise StaleClaim(f"attempt {each.number} of {each.task_id} is not known here")
+            if each.claim.attempt.failure is not None:
+                raise StaleClaim(f"how the work of {each.task_id} ended has to be read first")
             dependents = tuple(met.get(task.id, task) for task in after.get(each.task_id, ()))
             ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
@@ -187,6 +189,7 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         return None
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
     ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by, tx.now)
+    ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
     if task.role == "triage":
         failures = by.limits.agency_failures
         met = triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
@@ -204,6 +207,7 @@ def _ended(
         attempt=attempt,
         outcome=budget_rules.judged(task, delivered(task, finished.outcome)),
         checks=finished.checks,
+        evaluator=by.means.evaluate,
         dependents=dependents,
         policy=by.policy,
         crash_budget=by.crash_budget,

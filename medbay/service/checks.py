@@ -9,6 +9,7 @@ from medbay.core import rules
 from medbay.core.model import Attempt, CheckResult, Worker
 from medbay.core.outcome import Lost
 from medbay.core.verifying import ROUNDS_MAX
+from medbay.service import evaluations
 from medbay.service.attempts import Claim, Finished
 from medbay.store import attempts, checks, tasks
 from medbay.store.apply import apply
@@ -21,6 +22,7 @@ class Begun:
 
     claim: Claim
     results: tuple[CheckResult, ...]
+    shown: str = ""  # what an evaluator is shown; its only result is at its own place then
 
 
 def waiting(tx: Tx, worker_id: str) -> list[Claim]:
@@ -60,7 +62,7 @@ def begin(tx: Tx, worker_id: str, claims: Sequence[Claim], *, log_path: Callable
             for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number)
         )
         checks.save(tx, results)
-        begun.append(Begun(claim, results))
+        begun.append(Begun(claim, results, evaluations.context(tx, claim.task, claim.attempt)))
     return begun
 
 

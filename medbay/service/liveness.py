@@ -13,7 +13,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
     live, ownerless = attempts.live_keys(tx), attempts.ownerless(tx)
     waiting = questions.tasks_waiting(tx)
     pending = retries.tasks_with_pending(tx)
-    looked_at = triages.being_looked_at(tx)
+    looked_at, reviewed = triages.being_looked_at(tx), triages.being_reviewed(tx)
     holding = {each.key for each in breakers.holding(tx)}
     found = []
     for task in tasks.unfinished(tx):
@@ -25,6 +25,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
             unfinished_before=sum(1 for _, status in before if status not in ("completed", "cancelled")),
             pending_retry=task.id in pending,
             looked_at=task.id in looked_at,
+            reviewed=task.id in reviewed,
             hold_ends=task.hold in holding,
         )
         why = standstill(task, around)

@@ -145,6 +145,7 @@ def looked_at(tx: Tx, triage_task: Task, *, policy: Policy, means: Means, ids: I
         acts=triages.acts_since(tx, task.id, looked.since_seq),
         policy=policy,
         means=means,
+        after=tuple(other for other, _ in task_rows.comes_after(tx, task.id)),
         dependents=task_rows.dependents(tx, task.id),
         question=questions.open_of_task(tx, task.id),
         review=triages.open_review(tx, task.id),

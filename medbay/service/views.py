@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from medbay.core import evaluating, times
 from medbay.core import schedule as schedules
-from medbay.core import times
 from medbay.core.breaker import Breaker
 from medbay.core.budget import MILLION
 from medbay.core.ending import facts
 from medbay.core.knowledge import Known
-from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task, Triage
+from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.core.presets import Recurring
-from medbay.core.triage import starting
-from medbay.service import calls, workforce
+from medbay.core.triage.starting import cooling_until
+from medbay.service import calls, triage_views, workforce
 from medbay.service.workers import Seen
-from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
+from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -71,7 +71,12 @@ def schedule(task: Task) -> dict[str, Any]:
     }
 
 
-def backoff(task: Task, rules: Recurring, now: int) -> dict[str, Any] | None:
+def waits(task: Task, rules: Recurring, now: int) -> dict[str, Any]:
+    """Where a failing task stands in its waits: its backoff, and the cooldown of its triage."""
+    return {"backoff": _backoff(task, rules, now), "triage_cooldown_until": iso(cooling_until(task, rules))}
+
+
+def _backoff(task: Task, rules: Recurring, now: int) -> dict[str, Any] | None:
     """How far the waits of a failing recurring task have grown; None while nothing failed."""
     if not task.recurs or not task.streak:
         return None
@@ -103,12 +108,9 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "runner": task.runner,
         "run": _run(task),
         **calls.described(task),
-        **workforce.limits(task),
         "cwd": task.cwd,
         "env": dict(task.env),
-        "timeout_s": _seconds(task.timeout_ms),
-        "memory_bytes": task.memory_bytes,
-        "cpu_time_s": _seconds(task.cpu_ms),
+        **_limits(task),
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "checks": [{"command": _words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": _seconds(task.check_timeout_ms),
@@ -129,9 +131,19 @@ def detail(tx: Tx, task: Task) -> dict[str, Any]:
         "retries": [retry(each) for each in retries.of_task(tx, task.id)],
         "history": [history_row(each) for each in history.of_task(tx, task.id)],
         "after": [other for other, _ in tasks.comes_after(tx, task.id)],
-        **judged(tx, task),
+        **triage_views.judged(tx, task),
         "question": question(asked) if asked else None,
         "questions": [question(each) for each in questions.of_task(tx, task.id)],
+    }
+
+
+def _limits(task: Task) -> dict[str, Any]:
+    """Who works on it, and what an attempt may take."""
+    return {
+        **workforce.limits(task),
+        "timeout_s": _seconds(task.timeout_ms),
+        "memory_bytes": task.memory_bytes,
+        "cpu_time_s": _seconds(task.cpu_ms),
     }
 
 
@@ -159,39 +171,17 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "policy": each.policy_hash or None,
         "tokens": each.tokens,
         "cost": None if each.cost is None else each.cost / MILLION,
-        "checks": [check(each) for each in checked],
+        "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
+        "evaluation": next((evaluation(each) for each in checked if each.position == evaluating.POSITION), None),
     }
 
 
-def judged(tx: Tx, task: Task) -> dict[str, Any]:
-    """Whom it serves, and what was thought of its failures."""
-    return {
-        "waits_for": task.waits_for,
-        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
-        "subject": task.subject or None,
-        "role": task.role or None,
-    }
-
-
-def triage(each: Triage) -> dict[str, Any]:
-    """One triage of a task: who looked, at which attempt, what came of it."""
-    return {
-        "id": each.id,
-        "attempt": each.number,
-        "fingerprint": each.fingerprint,
-        "agent": each.agent,
-        "started_at": iso(each.started_at),
-        "ended_at": iso(each.ended_at),
-        "action": each.action or None,
-        "detail": each.detail or None,
-        "verdict": each.verdict,
-        "diff": each.diff,
-    }
-
-
-def cooldown(task: Task, rules: Recurring) -> dict[str, Any]:
-    """Until when no second triage of it is started."""
-    return {"triage_cooldown_until": iso(starting.cooling_until(task, rules))}
+def evaluation(each: CheckResult) -> dict[str, Any]:
+    """What looked at the work of a failed attempt, and what it said."""
+    said = evaluating.score(evaluating.Evaluation(results=(each,), threshold=1.0))
+    left_out = ("position", "required")
+    told = {name: value for name, value in check(each).items() if name not in left_out}
+    return {**told, "score": said.value, "why": said.why}
 
 
 def check(each: CheckResult) -> dict[str, Any]:

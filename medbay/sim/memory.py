@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from medbay.core import ending
+from medbay.core import diagnosing
 from medbay.core.diagnosis import Diagnosis, diagnose
 
 
@@ -33,9 +33,9 @@ class RememberedDiagnosis:
 @contextmanager
 def remembered_diagnoses() -> Iterator[None]:
     """Within this block the rules ask the memory instead of reading the same text again."""
-    before = vars(ending)["diagnose"]
-    setattr(ending, "diagnose", RememberedDiagnosis())  # noqa: B010 (a function is replaced, on purpose)
+    before = vars(diagnosing)["diagnose"]
+    setattr(diagnosing, "diagnose", RememberedDiagnosis())  # noqa: B010 (a function is replaced, on purpose)
     try:
         yield
     finally:
-        setattr(ending, "diagnose", before)  # noqa: B010
+        setattr(diagnosing, "diagnose", before)  # noqa: B010

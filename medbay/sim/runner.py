@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
 from medbay.core.triage.starting import RUNNER
@@ -11,16 +11,28 @@ from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock
 from medbay.sim.machines import Machine, Machines, Process
-from medbay.sim.scripts import Work
+from medbay.sim.scripts import Fate
 
 Why = Literal["cancel", "hand_back", "limit"]
+
+
+class Fates(Protocol):
+    """Who knows what an attempt will do."""
+
+    def fate(self, command: tuple[str, ...], task_id: str, number: int, at_ms: int) -> Fate:
+        """What this attempt does when it starts now."""
+        ...
+
+    def triage_fate(self, task_id: str, number: int, asked: str) -> Fate:
+        """What a triage does, and what it answers to what it is asked."""
+        ...
 
 
 class SimRunner:
     """Starts simulated processes for one engine on one machine."""
 
     def __init__(
-        self, machines: Machines, machine: Machine, engine_pid: int, work: Work, clock: VirtualClock, *, grace_ms: int
+        self, machines: Machines, machine: Machine, engine_pid: int, work: Fates, clock: VirtualClock, *, grace_ms: int
     ) -> None:
         self._machines = machines
         self._machine = machine
@@ -33,7 +45,7 @@ class SimRunner:
         """Start it; raises SpawnFailed when the script has no binary."""
         assert not isinstance(launch.command, str)
         if launch.runner == RUNNER:
-            fate = self._work.triage_fate(launch.task_id, launch.number)
+            fate = self._work.triage_fate(launch.task_id, launch.number, launch.stdin_text)
         else:
             fate = self._work.fate(tuple(launch.command), launch.task_id, launch.number, self._clock.elapsed_ms)
         if fate.kind == "spawn":

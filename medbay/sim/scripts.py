@@ -146,7 +146,7 @@ class Work:
             resists=rng.random() < 0.2,
         )
 
-    def triage_fate(self, task_id: str, number: int) -> Fate:
+    def triage_fate(self, task_id: str, number: int, asked: str) -> Fate:
         """What a triage does: mostly a verdict, of any kind; sometimes rubbish, a failure, or nothing at all."""
         rng = seeded(f"{self._plan.seed}/triage/{task_id}/{number}")
         kind = rng.choice(_TRIAGES) if not self.healed else "success"

@@ -7,7 +7,7 @@ from typing import Final
 from medbay.core.decision import ChecksEnded, ChecksPlanned
 from medbay.core.model import CheckResult
 from medbay.store.database import Tx
-from medbay.store.rows import CHECK_COLUMNS, CHECK_FIELDS, check_result, check_values
+from medbay.store.rows import CHECK_COLUMNS, CHECK_FIELDS, check_result, check_values, dumps
 
 _KEYS: Final = ("task_id", "number", "position")
 _UPDATE: Final = ", ".join(f"{name} = excluded.{name}" for name in CHECK_FIELDS if name not in _KEYS)
@@ -40,10 +40,12 @@ def save(tx: Tx, results: tuple[CheckResult, ...]) -> None:
 
 
 def plan(tx: Tx, planned: ChecksPlanned) -> None:
-    """The checks of an attempt whose work ended well, with the exit code of that work."""
+    """The checks of an attempt whose work ended, with how it did."""
+    failure = None if planned.failure is None else dumps(planned.failure)
     tx.execute(
-        "UPDATE attempt SET exit_code = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
-        (planned.exit_code, planned.task_id, planned.number),
+        "UPDATE attempt SET exit_code = ?, signal = ?, failure = ?"
+        " WHERE task_id = ? AND number = ? AND ended_at IS NULL",
+        (planned.exit_code, planned.signal, failure, planned.task_id, planned.number),
     )
     save(tx, planned.results)
 

@@ -146,6 +146,7 @@ def attempt(row: Row) -> Attempt:
         values[name] = bool(values[name])
     text = values["diagnosis"]
     values["diagnosis"] = diagnosis(text) if text else None
+    values["failure"] = json.loads(values["failure"]) if values["failure"] else None
     return Attempt(**values)
 
 

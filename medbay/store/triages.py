@@ -87,6 +87,12 @@ def open_review(tx: Tx, task_id: str) -> str | None:
     return str(row[0]) if row else None
 
 
+def being_reviewed(tx: Tx) -> frozenset[str]:
+    """The tasks whose specification is under review."""
+    sql = "SELECT subject FROM task WHERE role = 'review' AND status NOT IN ('completed', 'cancelled')"
+    return frozenset(row[0] for row in tx.rows(sql))
+
+
 def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
     """How many parts the family of a task has, from the task that was split first."""
     root, seen = of, 0

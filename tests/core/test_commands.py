@@ -328,6 +328,16 @@ def test_reset_failures_starts_the_streak_over() -> None:
     assert told(decision, "task:edited").data["reset_failures"] is True
 
 
+def test_the_cooldown_of_triage_can_be_cleared() -> None:
+    """The next failure may be looked at again."""
+    edit = Edit(clear_triage_cooldown=True)
+
+    decision = on_edit_command(failed(triaged_at=NOW - HOUR), NOW, actor=PERSON, edit=edit)
+
+    assert after(decision).triaged_at is None
+    assert told(decision, "task:edited").data["clear_triage_cooldown"] is True
+
+
 # Answer
 
 

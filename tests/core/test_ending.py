@@ -75,7 +75,7 @@ def finds(monkeypatch: pytest.MonkeyPatch) -> Finds:
     """Decide what the diagnosis of the next attempts is."""
 
     def say(found: Diagnosis) -> None:
-        monkeypatch.setattr("medbay.core.ending.diagnose", lambda text, **facts: found)
+        monkeypatch.setattr("medbay.core.diagnosing.diagnose", lambda text, **facts: found)
 
     say(diagnosis())
     return say
@@ -218,7 +218,7 @@ def test_the_diagnosis_gets_everything_the_outcome_knows(monkeypatch: pytest.Mon
         given.append({"text": text, **facts})
         return diagnosis()
 
-    monkeypatch.setattr("medbay.core.ending.diagnose", diagnose)
+    monkeypatch.setattr("medbay.core.diagnosing.diagnose", diagnose)
     output = Output(tail="said", total_bytes=4, result={"summary": "no"})
     for outcome in (
         Failed(exit_code=137, signal=9, memory_limit_hit=True, output=output),

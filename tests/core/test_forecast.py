@@ -84,7 +84,7 @@ def test_the_time_one_failure_named_is_not_that_of_the_next() -> None:
 @pytest.mark.parametrize("found", [diagnosis(), diagnosis(category="timeout"), free(), hopeless(confidence=0.6)])
 def test_the_forecast_comes_true(found: Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
     """The very decisions, delays and reasons of the attempts that then fail."""
-    monkeypatch.setattr("medbay.core.ending.diagnose", lambda text, **facts: found)
+    monkeypatch.setattr("medbay.core.diagnosing.diagnose", lambda text, **facts: found)
     promised = forecast(task(), found, RULES, NOW)
 
     some: Task = task()

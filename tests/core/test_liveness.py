@@ -38,6 +38,7 @@ idle = {"ready": False, "ready_at": None}
         (failed(due_at=None, paused=True), ALONE),
         (blocked(), ASKED),
         (blocked(unmet=1), ASKED),
+        (blocked(block_kind="spec"), Surroundings(reviewed=True)),
         (blocked(block_kind="external", due_at=NOW + HOUR), ALONE),
         (blocked(block_kind="external", due_at=NOW + HOUR, unmet=1), BEHIND),
     ],
@@ -57,6 +58,8 @@ def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around
             Surroundings(live_attempt=True, owner_gone=True),
             "its live attempt belongs to a worker that is gone",
         ),
+        (blocked(), Surroundings(reviewed=True), "blocked · human without a question or a time"),
+        (failed(due_at=None, waits_for="triage"), ALONE, "waits for a triage that nobody runs"),
         (running(live=None), ALONE, "in_progress without a live attempt"),
         (
             running(status="pending_verification", live=None),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from medbay.core.model import CheckResult
-from medbay.core.outcome import Checked, Failed, Output, OverBudget, Requeued, Succeeded, redacted
+from medbay.core.outcome import Checked, Failed, Lost, Outcome, Output, OverBudget, Requeued, Succeeded, redacted
 from medbay.core.redaction import MARK, Redaction
 
 
@@ -27,25 +27,33 @@ def test_lengths_are_counted_in_bytes_not_in_characters() -> None:
     assert Output(head="ä", tail="ä\ud800", total_bytes=3).text() == "ä\ud800"
 
 
-TOKEN = "ghp_" + "Zx9Qw7Er5Ty3Ui1Op0As8Df6Gh4Jk2Lz0Xc9"
+SECRET = "hunter2-of-the-vault"
+KNOWING = Redaction(secrets=(SECRET,))
 
 
-def test_secrets_are_taken_out_of_whatever_an_attempt_left() -> None:
-    """Log, result, why it was not started or asks to be tried again, and its checks."""
-    output = Output(head="", tail=f"used {TOKEN}", total_bytes=50, result={"summary": TOKEN, "value": TOKEN})
-    found = redacted(Failed(output=output, spawn_error=f"no {TOKEN}"), Redaction())
-    assert isinstance(found, Failed)
-    assert (found.output.tail, found.spawn_error) == (f"used {MARK}", f"no {MARK}")
-    assert found.output.result == {"summary": MARK, "value": TOKEN}  # what a function returned is its own
-    assert redacted(Requeued(asked=True, why=TOKEN), Redaction()) == Requeued(asked=True, why=MARK)
-    assert redacted(OverBudget(why=TOKEN), Redaction()) == OverBudget(why=MARK)
-    check = CheckResult(task_id="a", number=1, position=1, command="x", tail=f"token={TOKEN}")
-    checked = redacted(Checked(results=(check,)), Redaction())
-    assert isinstance(checked, Checked) and checked.results[0].tail == f"token={MARK}"
-    assert isinstance(redacted(Failed(output=Output(tail="plain")), Redaction()), Failed)
+def test_no_secret_is_kept_of_an_outcome_whatever_it_is() -> None:
+    """Its log, its result, why it ended, and the logs of its checks."""
+    said = Output(head=f"{SECRET} a", tail=f"b {SECRET}", total_bytes=99_999, result={"summary": SECRET})
+    check = CheckResult(task_id="t-1", number=1, position=1, command="make", head=f"{SECRET} a", tail=f"b {SECRET}")
+    outcomes: list[Outcome] = [
+        Failed(output=said, spawn_error=f"no {SECRET}"),
+        Failed(output=Output(tail=SECRET)),
+        Requeued(asked=True, why=SECRET),
+        OverBudget(why=SECRET),
+        Checked(results=(check,)),
+        Lost(why="the engine died", output=said),
+    ]
+
+    for outcome in outcomes:
+        found = redacted(outcome, KNOWING)
+        assert SECRET not in repr(found)
+        assert type(found) is type(outcome)
+        assert MARK in repr(found)
 
 
-def test_what_left_nothing_is_left_as_it_is() -> None:
-    """A silent success costs nothing."""
-    quiet = Succeeded()
-    assert redacted(quiet, Redaction()) is quiet
+def test_what_a_function_returned_is_its_own() -> None:
+    """A value is data for those who asked for it; nothing is changed where there is nothing."""
+    returned = Succeeded(output=Output(result={"value": SECRET, "summary": SECRET}))
+
+    assert redacted(returned, KNOWING).output.result == {"value": SECRET, "summary": MARK}
+    assert redacted(Succeeded(), KNOWING) == Succeeded()

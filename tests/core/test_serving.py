@@ -101,6 +101,12 @@ def test_what_is_delivered_as_it_is() -> None:
         assert serving.delivered(of, outcome) is outcome
 
 
+def test_a_review_that_a_person_has_does_not_time_out() -> None:
+    """The other kind does."""
+    assert serving.spec_block_until(MINE, NOW, HOUR) is None
+    assert serving.spec_block_until(REVIEW, NOW, HOUR) == NOW + HOUR
+
+
 # A fix
 
 

@@ -12,8 +12,8 @@ import pytest
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Succeeded
-from medbay.engine.reaping import reap as take_over
 from medbay.engine.engine import Engine
+from medbay.engine.reaping import reap as take_over
 from medbay.engine.settling import Settler
 from medbay.errors import NotAllowed, StaleClaim
 from medbay.service import attempts, liveness, requests, tasks

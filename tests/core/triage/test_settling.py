@@ -10,11 +10,22 @@ import pytest
 from medbay.core.breaker import Breaker
 from medbay.core.decision import Decision, Draft, WorkingSet
 from medbay.core.model import Task
-from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output, OverBudget, Stalled, Succeeded, TimedOut
+from medbay.core.outcome import (
+    Cancelled,
+    Failed,
+    Lost,
+    Outcome,
+    Output,
+    OverBudget,
+    Requeued,
+    Stalled,
+    Succeeded,
+    TimedOut,
+)
 from medbay.core.triage import agency
 from medbay.core.triage.case import Means
 from medbay.core.triage.settling import LookedAt, settle
-from tests.core.builders import MINUTE, NOW, after, names, running
+from tests.core.builders import MINUTE, NOW, after, end, names, running
 from tests.core.triage.cases import case
 
 
@@ -140,3 +151,51 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
             .after
         )
     assert state.state == "closed"
+
+
+# The end of the attempt that ran it
+
+
+def ends(outcome: Outcome, **given: Any) -> Decision:
+    """What follows from the end of a triage's attempt."""
+    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1", tags=("no-recurring-triage",))
+    return end(own, outcome, looked_at=LookedAt(case=case()), **given)
+
+
+def test_the_attempt_and_the_verdict_are_one_decision() -> None:
+    """Recorded and applied in the same transaction."""
+    made = ends(answered('{"verdict": "NOOP", "why": "wait"}'))
+
+    assert made.attempt_end is not None
+    assert (made.attempt_end.task_id, made.attempt_end.outcome) == (".triage-t-1-1", "succeeded")
+    assert after(made, ".triage-t-1-1").status == "completed"
+    assert after(made).due_at is not None
+    assert made.retry is not None
+
+
+def test_a_triage_that_failed_is_diagnosed_and_gets_no_ladder() -> None:
+    """Its own retry is none."""
+    made = ends(Failed(exit_code=9, output=Output(tail="no model\n", total_bytes=9)))
+
+    assert made.attempt_end is not None
+    assert made.attempt_end.diagnosis is not None
+    assert (after(made, ".triage-t-1-1").status, after(made).block_kind, made.retry) == ("cancelled", "human", None)
+
+
+def test_a_limit_of_its_provider_lets_a_triage_wait() -> None:
+    """Nothing follows for the failing task yet."""
+    limit = Output(tail="anthropic: 429 rate_limit_error: rate limit exceeded, retry after 60s\n", total_bytes=70)
+    made = ends(Failed(exit_code=1, output=limit))
+
+    assert after(made, ".triage-t-1-1").status == "failed"
+    assert {change.after.id for change in made.changes} == {".triage-t-1-1"}
+    assert made.triages == ()
+
+
+def test_a_triage_that_a_stopping_worker_hands_back_runs_again() -> None:
+    """It has not been asked; exit 75 is an answer that is none."""
+    back = ends(Requeued(asked=False, why="the worker stops"))
+    assert (after(back, ".triage-t-1-1").status, back.triages) == ("pending", ())
+
+    asked = ends(Requeued(asked=True, why="exit 75"))
+    assert (after(asked, ".triage-t-1-1").status, after(asked).block_kind) == ("cancelled", "human")

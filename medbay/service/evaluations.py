@@ -1,0 +1,51 @@
+"""Evaluations of failed attempts: what an evaluator is shown, and what its end is the end of."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from datetime import UTC
+
+from medbay.core import evaluating
+from medbay.core.diagnosing import diagnose_outcome
+from medbay.core.ending import Ended
+from medbay.core.evaluating import Evaluation
+from medbay.core.model import Attempt, Task
+from medbay.core.outcome import Checked, Lost, Output
+from medbay.core.redaction import redact
+from medbay.core.triage import agency
+from medbay.core.triage.context import Failure, of_attempt
+from medbay.store import attempts, breakers
+from medbay.store.database import Tx
+
+log = logging.getLogger("medbay.engine")
+
+
+def context(tx: Tx, task: Task, attempt: Attempt) -> str:
+    """What the evaluator of this attempt is shown, as JSON; nothing where its checks are what comes."""
+    if attempt.failure is None:
+        return ""
+    output = attempts.output(tx, task.id, attempt.number) or Output()
+    outcome = evaluating.restored(attempt.failure, output)
+    found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
+    ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
+    return json.dumps(of_attempt(task, Failure(attempt=ended, tail=output.tail), redact))
+
+
+def looked_at(tx: Tx, ended: Ended, *, threshold: float) -> Ended:
+    """The end of an evaluation as the end of the failed work it looked at; any other end as it is."""
+    failure, outcome = ended.attempt.failure, ended.outcome
+    if failure is None or not isinstance(outcome, Checked | Lost):
+        return ended
+    output = attempts.output(tx, ended.task.id, ended.attempt.number) or Output()
+    evaluation = Evaluation(
+        results=outcome.results if isinstance(outcome, Checked) else (),
+        lost=outcome.why if isinstance(outcome, Lost) else "",
+        threshold=threshold,
+        agency=breakers.get(tx, agency.KEY),
+    )
+    said = evaluating.score(evaluation)
+    if said.value is None:
+        log.warning("attempt %d of %s is not rescued: %s", ended.attempt.number, ended.task.id, said.why)
+    return replace(ended, outcome=evaluating.restored(failure, output), evaluation=evaluation, evaluator=None)
