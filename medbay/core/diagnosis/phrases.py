@@ -13,8 +13,7 @@ _EDGE: Final = "\x03"  # stands for what is no letter or digit
 _PLAIN: Final = re.compile(r"(?:[\w \-:,;'\"/=!<>#@%&~`](?![?*+{]))+")  # each stands for itself
 _GAP: Final = re.compile(f"[{_ANY}{_EDGE}]+")
 NEEDLE_MIN: Final = 2
-FRAGMENTS_MAX: Final = 24
-NEEDLES_MAX: Final = 24  # more are no cheaper to look for than the phrases
+NEEDLES_MAX: Final = 16  # more are no cheaper to look for than the phrases
 _WORD: Final = re.compile(rf"(?<![^\W_{_ANY}])(?<!{_ANY})[^\W_]+(?![^\W_])(?!{_ANY})")
 _NO_SPACES: Final = "\u0e00"  # from here on scripts write words without spaces between them
 _ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
@@ -62,10 +61,7 @@ def needles(phrases: tuple[str, ...]) -> tuple[str, ...]:
     """Texts in lower case of which every match holds at least one; nothing when a way to match shows none."""
     found: set[str] = set()
     for phrase in phrases:
-        shown = {max(_GAP.split(variant), key=len) for variant in _variants(phrase)}
-        if len(shown) > FRAGMENTS_MAX:  # single words are fewer
-            shown = {max(fragment.split(" "), key=len) for fragment in shown}
-        found |= shown
+        found |= {max(_GAP.split(variant), key=len) for variant in _variants(phrase)}
     shortest = [one for one in found if not any(other in one for other in found if other != one)]
     return tuple(sorted(shortest)) if min(map(len, shortest)) >= NEEDLE_MIN and len(shortest) <= NEEDLES_MAX else ()
 
