@@ -46,9 +46,9 @@ class Settings:
             means=self.means,
         )
 
-    def log_path(self, task_id: str, number: int) -> Path:
+    def log_path(self, task_id: str, number: int) -> str:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
-        return self._path(f"{task_id}/{number}.log")
+        return f"{self.root}/logs/{task_id}/{number}.log"
 
     def log_name(self, task_id: str, number: int) -> str:
         """The same, as it is recorded."""

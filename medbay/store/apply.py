@@ -19,7 +19,7 @@ from medbay.core.decision import (
     Rewired,
 )
 from medbay.core.events import EVENT_NAMES
-from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, task_values
+from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, changed_fields
 from medbay.core.outcome import Output
 from medbay.core.question import send_again_at
 from medbay.errors import StaleClaim
@@ -145,8 +145,7 @@ def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
 
 def _save_change(tx: Tx, change: Change) -> None:
     before, after = change.before, change.after
-    pairs = zip(TASK_FIELDS, task_values(before), task_values(after), strict=True)
-    changed = tuple(name for name, was, now in pairs if was is not now and was != now)
+    changed = changed_fields(before, after)
     if changed:
         values = [task_value(name, getattr(after, name)) for name in changed]
         guard = (before.id, before.status, before.version)
