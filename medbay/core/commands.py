@@ -199,12 +199,15 @@ def on_answer(
         draft.set(paused=True)
         draft.tell("task:paused", by=actor)
     answer = _said(option, note)
-    if task.finished or task.live is not None or option.effect == "wait":
-        closed = _close(draft, last, answer=answer, whole=_sole(last))
-        return replace(_made(draft), questions_closed=closed)
     if option.effect == "retry" and task.paused and task.status != "blocked":  # it was paused when this was asked
         draft.set(paused=False)
         draft.tell("task:resumed", by=actor)
+        if task.recurs and task.status in ("pending", "failed"):
+            recurring.resume(draft, "paused")
+    goes_on = task.recurs and task.status != "blocked"  # by its own schedule, which the question did not stop
+    if task.finished or task.live is not None or goes_on or option.effect == "wait":
+        closed = _close(draft, last, answer=answer, whole=_sole(last))
+        return replace(_made(draft), questions_closed=closed)
     return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet)
 
 

@@ -157,7 +157,7 @@ class Checker:
     def _note(self, seen: Seen, *, by_person: bool) -> None:
         """Remember the time a failure named, until it is tried again or a person lets it go."""
         known, live = seen.known, seen.before.live if seen.before else None
-        if by_person and (seen.told("task:unblocked") or seen.after.forced):
+        if by_person and (seen.told("task:unblocked") or seen.told("question:answered") or seen.after.forced):
             known.not_before, known.released = 0, True
         if live is None or seen.after.live is not None:
             return

@@ -9,6 +9,7 @@ from typing import Final
 from medbay.core import holding, schedule
 from medbay.core.breaker import PROBE_AT_LEAST_EVERY_MS
 from medbay.core.model import Attempt
+from medbay.core.person import is_persons
 from medbay.sim.ledger import Broken, Seen
 
 Check = Callable[[Seen], str | None]
@@ -86,6 +87,8 @@ def _fits_what_ran(seen: Seen, attempt: Attempt) -> str | None:
 def _completed_by_success(seen: Seen) -> str | None:
     if seen.after.status != "completed" or seen.known.outcomes.get(seen.after.attempts) == "succeeded":
         return None
+    if is_persons(seen.after):
+        return None if seen.known.released else "a person's task is completed, and nobody answered"
     return f"completed, although attempt {seen.after.attempts} did not succeed"
 
 
@@ -181,7 +184,7 @@ def _counters_fit(seen: Seen) -> str | None:
         return f"charged {task.charged}, streak {task.streak}, attempts {task.attempts}"
     if (task.uncharged > 0) != (task.uncharged_since is not None):
         return f"{task.uncharged} free tries since {task.uncharged_since}"
-    if task.recovery != (task.streak > 0 or task.canary):
+    if task.recovery != (task.streak > 0 or task.canary or task.role == "triage"):
         return f"recovery is {task.recovery} with a streak of {task.streak}"
     return None
 
@@ -274,7 +277,9 @@ def _who_waits_has_asked(seen: Seen) -> str | None:
         if asked is None or asked.status != "open":
             return f"blocked ({task.block_kind}) without an open question"
         return None if task.id in asked.task_ids else f"{asked.id} does not know that it waits"
-    return None if asked is None else f"{task.status}, but {asked.id} still waits for it"
+    # What triage says of a recurring or a paused task asks without stopping it.
+    told_beside = asked is not None and (task.recurs or task.paused or task.triages > 0)
+    return None if asked is None or told_beside else f"{task.status}, but {asked.id} still waits for it"
 
 
 def _ready_says_what_holds(seen: Seen) -> str | None:

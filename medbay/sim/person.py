@@ -130,7 +130,7 @@ class Person:
             self._answers.update(task_ids)
             patient = max((self._answers[each] for each in task_ids), default=0) <= ANSWERS_BEFORE_GIVING_UP
             with self._store.write() as tx:
-                tasks.answer(tx, question_id, "retry" if patient else "cancel", actor=ACTOR)
+                tasks.answer(tx, question_id, "1" if patient else "cancel", actor=ACTOR)
         with self._store.read() as tx:
             by_hand = [each.key for each in breaker_rows.not_closed(tx).values() if each.by_hand]
         for key in by_hand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from medbay.core.breaker import Breaker
+from medbay.core.counting import forget_failures
 from medbay.core.decision import Decision, Draft, WorkingSet, together
 from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, OverBudget, Succeeded, TimedOut, outcome_word
 from medbay.core.triage import agency, effects, reading
@@ -30,6 +31,7 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
     judged = _judged(looked.case, outcome, draft.now)
     well = judged.action not in FAILED_RUNS
     if isinstance(outcome, Succeeded):
+        draft.task = forget_failures(draft.task)  # it may have waited for a limit of its provider
         draft.move("completed", f"{judged.action}: {judged.detail}"[:500])
         draft.tell("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
     else:
