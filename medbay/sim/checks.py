@@ -88,7 +88,11 @@ def _completed_by_success(seen: Seen) -> str | None:
     if seen.after.status != "completed" or seen.known.outcomes.get(seen.after.attempts) == "succeeded":
         return None
     if is_persons(seen.after):
-        return None if seen.known.released else "a person's task is completed, and nobody answered"
+        return (
+            None
+            if seen.known.released or seen.told("question:answered")
+            else "a person's task is completed, and nobody answered"
+        )
     return f"completed, although attempt {seen.after.attempts} did not succeed"
 
 

@@ -288,11 +288,31 @@ def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:
 
 
 def _join_question(tx: Tx, question_id: str, task_id: str) -> None:
+    """One open question per task: what triage asked beside a running schedule gives way to what stops the task."""
+    row = tx.one("SELECT question_id FROM question_task WHERE task_id = ? AND waiting = 1", (task_id,))
+    if row is not None and row[0] != question_id:
+        _supersede(tx, row[0], task_id, by=question_id)
     tx.execute(
         "INSERT INTO question_task (question_id, task_id, waiting) VALUES (?, ?, 1)"
         " ON CONFLICT (question_id, task_id) DO UPDATE SET waiting = 1",
         (question_id, task_id),
     )
+
+
+def _supersede(tx: Tx, question_id: str, task_id: str, *, by: str) -> None:
+    others = "SELECT count(*) FROM question_task WHERE question_id = ? AND waiting = 1 AND task_id <> ?"
+    row = tx.one(others, (question_id, task_id))
+    whole, why = not (row and row[0]), f"asked again as {by}"
+    _close_question(
+        tx,
+        QuestionClosed(
+            question_id=question_id, task_id=task_id, whole=whole, status="withdrawn", by="engine", answer=why
+        ),
+    )
+    if whole:
+        write_events(
+            tx, (Event(name="question:withdrawn", task_id=task_id, data={"question": question_id, "why": why}),)
+        )
 
 
 def _close_question(tx: Tx, closed: QuestionClosed) -> None:
