@@ -292,12 +292,8 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
     case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
-    charged = is_charged(case) and not ended.attempt.canary
     before = counters(draft.task)
-    if not ended.attempt.canary:
-        draft.task = count_failure(draft.task, charge=charged, now=draft.now)
-    elif not is_charged(case):  # no failure of the work, but free tries have to come to an end
-        draft.task = count_uncharged(draft.task, now=draft.now)
+    charged = _count(draft, ended.attempt, charge=is_charged(case))
     draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
@@ -329,6 +325,15 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         followed=followed,
         questions=followed.questions,
     )
+
+
+def _count(draft: Draft, attempt: Attempt, *, charge: bool) -> bool:
+    """Count a failure; whether it is charged. That of a canary is none of the work, but free tries have to end."""
+    if not attempt.canary:
+        draft.task = count_failure(draft.task, charge=charge, now=draft.now)
+    elif not charge:
+        draft.task = count_uncharged(draft.task, now=draft.now)
+    return charge and not attempt.canary
 
 
 def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
