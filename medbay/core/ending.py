@@ -21,7 +21,7 @@ from medbay.core import (
 )
 from medbay.core.cause import Cause, cause_of, is_charged
 from medbay.core.counting import (
-    count_failure,
+    count_ended,
     count_uncharged,
     counters,
     forget_failures,
@@ -293,7 +293,9 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     found = knowledge.apply_teaching(seen, ended.known)
     case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
     before = counters(draft.task)
-    charged = _count(draft, ended.attempt, charge=is_charged(case))
+    charge, canary = is_charged(case), ended.attempt.canary
+    charged = charge and not canary
+    draft.task = count_ended(draft.task, charge=charge, canary=canary, now=draft.now)
     draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
@@ -325,15 +327,6 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         followed=followed,
         questions=followed.questions,
     )
-
-
-def _count(draft: Draft, attempt: Attempt, *, charge: bool) -> bool:
-    """Count a failure; whether it is charged. That of a canary is none of the work, but free tries have to end."""
-    if not attempt.canary:
-        draft.task = count_failure(draft.task, charge=charge, now=draft.now)
-    elif not charge:
-        draft.task = count_uncharged(draft.task, now=draft.now)
-    return charge and not attempt.canary
 
 
 def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
