@@ -19,6 +19,13 @@ def count_failure(task: Task, *, charge: bool, now: int) -> Task:
     return count_uncharged(task, now=now)
 
 
+def count_ended(task: Task, *, charge: bool, canary: bool, now: int) -> Task:
+    """Count a failed attempt. That of a canary is no failure of the work, but free tries have to come to an end."""
+    if not canary:
+        return count_failure(task, charge=charge, now=now)
+    return task if charge else count_uncharged(task, now=now)
+
+
 def counters(task: Task) -> dict[str, Any]:
     """The counters a failure moves, as they are before it: kept with the failure, so that it can be counted anew."""
     return {name: getattr(task, name) for name in _MOVED}

@@ -21,7 +21,7 @@ from medbay.core import (
 )
 from medbay.core.cause import Cause, cause_of, is_charged
 from medbay.core.counting import (
-    count_failure,
+    count_ended,
     count_uncharged,
     counters,
     forget_failures,
@@ -292,12 +292,10 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
     case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
-    charged = is_charged(case) and not ended.attempt.canary
     before = counters(draft.task)
-    if not ended.attempt.canary:
-        draft.task = count_failure(draft.task, charge=charged, now=draft.now)
-    elif not is_charged(case):  # no failure of the work, but free tries have to come to an end
-        draft.task = count_uncharged(draft.task, now=draft.now)
+    charge, canary = is_charged(case), ended.attempt.canary
+    charged = charge and not canary
+    draft.task = count_ended(draft.task, charge=charge, canary=canary, now=draft.now)
     draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
     draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
     number = ended.attempt.number
