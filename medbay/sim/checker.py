@@ -68,7 +68,7 @@ class Checker:
             claimed = [
                 task_id for task_id, told in by_task.items() if self._look(tx, task_id, tuple(told), actor, graph)
             ]
-            self._refresh_followers(tx, events, graph)
+            self._refresh_followers(tx, events)
             if claimed:
                 self._check_shares(tx, claimed)
 
@@ -170,18 +170,14 @@ class Checker:
             named_s = process.fate.named_s if process is not None and natural else None
             known.not_before = seen.now + named_s * 1000 if named_s is not None else 0
 
-    def _refresh_followers(self, tx: Tx, events: list[Event], graph: Mapping[str, tuple[str, ...]]) -> None:
+    def _refresh_followers(self, tx: Tx, events: list[Event]) -> None:
         """What comes after a finished task changes without an event of its own."""
         self._refresh_loops(tx, events)
-        ended = {event.task_id for event in events if event.name == "task:completed"}
-        if not ended:
-            return
-        for task_id, before_ids in graph.items():
-            if task_id in self.known and not ended.isdisjoint(before_ids):
-                task = tasks.get(tx, task_id)
-                if task is not None:
-                    self.known[task_id].task = task
-                    self._remember_work(task)
+        ended = {event.task_id for event in events if event.name == "task:completed" and event.task_id is not None}
+        for task in (each for done in sorted(ended) for each in tasks.dependents(tx, done)):
+            if task.id in self.known:
+                self.known[task.id].task = task
+                self._remember_work(task)
 
     def _refresh_loops(self, tx: Tx, events: list[Event]) -> None:
         """Who gets the turn in a loop changes without an event of its own."""
