@@ -178,7 +178,10 @@ class Bay(Upkeep, Outages, Studies):
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
-            return {**views.detail(tx, task), "backoff": views.backoff(task, self.policy.recurring, tx.now)}
+            share = self.place.config.engine.slots_for_recovery
+            first = explaining.first_reason(tx, task, recovery_share=share)
+            backoff = views.backoff(task, self.policy.recurring, tx.now)
+            return {**views.detail(tx, task), "backoff": backoff, "held_back": views.reason(first)}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
