@@ -126,7 +126,7 @@ class WorkerProcess:
     @property
     def pid(self) -> int:
         """Its number, ours until it is reaped."""
-        return self.child.identity.pid
+        return self.child.pid
 
     @property
     def room(self) -> int:

@@ -17,12 +17,11 @@ from medbay.runners import python_spool
 from medbay.runners.protocol import Identity, Launch
 from medbay.runners.python_process import Answer, Call, WorkerProcess
 from medbay.runners.python_report import ended_in_call, outcome_of
-from medbay.runners.shell import ShellRunning
+from medbay.runners.shell import LASTING_S, ShellRunning
 
 if TYPE_CHECKING:
     from medbay.runners.python import PythonRunner
 
-LASTING_S: Final = 0.05  # from then on a call is watched, and nothing waits behind it
 WAITING_S: Final = 1.0  # what was not begun by then is handed back, for others to have
 _LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
 _NOBODY: Final = Identity(pid=0, pid_start=0, group=0)

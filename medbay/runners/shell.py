@@ -23,6 +23,7 @@ from medbay.runners.report import Exit, Why, report
 from medbay.runners.spawn import Child, spawn
 from medbay.runners.usage import Exceeded, UsageLimit, limit_process
 
+LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
 _DRAIN_S: Final = 5.0
 _DRAIN_LOOK_S: Final = 0.005
 _BLIND_S: Final = 0.05  # without a pidfd only time can tell
@@ -53,7 +54,7 @@ class ShellRunner:
         child = spawn(launch, self._inherited, stdin=self._stdin)
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
-            limit_process(child.identity.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
+            limit_process(child.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
         return self.watch(launch, child, monotonic_s, usage=usage)
 
@@ -71,7 +72,6 @@ class ShellRunning:
     """One live command and its tree."""
 
     waiting = False  # it begins when it is started
-    lasting = True
     left_nothing = False  # what it started may live in a session of its own
 
     def __init__(
@@ -85,14 +85,13 @@ class ShellRunning:
         usage: UsageLimit | None,
     ) -> None:
         self._launch = launch
-        self._popen = child.popen
+        self._child = child
         self._pidfd = child.pidfd
-        self._identity = child.identity
         self._runner = runner
         self._cap = cap
         self._usage = usage
         self._limit_at_s = None if launch.timeout_s is None else monotonic_s + launch.timeout_s
-        self._seen_s = monotonic_s
+        self._begun_s = self._seen_s = monotonic_s
         self._why: Why | None = None
         self._words = ""
         self._ending: TreeEnding | None = None
@@ -105,7 +104,12 @@ class ShellRunning:
     @property
     def identity(self) -> Identity:
         """The main process; it leads its session and group."""
-        return self._identity
+        return self._child.identity
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it was seen to run for more than a moment."""
+        return self._seen_s - self._begun_s >= LASTING_S
 
     def fileno(self) -> int:
         """A pidfd: readable once the main process ended, silent while only its tree is left, then -1."""
@@ -181,7 +185,7 @@ class ShellRunning:
             return
         if self._usage is not None and monotonic_s >= self._usage.next_s:
             snapshot = self._runner.census.at(monotonic_s)
-            members = snapshot.members(leader=self._identity.pid, attempt_key=self._launch.attempt_key)
+            members = snapshot.members(leader=self._child.pid, attempt_key=self._launch.attempt_key)
             match self._usage.check(members.values(), monotonic_s):
                 case Exceeded.MEMORY:  # a grace period would be time to take more
                     self._end(Why.MEMORY, monotonic_s, grace_s=0)
@@ -201,7 +205,7 @@ class ShellRunning:
             self._ending.begin(monotonic_s, grace_s=grace_s)
 
     def _new_ending(self) -> TreeEnding:
-        return TreeEnding(self._identity.pid, self._launch.attempt_key, self._runner.census)
+        return TreeEnding(self._child.pid, self._launch.attempt_key, self._runner.census)
 
     def _go_on_ending(self, ending: TreeEnding, monotonic_s: float) -> Outcome | None:
         main_ended = self._main_ended()
@@ -216,9 +220,9 @@ class ShellRunning:
     def _end_group(self, monotonic_s: float) -> Outcome | None:
         """Kill what the command left in its group, before reaping: until then nobody else has its number."""
         if self._exit is None:
-            send_group(self._identity.pid, signal.SIGKILL)
+            send_group(self._child.pid, signal.SIGKILL)
             self._exit = self._reap()
-        if not group_exists(self._identity.pid):
+        if not group_exists(self._child.pid):
             return self._finish()
         self._silence()
         self._drain_until_s = monotonic_s + _DRAIN_S
@@ -227,10 +231,10 @@ class ShellRunning:
 
     def _drain(self, monotonic_s: float) -> Outcome | None:
         """Wait until the killed rest of the group is gone; zombies that nobody reaps do not count."""
-        if monotonic_s >= self._drain_until_s or not group_exists(self._identity.pid):
+        if monotonic_s >= self._drain_until_s or not group_exists(self._child.pid):
             return self._finish()
         processes = self._runner.census.at(monotonic_s).processes.values()
-        living = any(process.group == self._identity.pid and not process.dead for process in processes)
+        living = any(process.group == self._child.pid and not process.dead for process in processes)
         return None if living or self._runner.census.serial == self._drain_serial else self._finish()
 
     def _has_ended_itself(self) -> bool:
@@ -240,7 +244,7 @@ class ShellRunning:
         """Look without reaping."""
         try:
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            return os.waitid(os.P_PID, self._identity.pid, options) is not None
+            return os.waitid(os.P_PID, self._child.pid, options) is not None
         except ChildProcessError:  # somebody else reaped it: its number is no longer ours to signal
             self._exit = Exit()
             return True
@@ -248,12 +252,12 @@ class ShellRunning:
     def _reap(self) -> Exit:
         """Take the exit status; our own call, because Popen reports a status taken by others as success."""
         try:
-            found = os.waitid(os.P_PID, self._identity.pid, os.WEXITED | os.WNOHANG)
+            found = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG)
         except ChildProcessError:
             return Exit()
         if found is None:  # the kernel holds it, with our SIGKILL pending
             return Exit(signal=signal.SIGKILL)
-        self._popen.returncode = found.si_status
+        self._child.popen.returncode = found.si_status
         return Exit(code=found.si_status) if found.si_code == os.CLD_EXITED else Exit(signal=found.si_status)
 
     def _silence(self) -> None:
