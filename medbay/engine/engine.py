@@ -19,11 +19,12 @@ from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
+from medbay.engine.slots import Slots
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.runners.protocol import Closing, Feeding, Leftovers, Runner
+from medbay.runners.protocol import Closing, Leftovers, Runner
 from medbay.service import attempts, idle, waking, workers, working_set
-from medbay.service.attempts import Capacity, Claim, Finished
+from medbay.service.attempts import Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -67,7 +68,7 @@ class Engine:
         self._host = host
         self._settler = Settler(store, settings.judgement)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
-        self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
+        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, may_begin=self._is_held)
         self._footprints = Footprints()
         self._recovery_first = False
         self._clock_watch = ClockWatch(clock)
@@ -88,8 +89,10 @@ class Engine:
         self.recover_when_due()
         self.release()
         self.stop_cancelled()
+        self.slots.turn_over()
         if self.claiming:
             self.launch(self.claim())
+            self.slots.turn_over()
 
     def collect(self) -> bool:
         """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
@@ -105,6 +108,8 @@ class Engine:
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now))
+        if not self._checker.due:
+            self.slots.begin_waiting()  # beside the commit
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
         over = self.lease.state() == "gone"  # then this identity never writes again
@@ -198,7 +203,7 @@ class Engine:
     def claim(self) -> list[Claim]:
         """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
         self._claim_again_s = None
-        capacity = self._capacity()
+        capacity = self.slots.capacity(recovery_first=self._recovery_first)
         if capacity.room <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
@@ -238,7 +243,7 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
-        free = self._free()
+        free = self.slots.free
         for claim in claims:
             if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
@@ -329,29 +334,6 @@ class Engine:
         lease_ms = self.settings.lease_ms
         return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
 
-    def _capacity(self) -> Capacity:
-        for runner in self._feeding:
-            runner.begin_waiting(self._free(), self._clock.monotonic_s())
-        held = [each.claim.task for each in self.live.values()]
-        free = self._free()
-        # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
-        feeding = () if self._checker.waiting else self._feeding
-        return Capacity(
-            slots=self.settings.slots,
-            free=free,
-            waiting=sum(each.running.waiting for each in self.live.values()),
-            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead(free).items()},
-            home=str(self.settings.root.parent),
-            live_recovery=sum(task.recovery for task in held),
-            live_suspects=sum(task.crashes > 0 for task in held),
-            recovery_share=self.settings.recovery_share,
-            recovery_first=self._recovery_first,
-        )
-
-    def _free(self) -> int:
-        begun = sum(not each.running.waiting for each in self.live.values())
-        return max(0, self.settings.slots - begun - self._checker.waiting)
-
     def _sweep(self) -> None:
         """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
         if self._sweep_due:
@@ -372,6 +354,10 @@ class Engine:
             except StoreError:
                 return False
         return True
+
+    def _is_held(self) -> bool:
+        """Whether anything may be started: without the lease another may run it by now."""
+        return self.lease.state() == "held"
 
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
         now = self._clock.now_ms()

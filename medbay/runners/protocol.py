@@ -10,6 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 from medbay.core.outcome import Outcome
 from medbay.runners.processes import PART_MARK
 
+LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 
@@ -108,14 +109,14 @@ class Runner(Protocol):
 
 @runtime_checkable
 class Feeding(Protocol):
-    """A runner whose processes take the next attempts while they are at work on one."""
+    """A runner that takes the next attempts while others are at work."""
 
     def begin_waiting(self, free: int, monotonic_s: float) -> None:
         """Begin as many of the attempts that only wait as there are free slots."""
         ...
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
-        """How many more attempts than there are free slots may be started ahead, by working directory."""
+        """How many more attempts than there are free slots may be started ahead, by the place they wait in."""
         ...
 
 

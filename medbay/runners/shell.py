@@ -9,21 +9,22 @@ from __future__ import annotations
 import os
 import signal
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from medbay.core.feeding import COMMANDS
 from medbay.core.outcome import Outcome
+from medbay.runners.ahead import CommandAhead, CommandsAhead
 from medbay.runners.ending import TreeEnding
 from medbay.runners.environment import inheritable
 from medbay.runners.log_cap import LogCap
 from medbay.runners.processes import Census, group_exists, send_group
-from medbay.runners.protocol import Identity, Launch
+from medbay.runners.protocol import LASTING_S, Identity, Launch
 from medbay.runners.report import Exit, Why, report
 from medbay.runners.spawn import Child, spawn
 from medbay.runners.usage import Exceeded, UsageLimit, limit_process
 
-LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
 _DRAIN_S: Final = 5.0
 _DRAIN_LOOK_S: Final = 0.005
 _BLIND_S: Final = 0.05  # without a pidfd only time can tell
@@ -46,17 +47,36 @@ class ShellRunner:
         self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # one for all that are started
         weakref.finalize(self, os.close, self._stdin)
+        self._ahead = CommandsAhead(self._spawn)
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
 
-    def start(self, launch: Launch, monotonic_s: float) -> ShellRunning:
-        """Start it; raises SpawnFailed when there is nothing to run."""
+    def start(self, launch: Launch, monotonic_s: float) -> ShellRunning | CommandAhead:
+        """Start it, or let it wait if it is for ahead; raises SpawnFailed when there is nothing to run."""
+        return self._ahead.add(launch, monotonic_s) if launch.ahead else self._spawn(launch, monotonic_s)
+
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Start as many of the commands that wait as there are free slots."""
+        self._ahead.begin(free, monotonic_s)
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many commands may wait; none unless commands are short."""
+        room = self._ahead.room(free)
+        return {COMMANDS: room} if room else {}
+
+    def ended(self, running: ShellRunning, *, took_s: float) -> None:
+        """A command ended by itself, after about so long."""
+        self._ahead.ended(running, took_s=took_s)
+
+    def _spawn(self, launch: Launch, monotonic_s: float) -> ShellRunning:
         child = spawn(launch, self._inherited, stdin=self._stdin)
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
             limit_process(child.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
-        return self.watch(launch, child, monotonic_s, usage=usage)
+        running = self.watch(launch, child, monotonic_s, usage=usage)
+        self._ahead.began(running)
+        return running
 
     def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
         """An attempt whose process is there already."""
@@ -126,7 +146,7 @@ class ShellRunning:
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """Enforce the limits and say how it ended; when we ended it, never before its tree is gone."""
-        self._seen_s = monotonic_s
+        alive_s, self._seen_s = self._seen_s, monotonic_s
         if self._outcome is not None:
             return self._outcome
         if self._ending is not None:
@@ -134,6 +154,8 @@ class ShellRunning:
         if self._exit is not None:
             return self._drain(monotonic_s)
         if self._main_ended():
+            # Some time since the last look: the engine may have had other things to do.
+            self._runner.ended(self, took_s=(alive_s + monotonic_s) / 2 - self._begun_s)
             return self._end_group(monotonic_s)
         self._enforce(monotonic_s)
         return None

@@ -13,6 +13,7 @@ from medbay.core.decision import Decision
 from medbay.core.model import Task
 from medbay.engine import settling
 from medbay.engine.engine import Engine
+from medbay.engine.slots import Slots
 from medbay.service import attempts as attempt_service
 from medbay.sim.many import run_seed
 from medbay.store import attempts as attempt_rows
@@ -143,8 +144,8 @@ def let_recovery_have_everything(patch: Patch) -> None:
 
 def run_suspects_together(patch: Patch) -> None:
     """Suspects are not counted."""
-    real = Engine._capacity
-    patch.setattr(Engine, "_capacity", lambda self: replace(real(self), live_suspects=0))
+    real = Slots.capacity
+    patch.setattr(Slots, "capacity", lambda self, **given: replace(real(self, **given), live_suspects=0))
 
 
 def leave_processes_behind(patch: Patch) -> None:
