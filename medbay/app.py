@@ -148,6 +148,7 @@ def policy_of(config: Config) -> Policy:
         rungs=chosen.rungs,
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
+        adaptive=chosen.adaptive,
     )
 
 

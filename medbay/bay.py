@@ -33,6 +33,7 @@ from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+from medbay.studies import Studies
 from medbay.upkeep import Upkeep
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep, Outages):
+class Bay(Upkeep, Outages, Studies):
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(

@@ -62,6 +62,7 @@ class PolicyConfig:
     preset: str
     rungs: Mapping[str, Rungs]
     max_retries_total: int
+    adaptive: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +148,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
             preset=value["policy.preset"],
             rungs=MappingProxyType(rungs),
             max_retries_total=value["policy.max_retries_total"],
+            adaptive=value["policy.adaptive"],
         ),
         limits=Limits(
             storm_retries=value["breakers.retry_storm.limit"],

@@ -21,9 +21,7 @@ _BY_VARIABLE = ("store", "engine", "policy", "recurring")  # the sections whose 
 _RECURRING: Final = Recurring()
 LATER: Final = frozenset(
     tuple(path.split("."))
-    for path in (
-        "policy.adaptive triage breakers.agency breakers.phase agents models budget notify web beads intake"
-    ).split()
+    for path in ("triage breakers.agency breakers.phase agents models budget notify web beads intake").split()
 )
 """What is known by name but not built yet."""
 
@@ -146,6 +144,14 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=whole(0, 1000),
         default=MAX_RETRIES_TOTAL,
         doc="Charged retries a task gets over all categories; only a person grants more.",
+    ),
+    Key(
+        section="policy",
+        name="adaptive",
+        kind=switch(),
+        default=False,
+        doc="Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
+        "`medbay policy learn` shows what would be chosen.",
     ),
     *(
         key

@@ -156,7 +156,7 @@ MISTAKES = [
     ("[policy]\nmax_retries_total = -1", 2, "must be a whole number from 0 to 1000, not -1"),
     ('[policy]\npreset = "magic"', 2, 'policy.preset must be "ladder", not "magic"'),
     ('[policy]\npreset = "tiers"', 2, 'not "tiers"; "tiers" is not available in this version'),
-    ("[policy]\nadaptive = false", 2, 'key "adaptive" in [policy] is not available in this version'),
+    ("[policy]\nadaptive = 1", 2, "policy.adaptive must be true or false, not 1"),
     ("[policy.ladder.timeout]\ndelays = []", 2, 'a list of one or more durations like ["30s", "2m"], not []'),
     ('[policy.ladder.timeout]\ndelays = "1s"', 2, 'a list of one or more durations like ["30s", "2m"], not'),
     (

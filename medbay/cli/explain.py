@@ -197,6 +197,7 @@ def _why_then(found: Explanation) -> str:
     if found.task.recurs:
         policy = f"recurring, {recurring_lines.how(found.task)}"
     why = f": {action}, {format_duration(found.retry.delay_ms)} after the failure; policy {policy}"
+    why += f", learned: {found.retry.learned}" if found.retry.learned else ""
     return why + (". Not sooner: the failure named a time" if _likely(found) else "")
 
 

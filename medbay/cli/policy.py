@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import reading, times
+from medbay.cli import policy_learn, reading, times
 from medbay.cli.diagnose import as_json, diagnosis_of
 from medbay.cli.diagnose import sentences as diagnosis_sentences
 from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
@@ -28,6 +28,9 @@ _WRONG = 2
 @click.group()
 def command() -> None:
     """The rules that decide what follows a failure."""
+
+
+command.add_command(policy_learn.command)
 
 
 @command.command("show")

@@ -171,6 +171,8 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
         record = told_record(newest["record"])
         told = cut(f"  guidance for #{newest['attempt']}: {clean(newest['advice'])}", shown.width - len(record))
         lines.append(told + record)
+    if learned := _learned(detail):
+        lines.append(cut(f"  delay learned: {clean(learned)}", shown.width))
     if detail["after"]:
         lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
     if detail["question"]:
@@ -178,6 +180,11 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _learned(detail: dict[str, Any]) -> str:
+    """Why the coming retry does not wait as long as the schedule says."""
+    return next((each["learned"] for each in detail["retries"] if each["status"] == "pending"), None) or ""
 
 
 def told_record(record: dict[str, int] | None) -> str:
@@ -201,6 +208,8 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
         if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
             fields("backoff", standing)
+    if learned := _learned(detail):
+        fields("delay_learned", learned)
     for each in attempts:
         found = each.diagnosis
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))

@@ -33,7 +33,12 @@ def backoff(base_ms: int, failures: int, *, key: str, multiplier: float = 2.0, c
 
 def from_list(delays_ms: Sequence[int], failures: int, *, key: str) -> int:
     """The delay after this many failures: the list's entry, the last one repeated, spread by ±10 %."""
-    return spread(delays_ms[max(0, min(failures, len(delays_ms)) - 1)], failures, key=key)
+    return spread(entry(delays_ms, failures), failures, key=key)
+
+
+def entry(delays_ms: Sequence[int], failures: int) -> int:
+    """The list's entry after this many failures, the last one repeated, not spread."""
+    return delays_ms[max(0, min(failures, len(delays_ms)) - 1)]
 
 
 def spread(delay_ms: int, failures: int, *, key: str) -> int:

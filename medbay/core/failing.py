@@ -95,6 +95,7 @@ def _schedule(draft: Draft, failure: Failure, step: NextStep) -> Retry:
         error=failure.diagnosis.summary[:ERROR_MAX],
         guidance=step.guidance.text,
         policy_hash=failure.policy.hash(),
+        learned=step.learned,
     )
     told = {
         "attempt": retry.attempt,

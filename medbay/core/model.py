@@ -222,6 +222,7 @@ class Retry:
     executed_at: int | None = None
     outcome: str | None = None
     policy_hash: str = ""
+    learned: str = ""  # why the delay is not the schedule's, where it was learned from earlier retries
 
 
 @dataclass(frozen=True, slots=True)

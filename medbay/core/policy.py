@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
-from medbay.core import backoff, guidance
+from medbay.core import backoff, guidance, learning
 from medbay.core.breaker import DOUBLING_TO_AN_HOUR
 from medbay.core.cause import Cause
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
 from medbay.core.knowledge import Advice
+from medbay.core.learning import Learned
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance
 from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, Recurring, Rungs
@@ -44,6 +45,8 @@ class Policy:
     rungs: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
     recurring: Recurring = field(default_factory=Recurring)
+    adaptive: bool = False  # delays are learned from what was tried
+    learned: Mapping[str, Learned] = field(default_factory=dict)  # by class; no part of the rules
 
     def hash(self) -> str:
         """A short name for exactly these values, recorded with every decision."""
@@ -53,6 +56,7 @@ class Policy:
     def _hash(self) -> str:
         parts = [self.preset, str(self.max_retries_total), str(self.recurring)]
         parts += [f"{name}:{r.delays_ms}:{r.max_retries}" for name, r in sorted(self.rungs.items())]
+        parts += ["adaptive"] if self.adaptive else []
         return hashlib.blake2b("|".join(parts).encode(), digest_size=6).hexdigest()
 
 
@@ -91,6 +95,7 @@ class NextStep:
     why: str
     delay_ms: int | None = None
     due_at: int | None = None
+    learned: str = ""  # why the delay is not the schedule's, where it was learned
     guidance: Guidance | None = None
     block_kind: BlockKind | None = None
     event: Literal["task:escalated", "task:retry_exhausted", "task:permanently_blocked"] | None = None
@@ -177,11 +182,8 @@ def _retry(
     *,
     advice: Advice,
 ) -> NextStep:
-    category = category_acted_on(diagnosis)
-    delay = backoff.from_list(policy.rungs[category].delays_ms, record.charged, key=record.task_id)
-    due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
-    told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)
-    return NextStep(action=action, why=why, delay_ms=due - now, due_at=due, guidance=told)
+    delays = policy.rungs[category_acted_on(diagnosis)].delays_ms
+    return _after(_wait(delays, record.charged, diagnosis, record, policy), action, why, diagnosis, record, now, advice)
 
 
 def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advice: Advice) -> NextStep:
@@ -192,11 +194,48 @@ def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: i
     delays = policy.rungs[category_acted_on(diagnosis)].delays_ms
     if diagnosis.retry_after_ms is None:
         delays = _UNCHARGED_LISTS.get(diagnosis.subcategory or "", delays)
-    delay = backoff.from_list(delays, record.uncharged, key=record.task_id)
+    why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
+    waits = _wait(delays, record.uncharged, diagnosis, record, policy)
+    return _after(waits, "retry_with_guidance", why, diagnosis, record, now, advice)
+
+
+def _wait(
+    delays: Sequence[int], failures: int, diagnosis: Diagnosis, record: Record, policy: Policy
+) -> tuple[int, str]:
+    """How long to wait, after jitter, and where that was learned; by the schedule when nothing was."""
+    learned = policy.learned.get(diagnosis.kind)
+    if learned is None or category_acted_on(diagnosis) != diagnosis.category:
+        return backoff.from_list(delays, failures, key=record.task_id), ""
+    choice = learning.choose(learned, backoff.entry(delays, failures))
+    spread = backoff.spread(choice.delay_ms, failures, key=record.task_id)
+    if not choice.differs:
+        return spread, ""
+    low, high = learning.limits_of(choice.scheduled_ms)
+    return max(low, min(high, spread)), choice.why
+
+
+def _after(
+    waits: tuple[int, str],
+    action: Action,
+    why: str,
+    diagnosis: Diagnosis,
+    record: Record,
+    now: int,
+    advice: Advice,
+) -> NextStep:
+    """Tried again after this wait, told what helps; never before a time the failure named."""
+    delay, learned = waits
     due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
     told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)
-    why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
-    return NextStep(action="retry_with_guidance", why=why, delay_ms=due - now, due_at=due, guidance=told)
+    if due > now + delay:  # the failure named a later time, so nothing that was learned decided
+        learned = ""
+    return NextStep(action=action, why=why, delay_ms=due - now, due_at=due, learned=learned, guidance=told)
+
+
+def schedule_of(kind: str, policy: Policy) -> tuple[int, ...]:
+    """The waits that a class of failure has by the rules, nothing learned."""
+    category, _, subcategory = kind.partition("/")
+    return _UNCHARGED_LISTS.get(subcategory) or policy.rungs.get(category, policy.rungs["unknown"]).delays_ms
 
 
 def _used_up(diagnosis: Diagnosis, record: Record, policy: Policy) -> str:

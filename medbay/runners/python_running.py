@@ -71,7 +71,7 @@ class PythonRunning:
 
     def fileno(self) -> int:
         """Readable when it answered or its process ended; -1 while it waits for others."""
-        if self._outcome is not None or self.waiting or self.worker is None:
+        if self._outcome is not None or self.waiting or self.worker is None or self._is_answered():
             return -1
         return self._process.fileno() if self._process is not None and self._is_leaving() else self.worker.fileno()
 
@@ -79,6 +79,8 @@ class PythonRunning:
         """The next time that matters to it or its process, or until which that has to be gone."""
         if self._outcome is not None:
             return None
+        if self._is_answered():
+            return self._asked_s  # heard together with another's answer: nothing will wake whoever waits for it
         if self._begun_s is None:
             return self._asked_s + WAITING_S
         if self._process is None:
@@ -170,9 +172,8 @@ class PythonRunning:
             self._runner.clear_behind(worker, monotonic_s)
             self._watch()
             self._runner.listen(worker, monotonic_s)  # it may have ended while we showed its log
-        answer = self._answer
-        if answer is not None and answer.clean and not (self._process is not None and self._process.is_ending):
-            return self._conclude(answer)
+        if self._answer is not None and self._is_answered():
+            return self._conclude(self._answer)
         return self._look_at_process(monotonic_s)
 
     def _wait(self, monotonic_s: float) -> Outcome | None:
@@ -216,6 +217,11 @@ class PythonRunning:
         if self._answer is None:
             return ended_in_call(self.launch, ended, cut_off=self._cut_off)
         return outcome_of(self.launch, self._answer)
+
+    def _is_answered(self) -> bool:
+        """Whether it ended with an answer and nothing else; its process may be gone by now, or be another's."""
+        ending = self._process is not None and self._process.is_ending
+        return self._answer is not None and self._answer.clean and not ending
 
     def _is_leaving(self) -> bool:
         ending = self._process is not None and self._process.is_ending

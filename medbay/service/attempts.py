@@ -22,6 +22,7 @@ from medbay.core.rules import Ended
 from medbay.core.sharing import Around
 from medbay.core.verifying import GATE_ERROR
 from medbay.errors import StaleClaim
+from medbay.service import learning
 from medbay.store import attempts, breakers, patterns, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -198,7 +199,8 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
         known[found.fingerprint] = patterns.get(tx, found.fingerprint)
     taught = apply_teaching(found, known[found.fingerprint])
     around = _around(tx, ended, taught, work)
-    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around)
+    policy = learning.in_force(tx, ended.policy, taught.kind)
+    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
 
 
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:

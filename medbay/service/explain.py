@@ -14,6 +14,7 @@ from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Question, Retry, Task
 from medbay.core.policy import Policy
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
+from medbay.service import learning
 from medbay.store import activity, attempts, breakers, patterns, questions, retries, tasks, workers
 from medbay.store.database import Tx
 
@@ -44,7 +45,8 @@ def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) 
     if last is not None and last.diagnosis is not None:
         known = patterns.get(tx, last.diagnosis.fingerprint)
         if not task.finished:
-            coming = forecast(task, apply_teaching(last.diagnosis, known), policy, tx.now)
+            found = apply_teaching(last.diagnosis, known)
+            coming = forecast(task, found, learning.in_force(tx, policy, found.kind), tx.now)
     held = _held(tx, task)
     around = circumstances(tx, task, held, recovery_share=recovery_share)
     reasons = holding.reasons(task, tx.now, around)

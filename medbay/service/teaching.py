@@ -13,7 +13,7 @@ from medbay.core.policy import Policy
 from medbay.core.rules import Correction
 from medbay.core.teaching import is_open
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import tasks, working_set
+from medbay.service import learning, tasks, working_set
 from medbay.store import attempts, history, patterns, questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
@@ -124,7 +124,7 @@ def _correction(
         attempt=attempt,
         category=said[0],
         subcategory=said[1],
-        policy=policy,
+        policy=learning.in_force(tx, policy, "/".join(part for part in said if part)),
         known=patterns.get(tx, found.fingerprint) if found else None,
         open=is_open(task, attempt.number, history.last(tx, task.id)),
         before=failing.context.get("before", {}) if failing else {},

@@ -231,6 +231,7 @@ def retry(each: Retry) -> dict[str, Any]:
         "executed_at": iso(each.executed_at),
         "outcome": each.outcome,
         "policy": each.policy_hash,
+        "learned": each.learned or None,
     }
 
 

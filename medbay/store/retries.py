@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from medbay.core.learning import SAYS_SOMETHING, WENT_WELL, Tried
 from medbay.core.model import Retry
 from medbay.store.database import Tx
 from medbay.store.rows import RETRY_COLUMNS, retry
@@ -35,3 +38,22 @@ def count_pending(tx: Tx) -> int:
 def tasks_with_pending(tx: Tx) -> frozenset[str]:
     """The tasks that have a pending retry."""
     return frozenset(row[0] for row in tx.rows("SELECT task_id FROM retry WHERE status = 'pending'"))
+
+
+_TELLS: Final = f"outcome IN ({', '.join('?' * len(SAYS_SOMETHING))})"
+TRIED_SQL: Final = (
+    "SELECT executed_at - scheduled_at, outcome FROM retry"
+    f" WHERE category = ? AND outcome IS NOT NULL AND {_TELLS} ORDER BY executed_at DESC LIMIT ?"
+)
+
+
+def tried(tx: Tx, category: str, limit: int) -> list[Tried]:
+    """The newest retries of a class that tell something: how long each really waited, and whether it ended well."""
+    rows = tx.rows(TRIED_SQL, (category, *SAYS_SOMETHING, limit))
+    return [Tried(max(0, waited), outcome in WENT_WELL) for waited, outcome in rows]
+
+
+def classes_tried(tx: Tx) -> list[str]:
+    """The classes of failure after which something was tried, by name."""
+    sql = f"SELECT category FROM retry WHERE outcome IS NOT NULL AND {_TELLS} GROUP BY category ORDER BY category"
+    return [row[0] for row in tx.rows(sql, SAYS_SOMETHING)]

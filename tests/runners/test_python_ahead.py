@@ -203,6 +203,26 @@ def test_each_process_makes_no_more_calls_than_it_should(tmp_path: Path) -> None
     runner.close()
 
 
+def test_an_answer_heard_with_another_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Also when it was the last of its process, which is let go before anybody asks for that call again."""
+    runner = PythonRunner(0.3, workers=1, lifetime=Lifetime(calls_max=6))
+    call = prepared(tmp_path, runner)
+    first, *behind = [call.start("more:note", 0), *ahead(call, "note", *range(1, 9))]
+    assert first.worker is not None
+    wait_until(first.worker.is_over)
+
+    now_s = time.monotonic()
+    first.poll(now_s)  # hears all answers of the process and lets it go
+    heard = [each for each in behind if each.identity == first.identity and not each.waiting]
+    assert heard
+    assert all(each.fileno() == -1 for each in heard)
+    assert all((each.deadline_s() or 0) <= now_s for each in heard)
+
+    settle([first, *behind], runner, free=1)
+    assert len(notes(call)) == 10
+    runner.close()
+
+
 def test_calls_ahead_know_the_code_as_it_is_when_they_are_made(call: Caller) -> None:
     """A process with old code passes on what it has."""
     (call.home / "late.py").write_text("def f(word): return 'old'\n")

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from psycopg.sql import Literal
 
+from medbay.core import learning
 from medbay.core.model import TASK_FIELDS
-from medbay.store import activity, attempts, breakers, tasks, workers
+from medbay.store import activity, attempts, breakers, retries, tasks, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS
@@ -37,6 +38,7 @@ LOOP = {
     "is anything suspect": (activity.SUSPECT_SQL, "", ("other",), "task_suspect"),
     "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
+    "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
     "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"]), "task_pkey"),
 }
 
@@ -100,8 +102,9 @@ def filled(postgres: Server) -> Iterator[PostgresStore]:
         )
         tx.execute("INSERT INTO dependency SELECT 'f' || n, 'c' || n FROM generate_series(1, 6000) n")
         tx.execute(
-            "INSERT INTO retry SELECT 'c' || n, 1, 'c', 'a', n, n, n, '', '', CASE WHEN n % 200 = 0 THEN 'pending'"
-            " ELSE 'executed' END, n, '', '' FROM generate_series(1, 6000) n"
+            "INSERT INTO retry SELECT 'c' || n, 1, 'c' || n % 2, 'a', n, n, n, '', '', CASE WHEN n % 200 = 0"
+            " THEN 'pending' ELSE 'executed' END, n, CASE WHEN n % 200 > 0 THEN 'failed' END, ''"
+            " FROM generate_series(1, 6000) n"
         )
         tx.execute(
             "INSERT INTO worker SELECT 'w' || n, host, machine_id, boot_id, pid, pid_start, slots, queues, started_at,"
