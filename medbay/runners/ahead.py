@@ -37,9 +37,14 @@ class CommandsAhead:
         self._begun: weakref.WeakSet[ShellRunning] = weakref.WeakSet()
         self._average_s: float | None = None
 
+    @property
+    def are_short(self) -> bool:
+        """Whether commands are over in a moment lately."""
+        return self._average_s is not None and self._average_s < LASTING_S
+
     def room(self, free: int) -> int:
         """How many more may wait behind those that will be over in a moment."""
-        if self._average_s is None or self._average_s >= LASTING_S:
+        if not self.are_short or self._average_s is None:
             return 0
         short = sum(not each.lasting for each in self._begun)
         behind_each = min(AHEAD_MAX, int(_WAIT_S / max(self._average_s, 0.001)))

@@ -33,6 +33,7 @@ class Launch:
     memory_bytes: int | None = None
     cpu_s: float | None = None
     ahead: bool = False  # not to be begun before another attempt of this runner has ended
+    keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
     part: str = ""  # which of several trees of one attempt: each is ended alone
 
     @property

@@ -21,7 +21,7 @@ def outcome_of(launch: Launch, answer: Answer) -> Outcome:
         output = Output(tail=answer.text, total_bytes=answer.total_bytes, log_path=str(launch.log_path))
         ended = ended_itself(launch, Exit(code=answer.code), output=output, result=Result())
     else:
-        ended = report(launch, Exit(code=answer.code), why=None)
+        ended = report(launch, Exit(code=answer.code), why=None, log=launch.log_path)
     result = {**(ended.output.result or {}), **_said(answer)}
     output = replace(ended.output, result=result or None)
     if isinstance(ended, Requeued) and answer.retry_after is not None:

@@ -11,10 +11,13 @@ import signal
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from medbay.core.feeding import COMMANDS
 from medbay.core.outcome import Outcome
+from medbay.errors import SpawnFailed
 from medbay.runners.ahead import CommandAhead, CommandsAhead
 from medbay.runners.ending import TreeEnding
 from medbay.runners.environment import inheritable
@@ -22,7 +25,8 @@ from medbay.runners.log_cap import LogCap
 from medbay.runners.processes import Census, group_exists, send_group
 from medbay.runners.protocol import LASTING_S, Identity, Launch
 from medbay.runners.report import Exit, Why, report
-from medbay.runners.spawn import Child, spawn
+from medbay.runners.spawn import Child, spawn, spawn_into
+from medbay.runners.spools import CommandSpool, CommandSpools, keep_result
 from medbay.runners.usage import Exceeded, UsageLimit, limit_process
 
 _DRAIN_S: Final = 5.0
@@ -48,6 +52,8 @@ class ShellRunner:
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # one for all that are started
         weakref.finalize(self, os.close, self._stdin)
         self._ahead = CommandsAhead(self._spawn)
+        self.spools = CommandSpools()
+        weakref.finalize(self, self.spools.close)
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
 
@@ -68,24 +74,52 @@ class ShellRunner:
         """A command ended by itself, after about so long."""
         self._ahead.ended(running, took_s=took_s)
 
+    def close(self) -> None:
+        """Remove the files that wait for the next short command."""
+        self.spools.close()
+
     def _spawn(self, launch: Launch, monotonic_s: float) -> ShellRunning:
-        child = spawn(launch, self._inherited, stdin=self._stdin)
+        spool = None
+        if self._ahead.are_short and not launch.keep_log and not launch.part:
+            child, spool = self._spawn_spooled(launch)
+        else:
+            child = spawn(launch, self._inherited, stdin=self._stdin)
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
             limit_process(child.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
-        running = self.watch(launch, child, monotonic_s, usage=usage)
+        running = self.watch(launch, child, monotonic_s, usage=usage, spool=spool)
         self._ahead.began(running)
         return running
 
-    def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
-        """An attempt whose process is there already."""
-        cap = self.log_cap(launch, monotonic_s)
-        return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage)
+    def _spawn_spooled(self, launch: Launch) -> tuple[Child, CommandSpool]:
+        """One that is likely to be over in a moment, and to write nothing."""
+        spool, log = self.spools.take(launch)
+        try:
+            asked = replace(launch, result_path=Path(self.spools.result(launch)))
+            return spawn_into(log, asked, self._inherited, stdin=self._stdin), spool
+        except SpawnFailed:
+            self.spools.settle(spool, os.fspath(launch.log_path), needed=True)
+            raise
+        finally:
+            os.close(log)
 
-    def log_cap(self, launch: Launch, monotonic_s: float) -> LogCap:
+    def watch(
+        self,
+        launch: Launch,
+        child: Child,
+        monotonic_s: float,
+        *,
+        usage: UsageLimit | None,
+        spool: CommandSpool | None = None,
+    ) -> ShellRunning:
+        """An attempt whose process is there already."""
+        cap = self.log_cap(spool.path if spool else launch.log_path, monotonic_s)
+        return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage, spool=spool)
+
+    def log_cap(self, path: str | Path, monotonic_s: float) -> LogCap:
         """The size limit of an attempt's log."""
-        return LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
+        return LogCap(path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
 
 
 class ShellRunning:
@@ -103,8 +137,10 @@ class ShellRunning:
         runner: ShellRunner,
         cap: LogCap,
         usage: UsageLimit | None,
+        spool: CommandSpool | None,
     ) -> None:
         self._launch = launch
+        self._spool = spool
         self._child = child
         self._pidfd = child.pidfd
         self._runner = runner
@@ -157,6 +193,8 @@ class ShellRunning:
             # Some time since the last look: the engine may have had other things to do.
             self._runner.ended(self, took_s=(alive_s + monotonic_s) / 2 - self._begun_s)
             return self._end_group(monotonic_s)
+        if self.lasting:
+            self._show_log()
         self._enforce(monotonic_s)
         return None
 
@@ -170,7 +208,7 @@ class ShellRunning:
         elif self._exit is not None:
             times.append(self._seen_s + _DRAIN_LOOK_S)
         else:
-            times.append(self._cap.next_s)
+            times.append(self._cap.next_s if self._spool is None or self._spool.shown else self._begun_s + LASTING_S)
             if self._limit_at_s is not None:
                 times.append(self._limit_at_s)
             if self._usage is not None:
@@ -199,6 +237,12 @@ class ShellRunning:
             self._ending = self._new_ending()
         if self._outcome is None:
             self._ending.kill_now()
+
+    def _show_log(self) -> None:
+        """Let what it writes be its log from now on, for others to read."""
+        spool = self._spool
+        if spool is not None and not spool.shown and spool.show(os.fspath(self._launch.log_path)):
+            self._cap.path = self._launch.log_path
 
     def _enforce(self, monotonic_s: float) -> None:
         grace_s = self._runner.grace_s
@@ -300,6 +344,26 @@ class ShellRunning:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-        self._cap.close()
-        self._outcome = report(self._launch, self._exit, why=self._why, words=self._words, note=note)
+        has_result = True
+        log: Path | None = self._launch.log_path
+        if self._spool is None or self._spool.size():
+            self._cap.close()
+        if self._spool is not None:
+            has_result, log = self._settle_spool(self._spool, noted=self._why is not None or bool(note))
+        self._outcome = report(
+            self._launch,
+            self._exit,
+            why=self._why,
+            words=self._words,
+            note=note,
+            log=log,
+            has_result=has_result,
+        )
         return self._outcome
+
+    def _settle_spool(self, spool: CommandSpool, *, noted: bool) -> tuple[bool, Path | None]:
+        """Whether it left a result, and its log if it has one; both are where they belong then."""
+        spools, launch = self._runner.spools, self._launch
+        has_result = keep_result(spools.result(launch), os.fspath(launch.result_path))
+        log = spools.settle(spool, os.fspath(launch.log_path), needed=noted or has_result)
+        return has_result, Path(log) if log else None
