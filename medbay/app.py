@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.engine import orphans
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
 from medbay.engine.host import see, this_host
@@ -25,6 +26,7 @@ from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
 from medbay.runners.shell import ShellRunner
+from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore
@@ -127,6 +129,14 @@ def build_engine(
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
+
+
+def end_cancelled(store: Store, place: Place, task_ids: Collection[str]) -> None:
+    """End what no engine is there to end any more."""
+    engine = place.config.engine
+    by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
+    seen = partial(see, host=this_host())
+    orphans.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
 
 
 def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
