@@ -30,6 +30,7 @@ from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore
+from medbay.store.sqlite_file import sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -171,10 +172,13 @@ def make_folder(home: Path) -> Path:
 
 def _make_folder(folder: Path) -> None:
     try:
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="ascii")
+        for each in new:  # a store that survives a power failure in a folder that does not is lost as well
+            sync_directory(str(each))
     except OSError as error:
         raise StoreError(f"cannot make {folder}: {error.strerror}", hint="choose a writable directory") from error
 
