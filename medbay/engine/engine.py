@@ -12,11 +12,12 @@ from typing import Final
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.engine.checker import Checker
-from medbay.engine.footprints import Footprints
+from medbay.engine.footprints import Footprints, Process
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.launching import launch_of
 from medbay.engine.lease import ClockWatch, Lease
 from medbay.engine.live import Live
+from medbay.engine.registering import register
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settling import Settler
 from medbay.engine.slots import Slots
@@ -24,13 +25,13 @@ from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Closing, Leftovers, Runner
 from medbay.service import attempts, idle, waking, workers, working_set
-from medbay.service.attempts import Claim, Finished
+from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 
 RECOVER_EVERY_S: Final = 1.0
 CLAIM_AGAIN_S: Final = 0.02  # after a claim that may have met nothing but tasks to be parked
@@ -40,6 +41,8 @@ log = logging.getLogger("medbay.engine")
 
 class Engine:
     """Runs the attempts of one worker. Every step is a method that can be called alone."""
+
+    lease: Lease
 
     def __init__(
         self,
@@ -68,13 +71,12 @@ class Engine:
         self._host = host
         self._settler = Settler(store, settings.judgement)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
-        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, may_begin=self._is_held)
+        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
         self._footprints = Footprints()
-        self._recovery_first = False
         self._clock_watch = ClockWatch(clock)
         self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
-        self._claims_in_doubt = False
+        self._claims_in_doubt = self._recovery_first = False
         self._claim_again_s: float | None = None
         self.worker, self.lease = self._register()
 
@@ -85,17 +87,55 @@ class Engine:
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
-        self.collect()
+        self.look()
+        if self.turn():
+            return
+        self._store_ended()
         self.recover_when_due()
         self.release()
         self.stop_cancelled()
-        self.slots.turn_over()
         if self.claiming:
             self.launch(self.claim())
-            self.slots.turn_over()
+
+    def turn(self) -> bool:
+        """Store what ended, wake what is due and claim what fits in one transaction, for the price of one sync.
+
+        False when there is more to see to, or when that went wrong: then each step is taken by itself.
+        """
+        if not self._settler.unstored or not self._is_ordinary():
+            return False
+        capacity = self.slots.capacity(recovery_first=self._recovery_first)
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
+        try:
+            with self.store.write() as tx:
+                if self._settler.settle_all_in(tx, self.worker.id):
+                    raise StaleClaim("an attempt changed while it was recorded")
+                waking.wake(tx, actor=f"worker:{self.worker.id}", limits=self.settings.limits)
+                cancelled = task_rows.cancel_requests(tx)
+                claims, lasting = self._claim_in(tx, capacity) if capacity.room > 0 else ([], [])
+        except Exception as error:
+            log.info("the steps of a round are taken one by one (%s)", error)
+            return False
+        self._settler.stored_all()
+        self._claimed(claims, lasting)
+        self._end_those(cancelled)
+        self.launch(claims)
+        return True
+
+    def _is_ordinary(self) -> bool:
+        """Whether nothing but what ended, what is due and what is ready has to be seen to."""
+        due_s = max(self._recover_at_s, self._reap_from_s)
+        troubled = self._claims_in_doubt or self._sweep_due or self._clock_watch.jumped_ms() != 0
+        calm = self.claiming and not troubled and not self._checker.due and self._clock.monotonic_s() < due_s
+        return calm and self.lease.state() == "held"
 
     def collect(self) -> bool:
         """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
+        self.look()
+        return self._store_ended()
+
+    def look(self) -> None:
+        """Ask every live attempt how it is."""
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
         for key, each in list(self.live.items()):
@@ -108,10 +148,11 @@ class Engine:
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now))
-        if not self._checker.due:
-            self.slots.begin_waiting()  # beside the commit
+        self.slots.begin_next()  # beside the commit
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
+
+    def _store_ended(self) -> bool:
         over = self.lease.state() == "gone"  # then this identity never writes again
         stored = not self._settler.unstored if over else self.settle()
         self.verify()
@@ -195,6 +236,9 @@ class Engine:
             return
         with self.store.read() as tx:
             wanted = task_rows.cancel_requests(tx)
+        self._end_those(wanted)
+
+    def _end_those(self, wanted: Iterable[tuple[str, int | None]]) -> None:
         for task_id, number in wanted:
             each = self.live.get((task_id, number or 0))
             if each is not None:
@@ -211,23 +255,32 @@ class Engine:
                 return []
         self._claims_in_doubt = True  # until the commit is known to have happened or not
         with self.store.write() as tx:
-            lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
-            attempts.record_processes(tx, lasting)
-            work = working_set.load(tx, changing=False)
-            claims = attempts.claim(
-                tx,
-                self.worker,
-                capacity,
-                work,
-                log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
-            )
+            claims, lasting = self._claim_in(tx, capacity)
+        self._claimed(claims, lasting)
+        return claims
+
+    def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Process]]:
+        """Claim, and record the processes of what lasts; both count once that is committed."""
+        self._claim_again_s = None
+        lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+        attempts.record_processes(tx, lasting)
+        work = working_set.load(tx, changing=False)
+        claims = attempts.claim(
+            tx,
+            self.worker,
+            capacity,
+            work,
+            log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
+        )
+        if not claims and work.parks:
+            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
+        return claims, lasting
+
+    def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
         self._claims_in_doubt = False
         self._footprints.recorded(lasting)
         if claims:
             self._recovery_first = not claims[-1].task.recovery
-        elif work.parks:
-            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
-        return claims
 
     def _hand_back_unheard(self) -> bool:
         """A commit whose answer was lost may have claimed something for us; whether anything had to be handed back."""
@@ -262,6 +315,7 @@ class Engine:
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             self._footprints.began(key)
+        self.slots.turn_over()  # some may have ended beside the commit
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
         """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
@@ -304,35 +358,17 @@ class Engine:
 
     def next_wake_s(self) -> float | None:
         """Monotonic time at which something has to be done even if nothing happens."""
-        now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
         times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s]
         with self.store.read() as tx:
             if (at := waking.next_at(tx)) is not None:
-                times.append(now_s + max(0, at - tx.now) / 1000)
+                times.append(self._clock.monotonic_s() + max(0, at - tx.now) / 1000)
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        worker_id, renewed_s = self._ids.worker(), self._clock.boottime_s()
-        with self.store.write() as tx:
-            worker = Worker(
-                id=worker_id,
-                host=self._host.name,
-                machine_id=self._host.machine_id,
-                boot_id=self._host.boot_id,
-                pid=self._host.pid,
-                pid_start=self._host.pid_start,
-                slots=self.settings.slots,
-                queues=self.settings.queues,
-                started_at=tx.now,
-                beat_at=tx.now,
-                lease_until=tx.now + self.settings.lease_ms,
-                policy_hash=self.settings.policy.hash(),
-            )
-            workers.register(tx, worker)
-        self.worker_ids.append(worker_id)
-        lease_ms = self.settings.lease_ms
-        return worker, Lease(worker_id, self._clock, lease_ms=lease_ms, renewed_s=renewed_s, tell=self.guardian.tend)
+        made = register(self.store, self._clock, self._ids, self.settings, self._host, tell=self.guardian.tend)
+        self.worker_ids.append(made[0].id)
+        return made
 
     def _sweep(self) -> None:
         """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
@@ -342,8 +378,7 @@ class Engine:
 
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
-        if ended:
+        if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
@@ -355,14 +390,9 @@ class Engine:
                 return False
         return True
 
-    def _is_held(self) -> bool:
-        """Whether anything may be started: without the lease another may run it by now."""
-        return self.lease.state() == "held"
-
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
-        now = self._clock.now_ms()
-        number = claim.attempt.number
-        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
+        task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()
+        self._settler.take([Finished(task_id=task_id, number=number, outcome=outcome, ended_at=now)])
 
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

@@ -11,6 +11,7 @@ from medbay.service.attempts import Claim
 _CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
 
 Key = tuple[str, int]
+Process = tuple[str, int, int, int]  # task, number, pid, start time
 
 
 class Footprints:
@@ -32,8 +33,8 @@ class Footprints:
             if len(self._clean) > _CLEAN_MAX:
                 del self._clean[next(iter(self._clean))]
 
-    def to_record(self, live: Mapping[Key, Running]) -> list[tuple[str, int, int, int]]:
-        """(task, number, pid, start time) of the processes that are not recorded and should be."""
+    def to_record(self, live: Mapping[Key, Running]) -> list[Process]:
+        """The processes that are not recorded and should be."""
         found = []
         for key in self._unrecorded & live.keys():
             running = live[key]
@@ -42,7 +43,7 @@ class Footprints:
                 found.append((*key, process.pid, process.pid_start))
         return found
 
-    def recorded(self, processes: list[tuple[str, int, int, int]]) -> None:
+    def recorded(self, processes: list[Process]) -> None:
         """The store has them."""
         self._unrecorded.difference_update((task_id, number) for task_id, number, _, _ in processes)
 

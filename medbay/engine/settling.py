@@ -35,7 +35,7 @@ class Settler:
         """Store everything: together, once more together, then one by one; whether nothing is left."""
         if not self.unstored:
             return True
-        self.unstored.sort(key=lambda each: (each.ended_at, each.task_id, each.number))
+        self._sort()
         for _ in range(_TOGETHER):
             try:
                 left = self._store_together(self.unstored, worker_id)
@@ -46,11 +46,26 @@ class Settler:
                 self._troubled = True
         else:
             left = self._store_one_by_one(worker_id)
+        self._stored_all_but(left)
+        return not left
+
+    def settle_all_in(self, tx: Tx, worker_id: str) -> list[Finished]:
+        """Settle everything within a transaction that does more; what has to be tried again."""
+        self._sort()
+        return self.settle_in(tx, self.unstored, worker_id, working_set.load(tx))
+
+    def stored_all(self) -> None:
+        """The transaction that everything was settled in is committed."""
+        self._stored_all_but([])
+
+    def _stored_all_but(self, left: list[Finished]) -> None:
         self.unstored = left
         if self._troubled and not left:
             log.warning("the store can be written again; all results are stored")
             self._troubled = False
-        return not left
+
+    def _sort(self) -> None:
+        self.unstored.sort(key=lambda each: (each.ended_at, each.task_id, each.number))
 
     def _store_one_by_one(self, worker_id: str) -> list[Finished]:
         """Whatever the store takes; the rest is kept."""

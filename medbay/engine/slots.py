@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from medbay.engine.checker import Checker
+from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
 from medbay.env import Clock
@@ -23,14 +24,14 @@ class Slots:
         runners: Iterable[Runner],
         clock: Clock,
         *,
-        may_begin: Callable[[], bool],
+        lease: Callable[[], Lease],
     ) -> None:
         self._live = live
         self._settings = settings
         self._checker = checker
         self._feeding = [each for each in runners if isinstance(each, Feeding)]
         self._clock = clock
-        self._may_begin = may_begin
+        self._lease = lease
 
     @property
     def free(self) -> int:
@@ -44,9 +45,14 @@ class Slots:
 
     def begin_waiting(self, more: int = 0) -> None:
         """Begin what waits, in the free slots and this many more, as long as the lease is held."""
-        if self._may_begin():
+        if self._lease().state() == "held":  # without it another may run what waits by now
             for runner in self._feeding:
                 runner.begin_waiting(max(0, self._left() + more), self._clock.monotonic_s())
+
+    def begin_next(self) -> None:
+        """Begin what waits in the free slots, unless checks are due: they come first."""
+        if not self._checker.due:
+            self.begin_waiting()
 
     def turn_over(self) -> bool:
         """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that."""

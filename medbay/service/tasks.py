@@ -196,10 +196,13 @@ def _id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
 def release_due(tx: Tx, *, actor: str, limits: Limits = Limits()) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
     found = tasks.due(tx, RELEASED_AT_ONCE)
+    if not found:
+        return 0
     breakers.notice_storm(tx, sum(task.status == "failed" for task in found), limits=limits)
     up_since = min((each.started_at for each in workers.alive(tx) if each.lease_until > tx.now), default=tx.now)
-    for task in found:
-        apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
+    with tx.together():
+        for task in found:
+            apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
     return len(found)
 
 

@@ -255,7 +255,11 @@ class SimDaemon:
         return self._wait_ms(engine) > 0
 
     def _tick(self, engine: Engine) -> Iterator[tuple[str, int]]:
-        """`Engine.tick`, with a breath after every step for others to come between."""
+        """`Engine.tick` step by step, with a breath after each for others to come between.
+
+        The checker holds every promise against every commit, so `Engine.turn`, which takes several steps in one, is
+        not used here; that both come to the same is shown in tests/engine/test_turn.py.
+        """
         if self._doze_ms and not self._collect_unstored(engine):
             self._fall_asleep(self._doze_ms)
             self._doze_ms, self._asleep_in_commit, self._steps = 0, True, None

@@ -145,7 +145,7 @@ def let_recovery_have_everything(patch: Patch) -> None:
 def run_suspects_together(patch: Patch) -> None:
     """Suspects are not counted."""
     real = Slots.capacity
-    patch.setattr(Slots, "capacity", lambda self, **given: replace(real(self, **given), live_suspects=0))
+    patch.setattr(Slots, "capacity", lambda self, **named: replace(real(self, **named), live_suspects=0))
 
 
 def leave_processes_behind(patch: Patch) -> None:

@@ -188,7 +188,7 @@ def _deciding_line(text: CleanText, finding: Finding | None) -> str:
 
 
 def _fingerprint(category: str, subcategory: str | None, line: str, text: CleanText, file: str) -> str:
-    tests = failing_tests(text.body) if category in ("test_failure", "timeout") else ()
+    tests = failing_tests(text.lines, text.body) if category in ("test_failure", "timeout") else ()
     if tests:
         return fingerprint(category, tests)
     name = file.replace("\\", "/").rsplit("/", 1)[-1]

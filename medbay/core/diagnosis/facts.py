@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
+
+from medbay.core.diagnosis.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class Facts:
         return code - 128 if 128 < code < 128 + 65 else None
 
 
-_MISSING: Final = re.compile(r"ENOENT|no such file|not found|cannot find", re.IGNORECASE)
-_FORBIDDEN: Final = re.compile(r"EACCES|EPERM|permission denied|not permitted|exec format", re.IGNORECASE)
+_MISSING: Final = r"(?i)ENOENT|no such file|not found|cannot find"
+_FORBIDDEN: Final = r"(?i)EACCES|EPERM|permission denied|not permitted|exec format"
 
 SIGKILL: Final = 9
 CRASHES: Final = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
@@ -109,8 +110,8 @@ def likely(facts: Facts) -> Verdict | None:
 def _not_started(why: str) -> Verdict:
     if why.startswith("working directory"):
         return Verdict("fact.no_directory", "dependency_missing", "file", 0.97, f"Could not start: {why}")
-    if _MISSING.search(why):
+    if compiled(_MISSING).search(why):
         return Verdict("fact.spawn_missing", "dependency_missing", "command", 0.97, f"Could not start: {why}")
-    if _FORBIDDEN.search(why):
+    if compiled(_FORBIDDEN).search(why):
         return Verdict("fact.spawn_forbidden", "unknown", "permission", 0.97, f"Could not start: {why}")
     return Verdict("fact.spawn_failed", "transient", "spawn", 0.95, f"Could not start: {why}")

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.roles import IGNORED, Role, role_of
+from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
 from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
-from medbay.core.diagnosis.table import TABLE, Entry, Table
+from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
 from medbay.core.diagnosis.text import CleanText
 
 TRIES_MAX: Final = 8
@@ -19,9 +20,20 @@ AROUND: Final = 160
 SETUP: Final = "tests.setup"
 DECIDED: Final = STRONG + 1.0  # more than a rule that is not strong can score
 COUNTS: Final = ("tests.counts", "tests.cross", "tests.marker")
-_ABOUT_TESTS: Final = re.compile(
-    r"tests?\b|tests?[A-Z_.]|\bspecs?\b|_spec|example|assert|scenario|suite|pass|expect|checks?\b"
-    r"|\[ {2}failed {2}\]|● |--- fail| > |\(\d{1,6}(?:\.\d)? ?m?s\)|\bfeature|<<< |^fail(?:ed)?:? \S+[:(]"
+# What speaks of tests: words anywhere, then shapes, each searched where its literal stands at all.
+_TEST_WORDS: Final = (
+    "pass", "assert", "expect", "example", "suite", "scenario", "_spec", "[  failed  ]", "● ", "--- fail", " > ", "<<< "
+)  # fmt: skip
+_TEST_SHAPES: Final = tuple(
+    (literal, re.compile(shape))
+    for literal, shape in (
+        ("test", r"tests?(?![^\W_])"),
+        ("spec", r"\bspecs?\b"),
+        ("check", r"checks?\b"),
+        ("feature", r"\bfeature"),
+        ("s)", r"\(\d{1,6}(?:\.\d)? ?m?s\)"),
+        ("fail", r"\Afail(?:ed)?:? \S+[:(]"),
+    )
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
@@ -48,63 +60,73 @@ class _Search:
         self.length = max(1, len(text.body))
         self.ended = _last_chain(text.body)
         self.roles: dict[int, Role] = {}
-        self.tried: set[tuple[int, re.Pattern[str]]] = set()
+        self.tried: set[tuple[int, str]] = set()
         self.best: dict[str, Finding] = {}
 
-    def word(self, word: str, lines: list[int], entries: tuple[tuple[Entry, ...], tuple[Entry, ...]]) -> None:
-        """Search the lines with a word for the rules it leads to: the last first, or the first first."""
-        last, first = entries
-        if last:
-            for line in reversed(lines):
-                self._line(line, word, last)
-        if first:
-            for line in lines:
-                self._line(line, word, first)
+    def ask(self, index: Index) -> None:
+        """Search for the rules that the words of the text lead to."""
+        for word, lines in _lines_by_word(self.text, index).items():
+            few = _ends(lines)
+            for entry in index.entries(word):
+                self._search(entry, word, few if entry[0].first else few[::-1])
 
-    def _line(self, line: int, word: str, entries: tuple[Entry, ...]) -> None:
-        text, best = self.text, self.best
-        words = text.words_of_lines[line]
-        role = self.roles.get(line)
-        start, end = text.spans[line]
-        short = end - start <= LONG_LINE
-        for rule, starts, pattern, besides in entries:
-            if besides is not None and besides.isdisjoint(words):
+    def _search(self, entry: Entry, word: str, lines: list[int]) -> None:
+        """Search the lines with a word for a rule: the last first, unless the first match counts."""
+        rule, _, besides, needles, source = entry
+        text, found = self.text, rule.id in self.best
+        lows, words, starts = text.lows, text.words_of_lines, text.starts
+        for line in lines:
+            if besides is not None and besides.isdisjoint(words[line]):
                 continue
-            if role is None:
-                role = self.roles[line] = role_of(text, line)
-            if role.weight <= IGNORED:
-                return
-            if (role.code and not rule.in_code) or (rule.id in best and self._settled(rule, end, role.weight)):
-                continue
-            if rule.strict and short:  # every word leads to the same pattern
-                if (line, pattern) in self.tried:
+            start, end = starts[line], starts[line + 1] - 1
+            if found and self._settled(rule, end):
+                if rule.first:
                     continue
-                self.tried.add((line, pattern))
+                break  # the lines before say less
             stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-            body = text.body if rule.case else text.lowered
-            if starts:
-                match = pattern.match(body, start, stop)
-            elif short:
-                match = pattern.search(body, start, stop)
-                if match is not None:
-                    match = _whole(match, pattern, body, stop)
-            else:
-                match = _near(pattern, body, text.lowered, word.removeprefix(PART), (start, end, stop))
+            if needles:
+                low = lows[line] if stop == end else text.lowered[start:stop]
+                if not any(map(low.__contains__, needles)):
+                    continue
+            if rule.strict and end - start <= LONG_LINE:  # every word leads to the same pattern
+                if (line, source) in self.tried:
+                    continue
+                self.tried.add((line, source))
+            match = self._match(entry, word, (start, end, stop))
             if match is not None and match.start() <= end:
-                self._keep(rule, match, role)
+                self._keep(rule, match, line)
+                found = rule.id in self.best
+
+    def _match(self, entry: Entry, word: str, bounds: tuple[int, int, int]) -> re.Match[str] | None:
+        """The first match of a rule on a line: at its start, anywhere, or near the word if the line is long."""
+        rule, starts, _, _, source = entry
+        start, end, stop = bounds
+        text, pattern = self.text, compiled(source)
+        body = text.body if rule.case else text.lowered
+        if starts:
+            return pattern.match(body, start, stop)
+        if end - start <= LONG_LINE:
+            return _search(pattern, body, start, stop)
+        return _near(pattern, body, text.lowered, word.removeprefix(PART), bounds)
 
     def decided(self) -> bool:
         """Whether no weaker rule could still change which finding decides."""
         return SETUP not in self.best and any(finding.score >= DECIDED for finding in self.best.values())
 
-    def _settled(self, rule: Rule, end: int, weight: float) -> bool:
+    def _settled(self, rule: Rule, end: int) -> bool:
         """Whether no match on this line could be better than what the rule found already."""
         best = self.best[rule.id]
         if rule.first and not best.what:
             return False
-        return best.score >= weight + _score(rule, end, self.length, self.ended)
+        return best.score >= SAID + _score(rule, end, self.length, self.ended)
 
-    def _keep(self, rule: Rule, match: re.Match[str], role: Role) -> None:
+    def _keep(self, rule: Rule, match: re.Match[str], line: int) -> None:
+        """What the line is decides how far the match counts."""
+        role = self.roles.get(line)
+        if role is None:
+            role = self.roles[line] = role_of(self.text, line)
+        if role.weight <= IGNORED or (role.code and not rule.in_code):
+            return
         score = role.weight + _score(rule, match.start(), self.length, self.ended)
         finding = Finding(rule, *match.span(), _named(match, self.text.body), score)
         best = self.best.get(rule.id)
@@ -115,17 +137,20 @@ class _Search:
 def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -> list[Finding]:
     """The best match of each rule, the strongest first. Weak rules are asked when they may matter, or `thorough`ly."""
     search = _Search(text)
-    lines = _lines_by_word(text, table)
-    for word, where in lines.items():
-        search.word(word, _ends(where), table.entries(word, strong=True))
+    search.ask(table.strong)
     counted = [rule for rule in COUNTS if rule in search.best]
-    if counted and not _ABOUT_TESTS.search(text.lowered):
+    if counted and not _about_tests(text.lowered):
         for rule in counted:
             del search.best[rule]  # what failed are steps, targets, hosts
     if thorough or not search.decided():
-        for word, where in lines.items():
-            search.word(word, _ends(where), table.entries(word, strong=False))
+        search.ask(table.weak)
     return sorted(search.best.values(), key=lambda finding: (-finding.score, finding.rule.id))
+
+
+def _about_tests(lowered: str) -> bool:
+    return any(map(lowered.__contains__, _TEST_WORDS)) or any(
+        literal in lowered and shape.search(lowered) for literal, shape in _TEST_SHAPES
+    )
 
 
 def _better(finding: Finding, best: Finding) -> bool:
@@ -173,13 +198,13 @@ def _named(match: re.Match[str], body: str) -> str:
     return next((body[start:end] for start, end in spans if start < end), "")
 
 
-def _lines_by_word(text: CleanText, table: Table) -> dict[str, list[int]]:
+def _lines_by_word(text: CleanText, index: Index) -> dict[str, list[int]]:
     """The lines to search for each word that the text holds."""
     lows = text.lows
-    found = dict(sorted(text.lines_by_word(table.whole).items()))
-    for part in table.parts:
+    found = dict(sorted(text.lines_by_word(index.whole).items()))
+    for part in index.parts:
         held = part[1:]
-        if held in text.lowered:
+        if held in text.told:
             found[part] = [number for number in text.telling if held in lows[number]]
     found[POSITIONED] = text.positioned
     if not text.plain:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Final
+
+from medbay.core.diagnosis.compiled import compiled
 
 TREE_DEPTH: Final = 6  # leading words of a template that tell unknown failures apart, in the manner of Drain
 NAMES_MAX: Final = 8
 
 _KEPT: Final = str.maketrans("0123456789.", "qwertyuiopx")  # numbers that name something are written in letters
-_MASKS: Final = tuple(
-    (re.compile(pattern), by)
-    for pattern, by in (
-        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
-        (r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-        (r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
-        (r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),  # directories; the file name stays
-        (r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
-        (r"\breq_\w{6,60}\b", "<id>"),
-        (r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
-    )
+# With each the text without which it has nothing to mask.
+_MASKS: Final = (
+    ("-", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
+    ("-", r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+    (" ", r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
+    # Directories; the file name stays.
+    ("", r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
+    ("0x", r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
+    ("req_", r"\breq_\w{6,60}\b", "<id>"),
+    ("", r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
 )
-_ADDRESS: Final = re.compile(r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b")
-_CODE: Final = re.compile(
+_ADDRESS: Final = r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b"
+_CODE: Final = (
     r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)"
 )
-_NUMBER: Final = re.compile(r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*")
+_NUMBER: Final = r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*"
 
-_TESTS: Final = re.compile(
+# One of them stands in every line that names a failing test.
+_TEST_SIGNS: Final = (
+    "::", "--- FAIL: ", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "FAIL: ", "ERROR: ", "Failed test '", "rspec ",
+    "FAILED", ") ", "TEST-UNEXPECTED-",
+)  # fmt: skip
+_TESTS: Final = (
     r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"
     r"|^\s{0,12}--- FAIL: (\S{1,200})"
     r"|^\s{0,12}(?:✕|✗|✘|×|●|❯) (.{1,120}?)(?: \(?\d+(?:\.\d+)? ?m?s\)?)?$"
@@ -41,7 +46,7 @@ _TESTS: Final = re.compile(
     r"|^test (\S{1,160}) \.\.\. FAILED"
     r"|^(.{1,120} > .{1,120}) FAILED$"
     r"|^\s{1,4}\d{1,3}\) (.{1,120})$"
-    r"|^.{0,120}TEST-UNEXPECTED-\w+ \| (\S{1,160})",
+    r"|^.{0,120}TEST-UNEXPECTED-\w+ \| (\S{1,160})"
 )
 
 
@@ -53,16 +58,21 @@ def fingerprint(category: str, parts: Iterable[str]) -> str:
 
 def mask(line: str) -> str:
     """The line without what differs between runs: times, ids, counts, ports, directories."""
-    for pattern, by in _MASKS:
-        line = pattern.sub(by, line)
-    line = _ADDRESS.sub(lambda match: match[1].translate(_KEPT), line)
-    line = _CODE.sub(lambda match: match[1] + match[2].translate(_KEPT), line)
-    return " ".join(_NUMBER.sub("<n>", line).split())
+    if line.isalpha() or not line:
+        return line
+    for needle, pattern, by in _MASKS:
+        if needle in line:
+            line = compiled(pattern).sub(by, line)
+    line = compiled(_ADDRESS).sub(lambda match: match[1].translate(_KEPT), line)
+    line = compiled(_CODE).sub(lambda match: match[1] + match[2].translate(_KEPT), line)
+    return " ".join(compiled(_NUMBER).sub("<n>", line).split())
 
 
-def failing_tests(body: str) -> tuple[str, ...]:
+def failing_tests(lines: list[str], body: str) -> tuple[str, ...]:
     """The names of the tests that failed, sorted, each once."""
-    matches = filter(None, map(_TESTS.match, body.split("\n")))
+    signs = [sign for sign in _TEST_SIGNS if sign in body]
+    may_name = (line for line in lines if any(map(line.__contains__, signs)))
+    matches = filter(None, map(compiled(_TESTS).match, may_name))
     names = {next(name for name in match.groups() if name).strip() for match in matches}
     return tuple(sorted(names)[:NAMES_MAX])
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import Finding
 from medbay.core.diagnosis.roles import MENTIONED, role_of
 from medbay.core.diagnosis.rule import Rule
@@ -15,9 +14,9 @@ from medbay.core.diagnosis.text import CleanText
 SHORT: Final = 14  # of a text with no more lines every line may tell; of a longer one the last few
 LAST: Final = 5
 LINE_MAX: Final = 300
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
-_EXCEPTION: Final = re.compile(r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)")
-_WELL: Final = re.compile(
+_HUMP: Final = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_"
+_EXCEPTION: Final = r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)"
+_WELL: Final = (
     r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
 )
 
@@ -25,11 +24,11 @@ _WELL: Final = re.compile(
 def gist_of(text: CleanText) -> Finding | None:
     """The strongest topic of the complaint, or nothing when no line complains."""
     lines = _last_lines(text)
-    tone = _compiled(TONE)
-    complaints = [(start, line) for start, line in lines if tone.search(_WELL.sub("", line))]
+    tone = compiled(TONE)
+    complaints = [(start, line) for start, line in lines if tone.search(compiled(_WELL).sub("", line))]
     for topic in GISTS:
         for start, line in reversed(lines if topic.id == "gist.place" else complaints):
-            match = _compiled(topic.phrases[0]).search(_WELL.sub("", line))
+            match = compiled(topic.phrases[0]).search(compiled(_WELL).sub("", line))
             if match is not None:
                 return _finding(topic, start, line)
     return None
@@ -38,10 +37,10 @@ def gist_of(text: CleanText) -> Finding | None:
 def named_gist(text: CleanText, finding: Finding) -> Finding | None:
     """What the name of an exception says that it is about: `RecordTooLargeException` is about size."""
     start = text.bounds(text.line_number(finding.start))[0]
-    for match in _EXCEPTION.finditer(text.body, start, start + LINE_MAX):
-        words = _HUMP.sub(" ", match[1]).lower()
+    for match in compiled(_EXCEPTION).finditer(text.body, start, start + LINE_MAX):
+        words = compiled(_HUMP).sub(" ", match[1]).lower()
         for topic in NAMES:
-            if _compiled(topic.phrases[0]).search(words):
+            if compiled(topic.phrases[0]).search(words):
                 return Finding(topic, match.start(), match.end(), "", finding.score)
     return None
 
@@ -56,9 +55,3 @@ def _last_lines(text: CleanText) -> list[tuple[int, str]]:
 
 def _finding(topic: Rule, start: int, line: str) -> Finding:
     return Finding(topic, start, start + len(line), "", topic.level)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when first needed: most texts are recognised without it."""
-    return re.compile(pattern)

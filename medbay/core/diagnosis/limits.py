@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Final
-from zoneinfo import ZoneInfo
+
+from medbay.core.diagnosis.compiled import compiled
 
 _Reader = Callable[[re.Match[str], datetime], datetime]
 
@@ -30,52 +31,46 @@ _SAYS_WHEN: Final = (
     r"(?:resets?|reset at|try again|retry|available again|until|resume)(?: (?:at|on|after|by))?:?\s{0,2}"
 )
 
-_EPOCH: Final = re.compile(
-    r"(?:limit reached\s{0,2}\||\bresets?_?(?:at|time)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+_EPOCH: Final = (
+    r"(?i)(?:limit reached\s{0,2}\||\bresets?_?(?:at|time)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
     r"|x-ratelimit-reset[\w-]{0,20}[\"']?: ?[\"']?)"
-    r"(?P<epoch>\d{10}(?:\d{3})?)\b",
-    re.IGNORECASE,
+    r"(?P<epoch>\d{10}(?:\d{3})?)\b"
 )
-_IN_SECONDS: Final = re.compile(
-    r"\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+_IN_SECONDS: Final = (
+    r"(?i)\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
     r"(?P<seconds>\d{1,9}(?:\.\d{1,6})?)"
-    r"(?:s|seconds)?\b(?![:-])|\bretry_delay_ms[\"']?\s{0,2}:\s{0,2}(?P<delay>\d{1,9})",
-    re.IGNORECASE,
+    r"(?:s|seconds)?\b(?![:-])|\bretry_delay_ms[\"']?\s{0,2}:\s{0,2}(?P<delay>\d{1,9})"
 )
-_HTTP_DATE: Final = re.compile(
-    r"\bretry-after[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<date>\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d GMT)", re.IGNORECASE
+_HTTP_DATE: Final = (
+    r"(?i)\bretry-after[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<date>\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d GMT)"
 )
-_DURATION: Final = re.compile(
-    r"(?:again|retry(?:ing)?|wait|resets?|retrydelay|retry after|available)[\"']?(?: again)?"
+_DURATION: Final = (
+    r"(?i)(?:again|retry(?:ing)?|wait|resets?|retrydelay|retry after|available)[\"']?(?: again)?"
     r"(?: for| in| after|[\"']?:)? ?[\"']?(?:about |approximately |~)?"
     r"(?P<span>(?:\d{1,6}(?:\.\d{1,9})? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
     r"|milliseconds?|ms)\b[ ,]{0,2}(?:and )?){1,5}"
-    r"|(?:\d{1,4}(?:\.\d{1,9})?(?:d|h|ms|m|s)){1,4})",
-    re.IGNORECASE,
+    r"|(?:\d{1,4}(?:\.\d{1,9})?(?:d|h|ms|m|s)){1,4})"
 )
-_PART: Final = re.compile(r"(?P<n>\d{1,6}(?:\.\d{1,9})?) ?(?P<unit>ms|milliseconds?|d|h|m|s)", re.IGNORECASE)
-_ISO: Final = re.compile(
-    rf"{_SAYS_WHEN}(?P<date>\d{{4}}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
-    rf"(?P<offset>Z|\s?[+-]\d\d:?\d\d)?{_ZONE}",
-    re.IGNORECASE,
+_PART: Final = r"(?i)(?P<n>\d{1,6}(?:\.\d{1,9})?) ?(?P<unit>ms|milliseconds?|d|h|m|s)"
+_ISO: Final = (
+    rf"(?i){_SAYS_WHEN}(?P<date>\d{{4}}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
+    rf"(?P<offset>Z|\s?[+-]\d\d:?\d\d)?{_ZONE}"
 )
-_MONTH_DAY: Final = re.compile(
-    rf"{_SAYS_WHEN}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.? (?P<day>\d{{1,2}})"
+_MONTH_DAY: Final = (
+    rf"(?i){_SAYS_WHEN}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.? (?P<day>\d{{1,2}})"
     r"(?:st|nd|rd|th)?"
-    rf"(?:,? (?P<year>\d{{4}}))?(?:,| at|,? at)? ?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))? ?(?P<half>[ap]m)?{_ZONE}",
-    re.IGNORECASE,
+    rf"(?:,? (?P<year>\d{{4}}))?(?:,| at|,? at)? ?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))? ?(?P<half>[ap]m)?{_ZONE}"
 )
-_CLOCK: Final = re.compile(
-    rf"{_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}",
-    re.IGNORECASE,
+_CLOCK: Final = (
+    rf"(?i){_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}"
 )
 
 
 def reset_at_ms(text: str, now: datetime) -> int | None:
     """UTC milliseconds before which trying again is pointless, as the text names it last; nothing if it names none."""
     found: list[tuple[int, datetime]] = []
-    for pattern, read in _SHAPES:
-        matches = list(pattern.finditer(text))
+    for source, read in _SHAPES:
+        matches = list(compiled(source).finditer(text))
         if matches:
             moment = _guarded(read, matches[-1], now)
             if moment is not None and now < moment <= now + AHEAD_MAX:
@@ -136,7 +131,7 @@ def _http_date(match: re.Match[str], now: datetime) -> datetime:
 
 def _duration(match: re.Match[str], now: datetime) -> datetime:
     seconds = 0.0
-    for part in _PART.finditer(match["span"]):
+    for part in compiled(_PART).finditer(match["span"]):
         unit = part["unit"].lower()
         seconds += float(part["n"]) * _UNITS["ms" if unit.startswith("mi") else unit]
     return now + timedelta(seconds=seconds)
@@ -195,13 +190,15 @@ def _named_zone(name: str) -> tzinfo | None:
     key = _ABBREVIATED.get(name.lower(), name)
     if key == "UTC":
         return UTC
+    from zoneinfo import ZoneInfo  # here, because few texts name a zone
+
     try:
         return ZoneInfo(key) if key else None
     except (KeyError, ValueError, OSError):
         return None
 
 
-_SHAPES: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = (
+_SHAPES: Final[tuple[tuple[str, _Reader], ...]] = (
     (_EPOCH, _epoch),
     (_IN_SECONDS, _seconds),
     (_HTTP_DATE, _http_date),

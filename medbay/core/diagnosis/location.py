@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.record import Location
 from medbay.core.diagnosis.rules.places import PLACES
 from medbay.core.diagnosis.text import CleanText
@@ -13,22 +14,20 @@ from medbay.core.diagnosis.text import CleanText
 SUFFIX_MAX: Final = 11  # of a file name, its dot included
 LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 
-_LIBRARY: Final = re.compile(
+_LIBRARY: Final = (
     r"site-packages|dist-packages|node_modules|node:|^internal/|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
     r"|/gems/|/vendor/|/go/pkg/mod|/nix/store|/hostedtoolcache/|/deps/undici|^ext:|^https?:|/share/(?:perl|ruby|php)"
     r"|/sysdeps/|/csu/|libc[_-]start|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
 )
 _LOOSE: Final = frozenset({"plain", "generic", "bracket", "parenthesis", "go", "ruby"})
-_NOISE: Final = re.compile(
-    r"\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d",
-    re.IGNORECASE,
+_NOISE: Final = (
+    r"(?i)\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d"
 )
-_OWN_LINE: Final = re.compile(
-    r"^(?:\s{0,2}Line {1,12}|FILE: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@-]{1,200}\.[A-Za-z]\w{0,9})\s*$"
-)
-_TEX_LINE: Final = re.compile(r"^l\.(\d{1,7}) ", re.MULTILINE)
-_TEX_FILE: Final = re.compile(r"\((?:\./)?([\w./-]{1,120}\.tex)\b")
-_ROW: Final = re.compile(r"^\s{1,10}(?P<line>\d{1,7})(?::(?P<col>\d{1,6}))?\s{1,12}(?:error|✖|×|\S)")
+_OWN_LINE: Final = r"^(?:\s{0,2}Line {1,12}|FILE: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@-]{1,200}\.[A-Za-z]\w{0,9})\s*$"
+_TEX_LINE: Final = r"(?m)^l\.(\d{1,7}) "
+_TEX_FILE: Final = r"\((?:\./)?([\w./-]{1,120}\.tex)\b"
+_ROWS: Final = re.compile(r"\n\s{1,10}\d")  # without one there is nothing under a heading
+_ROW: Final = r"^\s{1,10}(?P<line>\d{1,7})(?::(?P<col>\d{1,6}))?\s{1,12}(?:error|✖|×|\S)"
 
 
 def locate(text: CleanText) -> Location | None:
@@ -38,36 +37,40 @@ def locate(text: CleanText) -> Location | None:
 
 def _in_tex(text: CleanText) -> Location | None:
     """`l.42 \\command` under the file that was opened last, as TeX prints."""
-    line = _TEX_LINE.search(text.body) if "\nl." in text.body else None
-    files = _TEX_FILE.findall(text.body, 0, line.start()) if line else []
+    line = compiled(_TEX_LINE).search(text.body) if "\nl." in text.body else None
+    files = compiled(_TEX_FILE).findall(text.body, 0, line.start()) if line else []
     return Location(files[-1], int(line[1]), None) if line and files else None
 
 
 def _found(text: CleanText) -> Iterator[Location]:
-    positioned = [(text.lines[number], text.lows[number]) for number in text.positioned]
-    every = "\n".join(low for _, low in positioned)
+    positioned = [(text.lines[number], text.zeros[number]) for number in text.positioned]
+    every = "\n".join([zeros for _, zeros in positioned])
     for place in PLACES:
         if place.needle not in every:
             continue
-        lines = [line for line, low in positioned if place.needle in low]
+        lines = [line for line, zeros in positioned if place.needle in zeros]
         search = place.pattern.search
         for line in reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]:
             match = search(line)
-            if match and not _LIBRARY.search(match["file"]) and not (place.id in _LOOSE and _NOISE.search(line)):
+            if match is None or compiled(_LIBRARY).search(match["file"]):
+                continue
+            if place.id not in _LOOSE or not compiled(_NOISE).search(line):
                 yield _location(match["file"], match)
 
 
 def _headed(text: CleanText) -> Location | None:
     """A path alone on a line with rows of `line:column` under it, as linters print."""
+    if not _ROWS.search(text.body):
+        return None
     heading = ""
     for line in text.lines[:LINES_MAX]:
         may_name = "." in line and "." in line.rstrip()[-SUFFIX_MAX:]
         if not heading and not may_name:
             continue
-        row = _ROW.match(line) if heading else None
+        row = compiled(_ROW).match(line) if heading else None
         if row and " warning " not in line:
             return _location(heading, row)
-        own = _OWN_LINE.match(line) if may_name else None
+        own = compiled(_OWN_LINE).match(line) if may_name else None
         if own:
             heading = own["file"]
         elif line.strip(" -") and not row and not line.startswith("FOUND "):

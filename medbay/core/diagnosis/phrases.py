@@ -9,6 +9,11 @@ from typing import Final
 
 VARIANTS_MAX: Final = 48
 _ANY: Final = "\x02"  # stands for text that a phrase leaves open
+_EDGE: Final = "\x03"  # stands for what is no letter or digit
+_PLAIN: Final = re.compile(r"(?:[\w \-:,;'\"/=!<>#@%&~`](?![?*+{]))+")  # each stands for itself
+_GAP: Final = re.compile(f"[{_ANY}{_EDGE}]+")
+NEEDLE_MIN: Final = 2
+NEEDLES_MAX: Final = 16  # more are no cheaper to look for than the phrases
 _WORD: Final = re.compile(rf"(?<![^\W_{_ANY}])(?<!{_ANY})[^\W_]+(?![^\W_])(?!{_ANY})")
 _NO_SPACES: Final = "\u0e00"  # from here on scripts write words without spaces between them
 _ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
@@ -52,6 +57,19 @@ def companions(phrases: tuple[str, ...], anchor: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
+def needles(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    """Texts in lower case of which every match holds at least one; nothing when a way to match shows none."""
+    found: set[str] = set()
+    for phrase in phrases:
+        for variant in _variants(phrase):
+            longest = max(_GAP.split(variant), key=len)
+            if len(longest) < NEEDLE_MIN:
+                return ()
+            found.add(longest)
+    shortest = [one for one in found if not any(other in one for other in found if other != one)]
+    return tuple(sorted(shortest)) if len(shortest) <= NEEDLES_MAX else ()
+
+
 def _rarity(word: str) -> tuple[bool, int, str]:
     return (word not in _COMMON, len(word), word)
 
@@ -88,7 +106,7 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
     char = phrase[at]
     if char == "\\":
         after = phrase[at + 1]
-        return ([" "] if after in "bsn" or not after.isalnum() else [_ANY]), at + 2
+        return [_EDGE if after in "bsn" else _ANY if after.isalnum() else after], at + 2
     if char == "(":
         end = _group_end(phrase, at)
         return _group(phrase[at + 1 : end - 1]), end
@@ -97,7 +115,10 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
         return _class(phrase[at + 1 : end - 1]), end
     if char == ".":
         return [_ANY], at + 1
-    return [_ANY if char >= _NO_SPACES and char.isalnum() else char if char.isalnum() else " "], at + 1
+    run = _PLAIN.match(phrase, at)
+    if run is not None and (run[0].isascii() or max(run[0]) < _NO_SPACES):
+        return [run[0]], run.end()
+    return [_EDGE if char in "^$" else _ANY if char >= _NO_SPACES and char.isalnum() else char], at + 1
 
 
 def _group(inner: str) -> list[str]:
@@ -110,7 +131,7 @@ def _group(inner: str) -> list[str]:
 def _class(inner: str) -> list[str]:
     if len(inner) > 4 or inner[0] == "^" or "\\" in inner or "-" in inner[1:-1]:
         return [_ANY]
-    return sorted({char if char.isalnum() else " " for char in inner})
+    return sorted({char if char.isalnum() else _EDGE for char in inner})
 
 
 def _repeated(phrase: str, at: int, pieces: list[str]) -> tuple[list[str], int]:

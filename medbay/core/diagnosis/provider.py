@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
+
 _WORDS: Final = (
     ("anthropic", r"anthropic|\bclaude\b"),
     ("openai", r"openai|\bcodex\b|\bgpt-\d|chatgpt"),
@@ -26,7 +28,7 @@ _WORDS: Final = (
 )
 # With each the letters that a match begins with: a plain search for those is far cheaper.
 PROVIDERS: Final = tuple(
-    (name, tuple(re.findall(r"(?:^|\|)(?:\\b)?([a-z]{2,})", words)), re.compile(words)) for name, words in _WORDS
+    (name, tuple(re.findall(r"(?:^|\|)(?:\\b)?([a-z]{2,})", words)), words) for name, words in _WORDS
 )
 _CONCERNED: Final = frozenset(
     {"rate_limit", "usage_limit", "overloaded", "service", "network", "quota", "auth", "context_window"}
@@ -40,6 +42,6 @@ def provider_of(subcategory: str | None, line: str, runner: str | None, body: st
     for text in (line, runner or "", body[-4_000:] if subcategory != "network" else ""):
         low = text.lower()
         for name, stems, words in PROVIDERS:
-            if any(stem in low for stem in stems) and words.search(low):
+            if any(stem in low for stem in stems) and compiled(words).search(low):
                 return name
     return None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.rules.compilers import POSITION, POSITION_COLUMN
 from medbay.core.diagnosis.text import CleanText
 
@@ -21,16 +22,16 @@ _CODE: Final = re.compile(
 )
 _FRAME: Final = re.compile(r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d")
 _PASS: Final = re.compile(r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)")
-_USED: Final = re.compile(r"\bused \d{1,3} ?%")  # a share of a limit that is used up is no failure
-_WARN: Final = re.compile(r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b")
-_TRIES: Final = re.compile(r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b")
-_LEVEL: Final = re.compile(
-    r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
-)
+_USED: Final = r"\bused \d{1,3} ?%"  # a share of a limit that is used up is no failure
+_WARN: Final = r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b"
+_TRIES: Final = r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b"
+_LEVEL: Final = r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
 _WARN_WORDS: Final = ("retrying", "will retry", "using cached", "falling back", "ignoring", "non-fatal", "ignored")
 _ERROR_WORDS: Final = ("error", "fail", "fatal", "exception", "err!", "panic", "critical", "cannot", "unable")
 # Words a line must hold before the patterns about warnings and levels are worth a try.
-_WARN_SIGNS: Final = ("warn", "deprecat", " w", "attempt", "retry", "skipp")
+_WARN_SIGNS: Final = ("warn", "deprecat")
+_WARN_CODE: Final = " w000"  # where digits are zeros
+_TRY_SIGNS: Final = ("attempt", "retry", "skipp")
 _LEVEL_SIGNS: Final = ("info", "debug", "trace", "notice", "hint:", "note:", "help:", "tip:", "# ", "// ")
 _CODE_LIKE: Final = re.compile(r"^\s+File \"[^\"\n]{1,400}\", line \d+")
 _DIAGNOSTIC: Final = re.compile(
@@ -58,9 +59,9 @@ def role_of(text: CleanText, number: int) -> Role:
     if _passed(line, low):
         return _ROLES[IGNORED, False]
     code = _is_code(text, number, line)
-    if _warns(low):
+    if _warns(low, text.zeros[number]):
         return _ROLES[WARNED, code]
-    if _holds(low, _LEVEL_SIGNS) and _LEVEL.match(low):
+    if _holds(low, _LEVEL_SIGNS) and compiled(_LEVEL).match(low):
         return _ROLES[MENTIONED, code]
     return _ROLES[SAID if _holds(low, _ERROR_WORDS) or line[:2] == "E " else PLAIN, code]
 
@@ -77,13 +78,15 @@ def _is_code(text: CleanText, number: int, line: str) -> bool:
 def _passed(line: str, low: str) -> bool:
     if _PASS.match(line) or " PASSED" in line or line.endswith(("... ok", "...ok", "SUCCESS")):
         return True
-    return "used " in low and bool(_USED.search(low))
+    return "used " in low and bool(compiled(_USED).search(low))
 
 
-def _warns(low: str) -> bool:
+def _warns(low: str, zeros: str) -> bool:
     if _holds(low, _WARN_WORDS):
         return True
-    return _holds(low, _WARN_SIGNS) and bool(_WARN.match(low) or _TRIES.search(low))
+    if (_holds(low, _WARN_SIGNS) or _WARN_CODE in zeros) and compiled(_WARN).match(low):
+        return True
+    return _holds(low, _TRY_SIGNS) and bool(compiled(_TRIES).search(low))
 
 
 def _holds(low: str, words: tuple[str, ...]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -61,11 +60,9 @@ class Rule:
                 grouped.setdefault((word, phrase.startswith("^")), []).append(phrase)
         yield from ((word, starts, tuple(phrases)) for (word, starts), phrases in grouped.items())
 
-    def pattern(self, phrases: tuple[str, ...]) -> re.Pattern[str]:
+    def source(self, phrases: tuple[str, ...]) -> str:
         """Some of its phrases as one regular expression."""
-        return re.compile(
-            _joined([bounded(phrase if self.case else lowered(phrase)) for phrase in phrases]), re.MULTILINE
-        )
+        return "(?m)" + _joined([bounded(phrase if self.case else lowered(phrase)) for phrase in phrases])
 
 
 def rule(

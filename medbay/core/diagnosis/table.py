@@ -2,75 +2,66 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from medbay.core.diagnosis.phrases import companions
+from medbay.core.diagnosis.phrases import companions, needles
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule
 from medbay.core.diagnosis.rules import RULES
 
-# Whether its phrases stand at the start of a line, and words of which the line must hold one for a match.
-Entry = tuple[Rule, bool, re.Pattern[str], frozenset[str] | None]
+# Whether its phrases stand at the start of a line; words of which a line must hold one for a match, and texts likewise.
+# Its regular expression is compiled when a line passed all that.
+Entry = tuple[Rule, bool, frozenset[str] | None, tuple[str, ...], str]
+
+
+class Index:
+    """From words to rules. What it remembers is only what a search needs of them: the same answer each time."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._by_word: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
+        for rule in rules:
+            for word, starts, phrases in rule.by_word():
+                self._by_word.setdefault(word, []).append((rule, starts, phrases))
+        self._entries: dict[str, tuple[Entry, ...]] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, ...], str]] = {}
+        self.parts = tuple(sorted(word for word in self._by_word if word.startswith(PART)))  # also parts of words
+        self.whole = frozenset(self._by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}  # must stand for themselves
+
+    def entries(self, word: str) -> tuple[Entry, ...]:
+        """The rules a word leads to, compiled when a text first holds it: importing the tables stays cheap."""
+        known = self._entries.get(word)
+        if known is None:
+            known = self._entries[word] = tuple(
+                (rule, starts, _besides(rule, word, phrases), *self._prepared(rule, phrases))
+                for rule, starts, phrases in self._by_word.get(word, ())
+            )
+        return known
+
+    def _prepared(self, rule: Rule, phrases: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+        """What the same phrases need is made once, whichever word leads to them."""
+        known = self._known.get((rule.id, phrases))
+        if known is None:
+            known = self._known[rule.id, phrases] = (needles(phrases), rule.source(phrases))
+        return known
 
 
 @dataclass(frozen=True)
 class Table:
-    """A set of rules with its index. What it remembers are only compiled patterns: the same answer each time."""
+    """A set of rules with its indexes."""
 
     rules: tuple[Rule, ...]
-    _entries: dict[tuple[str, bool], tuple[tuple[Entry, ...], tuple[Entry, ...]]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    _compiled: dict[tuple[str, tuple[str, ...]], re.Pattern[str]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     @cached_property
-    def by_word(self) -> dict[str, tuple[tuple[Rule, bool, tuple[str, ...]], ...]]:
-        """From each word to the rules that it may lead to, with the phrases concerned."""
-        table: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
-        for rule in self.rules:
-            for word, starts, phrases in rule.by_word():
-                table.setdefault(word, []).append((rule, starts, phrases))
-        return {word: tuple(entries) for word, entries in table.items()}
+    def strong(self) -> Index:
+        """The rules that are looked for first."""
+        return Index(rule for rule in self.rules if rule.strong)
 
     @cached_property
-    def parts(self) -> tuple[str, ...]:
-        """The words that may also be parts of words."""
-        return tuple(sorted(word for word in self.by_word if word.startswith(PART)))
-
-    @cached_property
-    def whole(self) -> frozenset[str]:
-        """The words that must stand for themselves."""
-        return frozenset(self.by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}
-
-    def entries(self, word: str, *, strong: bool) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-        """The rules a word leads to, those whose last match counts and those whose first does.
-
-        They are compiled when a text first holds the word: importing the tables stays cheap.
-        """
-        known = self._entries.get((word, strong))
-        if known is None:
-            listed = [entry for entry in self.by_word.get(word, ()) if entry[0].strong is strong]
-            made = [
-                (rule, starts, self._pattern(rule, phrases), _besides(rule, word, phrases))
-                for rule, starts, phrases in listed
-            ]
-            known = (
-                tuple(entry for entry in made if not entry[0].first),
-                tuple(entry for entry in made if entry[0].first),
-            )
-            self._entries[word, strong] = known
-        return known
-
-    def _pattern(self, rule: Rule, phrases: tuple[str, ...]) -> re.Pattern[str]:
-        """One object for the same phrases, whichever word leads to them: what was tried can be told by it."""
-        known = self._compiled.get((rule.id, phrases))
-        if known is None:
-            known = self._compiled[rule.id, phrases] = rule.pattern(phrases)
-        return known
+    def weak(self) -> Index:
+        """The rules that are looked for when no strong one decides."""
+        return Index(rule for rule in self.rules if not rule.strong)
 
 
 def _besides(rule: Rule, word: str, phrases: tuple[str, ...]) -> frozenset[str] | None:

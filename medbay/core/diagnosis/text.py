@@ -6,7 +6,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain, count
+from operator import add
 from typing import Final
 
 HEAD_CHARS: Final = 8_192
@@ -21,9 +22,11 @@ _ANSI: Final = re.compile(
     r"|\[(?:\d{1,3}(?:;\d{1,3}){0,4})m"  # colours whose escape byte a log collector dropped
 )
 _BARE_COLOUR: Final = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m")
-_STAMPED: Final = re.compile(r"-\d\d[T ]\d\d:|#\d{1,4} \d{1,5}\.")  # without one of these there is no stamp
+_CLOCK: Final = re.compile(r"-\d\d[T ]\d\d:")  # without one of these there is no stamp
+_STEP: Final = re.compile(r"#\d{1,4} \d{1,5}\.")
 # Zero-width and bidirectional marks would hide words from the rules.
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_WITHOUT_CONTROL: Final = {n: None if _CONTROL.match(chr(n)) else n for n in range(128)}  # of ASCII: far faster
 _STAMP: Final = re.compile(
     r"^(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
     r"(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
@@ -32,13 +35,19 @@ _STAMP: Final = re.compile(
     r"|^#\d{1,4} \d{1,5}\.\d{1,3} ",  # docker build: step, seconds
     re.MULTILINE,
 )
-_FRAME: Final = re.compile(r"^[│╷╵┃] ?", re.MULTILINE)  # the frame that some tools draw around messages
-_POSITION: Final = re.compile(r"[:(\[]\d|[\",:] ?\d{1,7}[:.\s]|(?:line|lines|zeile|ligne|línea|riga|строка) \d")
-_TO_ZEROS: Final = "".join("0" if chr(n).isdigit() else chr(n) for n in range(128))  # of ASCII
-_DIGITS: Final = re.compile(r"[0-9]+")
+FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
+_FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
+_POSITION: Final = re.compile(r"[\",:] ?\d{1,7}[:.\s]")
+_DIGITS: Final = b"0123456789"
+_TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
+# With zeros for digits, what holds a position, and what may hold one.
+_POSITIONS: Final = (
+    ":0", "(0", "[0", "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
+)  # fmt: skip
+_MAY_BE_POSITIONS: Final = (": 0", '"0', '" 0', ",0", ", 0")
 _FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
-_TO_WORDS: Final = "".join(chr(n) if chr(n).isalnum() or n == 10 else " " for n in range(128))  # of ASCII
+_TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
 
 
 @dataclass(frozen=True)
@@ -69,19 +78,8 @@ class CleanText:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins."""
-        return [start for start, _ in self.spans]
-
-    @cached_property
-    def spans(self) -> list[tuple[int, int]]:
-        """Where each line begins and ends."""
-        spans: list[tuple[int, int]] = []
-        start = 0
-        for line in self.lines:
-            end = start + len(line)
-            spans.append((start, end))
-            start = end + 1
-        return spans
+        """Where each line begins, and at the end where a further one would."""
+        return list(map(add, accumulate(map(len, self.lines), initial=0), count()))
 
     @property
     def line_count(self) -> int:
@@ -90,7 +88,8 @@ class CleanText:
 
     def bounds(self, line: int) -> tuple[int, int]:
         """Start and end of a line by its number; past the last, the end of the text."""
-        return self.spans[line] if line < len(self.spans) else (len(self.body), len(self.body))
+        starts = self.starts
+        return (starts[line], starts[line + 1] - 1) if line + 1 < len(starts) else (len(self.body), len(self.body))
 
     def line_number(self, position: int) -> int:
         """The number of the line that holds a position, from 0."""
@@ -101,23 +100,33 @@ class CleanText:
         return self.lines[number]
 
     @cached_property
+    def _encoded(self) -> bytes:
+        """In lower case, as bytes: they are translated many times faster than text, whatever script it has."""
+        return self.lowered.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def zeros(self) -> list[str]:
+        """The lines in lower case, with zeros for all digits."""
+        return self._encoded.translate(_TO_ZEROS).decode("utf-8", "surrogatepass").split("\n")
+
+    @cached_property
     def telling(self) -> list[int]:
         """The lines worth reading: of lines that differ in their numbers only, the first and last few."""
-        alike: dict[str, list[int]] = {}
-        for number, line in enumerate(self._without_numbers().split("\n")):
-            if line:
-                alike.setdefault(line, []).append(number)
+        alike: dict[bytes, list[int]] = {}
+        for number, line in enumerate(self._encoded.translate(None, _DIGITS).split(b"\n")):
+            if line in alike:
+                alike[line].append(number)
+            else:
+                alike[line] = [number]
+        alike.pop(b"", None)
         few = (lines if len(lines) <= 2 * ALIKE else lines[:ALIKE] + lines[-ALIKE:] for lines in alike.values())
         return sorted(chain.from_iterable(few))
 
-    def _without_numbers(self) -> str:
-        """In lower case, each number a single zero."""
-        if not self.plain:
-            return _DIGITS.sub("0", self.lowered)
-        text = self.lowered.translate(_TO_ZEROS)
-        while "00" in text:
-            text = text.replace("00", "0")
-        return text
+    @cached_property
+    def told(self) -> str:
+        """The telling lines in lower case, as one text to look for words in."""
+        lows = self.lows
+        return "\n".join([lows[number] for number in self.telling])
 
     def low(self, number: int) -> str:
         """A line by its number, in lower case."""
@@ -126,8 +135,8 @@ class CleanText:
     @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        lows, find = self.lows, _POSITION.search
-        return [number for number in self.telling if find(lows[number])]
+        zeros = self.zeros
+        return [number for number in self.telling if "0" in zeros[number] and _has_position(zeros[number])]
 
     @cached_property
     def may_have_position(self) -> frozenset[int]:
@@ -137,7 +146,8 @@ class CleanText:
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        return [number for number in self.telling if _FOREIGN.search(self.lines[number])]
+        lines = self.lines
+        return [number for number in self.telling if not lines[number].isascii() and _FOREIGN.search(lines[number])]
 
     def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
         """The numbers of the lines with each of these words, in the order in which the text first holds them."""
@@ -151,12 +161,14 @@ class CleanText:
         return lines
 
     @cached_property
-    def words_of_lines(self) -> dict[int, list[str]]:
+    def words_of_lines(self) -> dict[int, set[str]]:
         """The words of each telling line in lower case; of plain ASCII without a slower regular expression."""
-        if self.plain:
-            lines = self.lowered.translate(_TO_WORDS).split("\n")
-            return {number: lines[number].split() for number in self.telling}
-        return {number: _WORD.findall(self.lows[number]) for number in self.telling}
+        lows = self.lows
+        lines = self._encoded.translate(_TO_WORDS).decode("utf-8", "surrogatepass").split("\n")
+        return {
+            number: set(line.split() if (line := lines[number]).isascii() else _WORD.findall(lows[number]))
+            for number in self.telling
+        }
 
     def lines_with(self, word: str) -> list[int]:
         """The numbers of the lines that hold a text in lower case, each once."""
@@ -187,15 +199,30 @@ def clean_window(body: str, added: str = "") -> CleanText:
     body = body.replace("\r\n", "\n").replace("\r", "\n")
     if "\u0130" in body:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
-    if _CONTROL.search(body):
-        body = _CONTROL.sub("", body)
-    if _STAMPED.search(body):
+    body = _without_control(body)
+    if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
         body = _STAMP.sub("", body)
-    if not body.isascii():
+    if not body.isascii() and any(mark in body for mark in FRAMES):
         body = _FRAME.sub("", body)
-    if len(body) > LINE_CHARS and max(map(len, body.split("\n"))) > LINE_CHARS:
-        body = "\n".join(map(_shorten, body.split("\n")))
-    return CleanText(body)
+    text = CleanText(body)
+    if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:
+        return CleanText("\n".join(map(_shorten, text.lines)))
+    return text
+
+
+def _has_position(zeros: str) -> bool:
+    """Whether a line with zeros for digits has a number where positions in files have one."""
+    if any(map(zeros.__contains__, _POSITIONS)):
+        return True
+    return any(map(zeros.__contains__, _MAY_BE_POSITIONS)) and _POSITION.search(zeros) is not None
+
+
+def _without_control(body: str) -> str:
+    if body.isascii():
+        return body.translate(_WITHOUT_CONTROL)
+    if body.replace("\n", "").replace("\t", "").isprintable():
+        return body
+    return _CONTROL.sub("", body)
 
 
 def window(text: str | bytes) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from medbay.core.diagnosis.compiled import compiled
 
 SUMMARY_MAX: Final = 200
 
@@ -43,11 +44,15 @@ _LEADS: Final = {
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",
 }
-_MANIFESTS: Final = re.compile(
+_MANIFESTS: Final = (
     r"\b(?:requirements[\w.-]{0,30}\.(?:txt|in)|pyproject\.toml|package\.json|Cargo\.toml|go\.mod|Gemfile|composer\.json|mix\.exs"
     r"|pom\.xml|build\.gradle(?:\.kts)?|pubspec\.yaml|environment\.ya?ml|Pipfile|Podfile|Package\.swift|\w{1,40}\.csproj|setup\.py)\b"
 )
-_VERSION: Final = re.compile(r"(?:==|@|~>|>=|<=|\^|version[ '\"]{1,2})\s?v?(\d[\w.*+-]{0,30})")
+_MANIFEST_PARTS: Final = (
+    "requirements", ".toml", ".json", "go.mod", "Gemfile", "mix.exs", "pom.xml", "build.gradle", ".yaml", ".yml",
+    "Pipfile", "Podfile", "Package.swift", ".csproj", "setup.py",
+)  # fmt: skip
+_VERSION: Final = r"(?:==|@|~>|>=|<=|\^|version[ '\"]{1,2})\s?v?(\d[\w.*+-]{0,30})"
 
 
 def summarize(category: str, subcategory: str | None, line: str, place: str) -> str:
@@ -69,8 +74,9 @@ def advise(advice: str, what: str, line: str, body: str) -> str:
     """The advice with package, version and pinning file filled in where the output names them."""
     if "{" not in advice:
         return advice
-    version = _VERSION.search(line) if what and not _VERSION.search(what) else None
-    manifest = _MANIFESTS.search(body)
+    find_version = compiled(_VERSION).search
+    version = find_version(line) if what and not find_version(what) else None
+    manifest = compiled(_MANIFESTS).search(body) if any(map(body.__contains__, _MANIFEST_PARTS)) else None
     named = what.strip(" .,:;'\"`") + (f" {version[1]}" if version else "")
     return advice.replace("{what}", named if what else "what is missing").replace(
         "{pin}", manifest[0] if manifest else "the dependency file"

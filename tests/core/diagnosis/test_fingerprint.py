@@ -76,6 +76,6 @@ def test_failing_tests_are_named_in_many_runners_words() -> None:
         "--- FAIL: TestB (0.1s)\nFAILED a.py::test_a - x\nnot ok 3 - third\n[  FAILED  ] Calc.Adds\n"
         "test it::works ... FAILED\n  ✕ paints (3 ms)\nFAIL: test_z (t.T)\n#   Failed test 'seventh'\n"
     )
-    assert failing_tests(text) == (
+    assert failing_tests(text.split("\n"), text) == (
         "Calc.Adds", "TestB", "a.py::test_a", "it::works", "paints", "seventh", "test_z", "third",
     )  # fmt: skip

@@ -7,15 +7,19 @@ from typing import Final
 from medbay.core.diagnosis.rule import Rule, rule
 
 # What stands before a status in error messages, JSON bodies and logs; never a bare number.
+# One look for the edge of a word comes before all alternatives that begin with a letter: most places end there.
 _BEFORE: Final = (
-    r"(?:\bHTTP/[\d.]{1,3}[ \"]{1,2}|\bhttp(?: status| error| code| response)?(?: code)?[ :=]{1,3}\(?"
-    r"|\bstatus(?:[ _-]?code)?\\?[\"']?(?: of| was| is)?[ :=(>]{1,4}\\?[\"']?"
-    r"|\b(?:error|response|return|api_error)[ _](?:code|status)\\?[\"']?[ :=(]{1,3}"
-    r"|\breturned (?:error|status|http|code|a|an)[: ]{1,3}(?:code |status )?|\bapi error[ :(]{1,3}"
-    r"|\b\w{0,40}(?:Error|Exception)[ :(\[]{1,3}(?:http )?|(?<!but )\bgot (?:an? )?(?:http )?|\bresponded with (?:an? )?(?:status )?(?:of |code )?"
-    r"|\bunexpected status(?: code)?(?: from [^\n]{0,120})?[ :]{1,2}|\berror[: ]{1,2}|\berr!? (?:code e)?"
-    r"|\bcode: |\bfailed with (?:status )?(?:code )?|\bserver (?:returned|replied|responded)(?: with)?[^\n]{0,40}?[ :]|[\"']?\b(?:code|status)[\"']: ?"
-    r"|\brequest failed[^\n]{0,40}?[ (:]|\bfailed[:(]{1,2} ?|\\?\"(?:api_error_status|statusCode|error_status)\\?\" ?: ?|[-] )"
+    r"(?:\b(?:HTTP/[\d.]{1,3}[ \"]{1,2}|http(?: status| error| code| response)?(?: code)?[ :=]{1,3}\(?"
+    r"|status(?:[ _-]?code)?\\?[\"']?(?: of| was| is)?[ :=(>]{1,4}\\?[\"']?"
+    r"|error[ _](?:code|status)\\?[\"']?[ :=(]{1,3}|response[ _](?:code|status)\\?[\"']?[ :=(]{1,3}"
+    r"|return[ _](?:code|status)\\?[\"']?[ :=(]{1,3}|api_error[ _](?:code|status)\\?[\"']?[ :=(]{1,3}"
+    r"|returned (?:error|status|http|code|a|an)[: ]{1,3}(?:code |status )?|api error[ :(]{1,3}"
+    r"|got (?<!but got )(?:an? )?(?:http )?|responded with (?:an? )?(?:status )?(?:of |code )?"
+    r"|unexpected status(?: code)?(?: from [^\n]{0,120})?[ :]{1,2}|error[: ]{1,2}|err!? (?:code e)?"
+    r"|code: |failed with (?:status )?(?:code )?|server (?:returned|replied|responded)(?: with)?[^\n]{0,40}?[ :]"
+    r"|code[\"']: ?|status[\"']: ?|request failed[^\n]{0,40}?[ (:]|failed[:(]{1,2} ?"
+    r"|\w{0,40}(?:Error|Exception)[ :(\[]{1,3}(?:http )?)"
+    r"|[\"']\b(?:code|status)[\"']: ?|\\?\"(?:api_error_status|statusCode|error_status)\\?\" ?: ?|- )"
 )
 
 

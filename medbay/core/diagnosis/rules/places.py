@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
+
+from medbay.core.diagnosis.compiled import compiled
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
 _NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
@@ -16,7 +17,10 @@ _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One shape in which tools name a position. `needle` is what its lines hold, so that others are skipped."""
+    """One shape in which tools name a position.
+
+    `needle` is what its lines hold, in lower case and with zeros for digits, so that others are skipped.
+    """
 
     id: str
     needle: str
@@ -27,12 +31,7 @@ class Place:
     @property
     def pattern(self) -> re.Pattern[str]:
         """Compiled when a text first may hold it: most never do."""
-        return _compiled(self.source)
-
-
-@cache
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+        return compiled(self.source)
 
 
 def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False) -> Place:
@@ -51,40 +50,40 @@ PLACES: Final = (
     _place("box", "─", rf"^\s{{0,8}}(?:┌─|╭─\[|╭─) ?{_FILE}:{_LINE}{_COL}", "  ┌─ src/a.roc:3:5"),
     _place("scala3", "error:", rf"^-- .{{0,60}}Error: {_FILE}:{_LINE}{_COL}", "-- [E006] Not Found Error: Foo.scala:3:5 ---"),
     _place("required", "required from here", rf"^{_FILE}:{_LINE}{_COL}:\s+required from here", "m.cpp:6:9:   required from here"),
-    _place("pytest", ": ", rf"^{_FILE}:{_LINE}: (?:[\w.]*(?:Error|Exception|Failed|Warning|Exit|Interrupt|Timeout\w*)|Failed)$", "tests/a.py:10: AssertionError"),
+    _place("pytest", "0: ", rf"^{_FILE}:{_LINE}: (?:[\w.]*(?:Error|Exception|Failed|Warning|Exit|Interrupt|Timeout\w*)|Failed)$", "tests/a.py:10: AssertionError"),
     _place("failed", "fail", rf"^\s{{0,8}}{_FILE}:{_LINE}{_COL}:? (?:FAILED|Failure|FAIL)\b", "/app/test.cpp:7: FAILED:"),
-    _place("inside", "(", rf"(?:^|[\s\]]){_FILE}: .{{1,300}}\({_LINE}:(?P<col>\d{{1,6}})\)", "SyntaxError: src/a.js: Unexpected token (3:8)"),
-    _place("rollup", "(", rf"(?:^|\s){_FILE} \({_LINE}:(?P<col>\d{{1,6}})\)", "RollupError: src/main.js (3:8): Expected"),
+    _place("inside", "(0", rf"(?:^|[\s\]]){_FILE}: .{{1,300}}\({_LINE}:(?P<col>\d{{1,6}})\)", "SyntaxError: src/a.js: Unexpected token (3:8)"),
+    _place("rollup", " (0", rf"(?:^|\s){_FILE} \({_LINE}:(?P<col>\d{{1,6}})\)", "RollupError: src/main.js (3:8): Expected"),
     _place("python", "file \"", rf"^(?:E\s{{1,8}})?\s*File \"(?P<file>[^\"\n]{{1,300}})\", lines? {_LINE}", '  File "a.py", line 3, in f', last=True),
     _place("panic", "panicked at", rf"panicked at (?:'.{{0,200}}', )?{_FILE}:{_LINE}{_COL}", "thread 'main' panicked at src/main.rs:4:21:"),
-    _place("dotnet", ":line ", rf" in {_FILE}:line {_LINE}", "   at A.B() in /app/A.cs:line 9"),
+    _place("dotnet", ":line 0", rf" in {_FILE}:line {_LINE}", "   at A.B() in /app/A.cs:line 9"),
     _place("thrown_at", "@", rf"(?:Error|Exception)@{_FILE}[(:]{_LINE}\)?", "core.exception.ArrayIndexError@a.d(1): index [5]"),
-    _place("exunit", ": (", rf"^\s{{4,12}}{_FILE}:{_LINE}: \(", "       t.exs:5: (test)"),
+    _place("exunit", "0: (", rf"^\s{{4,12}}{_FILE}:{_LINE}: \(", "       t.exs:5: (test)"),
     _place("node", "at ", rf"^\s{{1,12}}at (?:async )?(?:[^\n(]{{1,200}} \()?{_URL}{_FILE}:{_LINE}{_COL}\)?$", "    at f (/app/a.js:4:19)"),
-    _place("node.head", ":", rf"^{_URL}(?P<file>/[^\s:]{{1,200}}\.[cm]?[jt]sx?):{_LINE}$", "/home/dev/app/app.js:4"),
+    _place("node.head", ":0", rf"^{_URL}(?P<file>/[^\s:]{{1,200}}\.[cm]?[jt]sx?):{_LINE}$", "/home/dev/app/app.js:4"),
     _place("java", "at ", r"^\s{1,12}at (?!java\.|javax\.|jdk\.|sun\.|kotlin\.|scala\.|clojure\.|org\.(?:junit|gradle|apache|testng|opentest4j|codehaus|springframework)"
            rf"|groovy\.|com\.sun\.|java\.base)[\w.$<>/-]{{1,200}}\((?P<file>[\w$]{{1,80}}\.(?:java|kt|scala|groovy|clj)):{_LINE}\)", "\tat app.A.main(A.java:3)"),
     _place("java.brief", " at ", rf" at (?P<file>\w{{1,80}}\.(?:java|kt|scala|groovy)):{_LINE}$", "    AssertionFailedError at CalcTest.java:9"),
-    _place("go", ".go:", rf"^\s{{0,12}}{_FILE}:{_LINE}{_COL}(?: \+0x|: |$)", "\t/app/main.go:5 +0x1d"),
+    _place("go", ".go:0", rf"^\s{{0,12}}{_FILE}:{_LINE}{_COL}(?: \+0x|: |$)", "\t/app/main.go:5 +0x1d"),
     _place("ruby", ":in ", rf"^\s{{0,4}}(?:#\s|from )?{_FILE}:{_LINE}:in ", "a.rb:2:in `f': x"),
     _place("rspec", "# ./", rf"^\s{{0,8}}# {_FILE}:{_LINE}", "     # ./spec/a_spec.rb:3:in `block'"),
     _place("julia", "@ ", rf"@ (?:[A-Z]\w{{0,40}} )?{_FILE}:{_LINE}", "   @ /app/a.jl:3"),
     _place("dart", " main", rf"^\s{{0,8}}{_FILE} {_LINE}:(?P<col>\d{{1,6}})\s{{1,8}}\S", "  test/calc_test.dart 9:5  main.<fn>"),
-    _place("shell", ": line ", rf"^(?P<file>(?!(?:ba|z|da|k)?sh:)[^\s:]{{1,120}}): line {_LINE}: ", "deploy.sh: line 3: x: command not found"),
-    _place("shell.de", "zeile ", rf"^(?P<file>[^\s:]{{1,120}}): Zeile {_LINE}: ", "d.sh: Zeile 2: x"),
-    _place("shell.fr", "ligne ", rf"^(?P<file>[^\s:]{{1,120}}): ligne {_LINE} ?: ", "d.sh: ligne 2 : x"),
-    _place("shell.number", ": ", rf"^{_FILE}: {_LINE}: \S", "a.sh: 2: DEPLOY_ENV: parameter not set"),
-    _place("shell.bracket", "(line ", rf"^{_FILE} \(line {_LINE}\): \S", "a.fish (line 1): Missing end"),
-    _place("on_line", " line ", rf"(?:\bin|\bat|\bon|\bIn|\bfile) (?:file )?['\"]?{_FILE}['\"]?,?:? (?:on )?line {_LINE}", "x in /app/a.php on line 3"),
-    _place("comma", ", line ", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:'),
-    _place("yaml", "line ", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
-    _place("from_line", "line ", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
+    _place("shell", ": line 0", rf"^(?P<file>(?!(?:ba|z|da|k)?sh:)[^\s:]{{1,120}}): line {_LINE}: ", "deploy.sh: line 3: x: command not found"),
+    _place("shell.de", "zeile 0", rf"^(?P<file>[^\s:]{{1,120}}): Zeile {_LINE}: ", "d.sh: Zeile 2: x"),
+    _place("shell.fr", "ligne 0", rf"^(?P<file>[^\s:]{{1,120}}): ligne {_LINE} ?: ", "d.sh: ligne 2 : x"),
+    _place("shell.number", ": 0", rf"^{_FILE}: {_LINE}: \S", "a.sh: 2: DEPLOY_ENV: parameter not set"),
+    _place("shell.bracket", "(line 0", rf"^{_FILE} \(line {_LINE}\): \S", "a.fish (line 1): Missing end"),
+    _place("on_line", " line 0", rf"(?:\bin|\bat|\bon|\bIn|\bfile) (?:file )?['\"]?{_FILE}['\"]?,?:? (?:on )?line {_LINE}", "x in /app/a.php on line 3"),
+    _place("comma", ", line 0", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:'),
+    _place("yaml", "line 0", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
+    _place("from_line", "line 0", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
-    _place("makefile", "file:", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
-    _place("named.comma", ", line", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
-    _place("dockerfile", ":", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
-    _place("parenthesis", ":", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
-    _place("plain", ":", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),
-    _place("generic", ":", rf"(?<![\w/.\\@-]){_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "see src/a.ts:3:5 for more"),
-    _place("bracket", "(", rf"(?<![\w/.\\@-]){_FILE}\({_LINE}(?:[,:] ?(?P<col>\d{{1,6}}))?\)", "x.d(3): Error: y"),
+    _place("makefile", "file:0", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
+    _place("named.comma", ", line 0", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
+    _place("dockerfile", ":0", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
+    _place("parenthesis", ":0", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
+    _place("plain", ":0", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),
+    _place("generic", ":0", rf"(?<![\w/.\\@-]){_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "see src/a.ts:3:5 for more"),
+    _place("bracket", "(0", rf"(?<![\w/.\\@-]){_FILE}\({_LINE}(?:[,:] ?(?P<col>\d{{1,6}}))?\)", "x.d(3): Error: y"),
 )  # fmt: skip

@@ -354,7 +354,7 @@ def _rule(name: str, kind: str) -> Rule:
     return rule(
         f"sentence.{name}",
         kind,
-        *map(re.escape, sentences),
+        *(re.escape(sentence).replace("\\ ", " ") for sentence in sentences),
         on=OTHER_SCRIPTS,
         hit=(sentences[0], f"tool: a.txt: {sentences[-1]}"),
         miss="tool: a.txt: all is well",
