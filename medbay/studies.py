@@ -1,18 +1,43 @@
-"""The part of a `Bay` that studies what was recorded: what could be learned from it."""
+"""The part of a `Bay` that studies the record: what could be learned from it, what another policy would have done."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from medbay.core import replaying
 from medbay.core.learning import Learned
+from medbay.core.policy import Policy
+from medbay.core.scoring import Played, Score, score
+from medbay.env import Clock
+from medbay.errors import NotFound
 from medbay.service import learning
+from medbay.service import replaying as record
 from medbay.store.database import KeptStore
+
+RECORDED = "as it was"
 
 
 class Studies:
     """Questions about the past; nothing is changed by asking."""
 
     store: KeptStore
+    _clock: Clock
 
     def learned(self) -> list[Learned]:
         """What the recorded retries say about how long to wait, by class of failure."""
         with self.store.read() as tx:
             return learning.all_learned(tx)
+
+    def replay(self, policies: Mapping[str, Policy], *, since_ms: int) -> dict[str, Score]:
+        """The recorded failures of so long as they went, and as they would have gone under each policy."""
+        played: dict[str, list[Played]] = {RECORDED: [], **{name: [] for name in policies}}
+        with self.store.read() as tx:
+            for episode in record.episodes(tx, tx.now - since_ms):
+                played[RECORDED].append(replaying.as_recorded(episode))
+                for name, policy in policies.items():
+                    played[name].append(replaying.replay(episode, policy, tx.now))
+        if not played[RECORDED]:
+            raise NotFound(
+                "no task failed in that time", hint="there is nothing to replay; --since 90d looks further back"
+            )
+        return {name: score(each) for name, each in played.items()}

@@ -50,7 +50,7 @@ TABLE: Final = (
     Entry("edit", "edit", "change a task from its next attempt on", ACT),
     Entry("diagnose", "diagnose", "what Medbay thinks of an output", UNDERSTAND),
     Entry("patterns", "patterns", "the failures seen so far and what cured them: list, show, forget", UNDERSTAND),
-    Entry("policy", "policy", "the rules in force: show, check, dry-run, learn", UNDERSTAND),
+    Entry("policy", "policy", "the rules in force: show, check, dry-run, learn, replay, simulate", UNDERSTAND),
     Entry("lifecycle", "lifecycle", "the states and who may move between them", UNDERSTAND),
     Entry("simulate", "simulate", "the real engine against faults, in virtual time", UNDERSTAND),
     Entry("export", "export", "print tasks as JSON lines", OTHER),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import policy_learn, reading, times
+from medbay.cli import policy_learn, policy_replay, policy_simulate, reading, times
 from medbay.cli.diagnose import as_json, diagnosis_of
 from medbay.cli.diagnose import sentences as diagnosis_sentences
 from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
@@ -31,6 +31,8 @@ def command() -> None:
 
 
 command.add_command(policy_learn.command)
+command.add_command(policy_replay.command)
+command.add_command(policy_simulate.command)
 
 
 @command.command("show")

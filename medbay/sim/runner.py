@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock
 from medbay.sim.machines import Machine, Machines, Process
-from medbay.sim.scripts import Work
+from medbay.sim.scripts import Fate
 
 Why = Literal["cancel", "hand_back", "limit"]
+
+
+class Fates(Protocol):
+    """Who knows what an attempt will do."""
+
+    def fate(self, command: tuple[str, ...], task_id: str, number: int, at_ms: int) -> Fate:
+        """What this attempt does when it starts now."""
+        ...
 
 
 class SimRunner:
     """Starts simulated processes for one engine on one machine."""
 
     def __init__(
-        self, machines: Machines, machine: Machine, engine_pid: int, work: Work, clock: VirtualClock, *, grace_ms: int
+        self, machines: Machines, machine: Machine, engine_pid: int, work: Fates, clock: VirtualClock, *, grace_ms: int
     ) -> None:
         self._machines = machines
         self._machine = machine

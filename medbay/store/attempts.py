@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ LIVE_OF_WORKER_SQL: Final = (
 
 _INSERT_SQL: Final = f"INSERT INTO attempt ({ATTEMPT_COLUMNS}) VALUES ({', '.join('?' * len(ATTEMPT_FIELDS))})"
 _values: Final = attrgetter(*ATTEMPT_FIELDS)
+_PIECE: Final = 2_000
 _SUCCESSES: Final = "('succeeded', 'rescued')"
 
 
@@ -42,6 +44,18 @@ def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:
     """The newest attempts of a task, in their order."""
     sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?"
     return [attempt(row) for row in reversed(tx.rows(sql, (task_id, limit)))]
+
+
+def ended_since(tx: Tx, since: int) -> Iterator[Attempt]:
+    """Every attempt that ended since this moment, by task and number; read piece by piece."""
+    sql = (
+        f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE (task_id, number) > (?, ?) AND ended_at >= ?"
+        " ORDER BY task_id, number LIMIT ?"
+    )
+    after: tuple[str, int] = ("", 0)
+    while found := [attempt(row) for row in tx.rows(sql, (*after, since, _PIECE))]:
+        yield from found
+        after = (found[-1].task_id, found[-1].number)
 
 
 def live_of_worker(tx: Tx, worker_id: str) -> list[Attempt]:

@@ -46,6 +46,12 @@ def open_scopes(tx: Tx) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
+def count(tx: Tx) -> int:
+    """How many questions were ever asked, those of incidents and holds included."""
+    row = tx.one("SELECT count(*) FROM question")
+    return int(row[0]) if row else 0
+
+
 def tasks_waiting(tx: Tx) -> frozenset[str]:
     """Every task that waits for an answer."""
     return frozenset(row[0] for row in tx.rows("SELECT task_id FROM question_task WHERE waiting = 1"))
