@@ -268,7 +268,7 @@ class Engine:
             self.worker,
             capacity,
             work,
-            log_path=lambda task_id, number: str(self.settings.log_path(task_id, number)),
+            log_path=self.settings.log_path,
         )
         if not claims and work.parks:
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from medbay.core.outcome import Outcome
+from medbay.core.quick import quick
 from medbay.runners.processes import PART_MARK
 
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """Everything one attempt needs to start."""

@@ -27,6 +27,7 @@ from medbay.runners.shell import ShellRunner, ShellRunning
 from medbay.runners.spawn import explain_directory, new_log
 from medbay.runners.usage import UsageLimit, limit_process, limit_softly
 
+LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was looked at for
 SPOOLS: Final = ".warm"  # the folder of the files that processes write to, beside the logs
 
 
@@ -51,6 +52,7 @@ class PythonRunner:
         self._spools = Spools()
         self._handed: dict[str, PythonRunning] = {}  # by attempt key: what a process has
         self._waiting: deque[PythonRunning] = deque()
+        self._usable_until_s: dict[Path, float] = {}  # the directory that was found to be there just now
         weakref.finalize(self, os.close, self._stdin)
         weakref.finalize(self, self._pool.close)
 
@@ -60,8 +62,10 @@ class PythonRunner:
             call = Call.of(launch)
         except (ValueError, RecursionError) as error:
             raise SpawnFailed(f"not a Python call: {error}") from error
-        if wrong := explain_directory(launch.cwd):
-            raise SpawnFailed(wrong)
+        if monotonic_s >= self._usable_until_s.get(launch.cwd, 0.0):
+            if wrong := explain_directory(launch.cwd):
+                raise SpawnFailed(wrong)
+            self._usable_until_s = {launch.cwd: monotonic_s + LOOK_EVERY_S}
         running = PythonRunning(self, call, launch, monotonic_s)
         with self.lock:
             if not launch.ahead:

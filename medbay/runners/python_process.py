@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medbay.core.feeding import needs_own_process
+from medbay.core.quick import quick
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import IDLE, Launch
 from medbay.runners.python_channel import receive, send
@@ -67,6 +68,7 @@ class Call:
         return marshal.dumps(asked)
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a worker process said at the end of a call."""
