@@ -26,7 +26,7 @@ from medbay.service import graph as graphs
 from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
-from medbay.service.tasks import Action, NewTask
+from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, checks, history, patterns, questions, retries, workers
 from medbay.store import tasks as task_rows
@@ -105,15 +105,16 @@ class Bay(Upkeep, Outages, Studies):
     def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
         number, cwd = 0, os.getcwd()
 
-        def checked() -> Iterator[NewTask]:
+        def counted() -> Iterator[Mapping[str, Any]]:
             nonlocal number
             for line in lines:
                 number += 1
-                yield requests.new_task(line, now=tx.now, default_cwd=cwd)
+                yield line
 
         tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
-            return tasks.add_many(tx, checked(), ids=self._ids, actor=self.actor)
+            wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd)
+            return tasks.add_many(tx, wanted, ids=self._ids, actor=self.actor)
         except MedbayError as error:
             error.line_number = number
             raise
