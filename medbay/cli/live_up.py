@@ -75,8 +75,8 @@ class Telling:
                     self.completed += 1
                     self.healed += bool(event.data.get("healed"))
             self._learn_titles({event.task_id for event in events if event.task_id is not None})
-            for change in changes(events, self._title):
-                self._display.line(self._words(change))
+            if told := changes(events, self._title):
+                self._display.line("\n".join(map(self._words, told)))  # one write for all: there may be many
             self._count()
         except StoreError:
             return  # the daemon says that the store is away; nothing is missed when it is back

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from medbay.core import times as moments
+
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
@@ -51,5 +53,4 @@ def iso(at_ms: int | None) -> str:
     """ISO 8601 in UTC; empty for no time."""
     if at_ms is None:
         return ""
-    moment = datetime.fromtimestamp(at_ms / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moments.iso(at_ms)

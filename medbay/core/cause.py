@@ -9,6 +9,7 @@ from typing import Final
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Requeued, Succeeded
+from medbay.core.quick import quick
 
 NOT_RETRYABLE_FROM: Final = 0.8
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
@@ -30,6 +31,7 @@ class Cause(IntEnum):
     RUNG = 11
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One ended attempt with what is known around it."""

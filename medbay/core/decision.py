@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from medbay.core import holding, schedule
 from medbay.core.breaker import Breaker, BreakerChange, CommandUse
@@ -16,6 +16,7 @@ from medbay.core.knowledge import Learned
 from medbay.core.lifecycles import TASK, BlockKind, Status
 from medbay.core.model import CheckResult, Event, Question, Retry, RetryStatus, Task, changed
 from medbay.core.outcome import Output
+from medbay.core.quick import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Change:
     transitions: tuple[Transition, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnd:
     """How one attempt is recorded, by the worker that still holds its fence."""
@@ -137,6 +139,7 @@ class WorkingSet:
         return any(each.rule.parks for each in self.breakers.values())
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Everything one rule wants done. Nothing has happened until the store applied it."""
@@ -158,6 +161,9 @@ class Decision:
     breakers: tuple[BreakerChange, ...] = ()
     uses: tuple[CommandUse, ...] = ()
     work: WorkingSet = field(default_factory=WorkingSet)
+
+
+NOTHING: Final = Decision()
 
 
 class Draft:

@@ -15,14 +15,14 @@ from medbay.core.counting import (
     forget_failures,
     record_of,
 )
-from medbay.core.decision import AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet
+from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.diagnosis.ours import known as known_by_us
 from medbay.core.diagnosis.telling import facts
-from medbay.core.failing import ERROR_MAX, Failure, follow
+from medbay.core.failing import ERROR_MAX, Failure, Followed, follow
 from medbay.core.knowledge import Known, Learned, Seen
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Attempt, Check, Question, Retry, Task
+from medbay.core.model import Attempt, Check, Question, Task
 from medbay.core.outcome import (
     Cancelled,
     Checked,
@@ -37,6 +37,7 @@ from medbay.core.outcome import (
     outcome_word,
 )
 from medbay.core.policy import Policy
+from medbay.core.quick import quick
 from medbay.core.sharing import Around
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """One ended attempt and what the rules need to judge it."""
@@ -243,7 +245,8 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
         other = Draft(task, draft.now, actor="engine")
         other.set(unmet=max(0, task.unmet - 1))
         changes.append(other.change())
-    return _decision(ended, draft, work, word="succeeded", others=Decision(changes=tuple(changes), learned=learned))
+    others = Decision(changes=tuple(changes)) if changes else NOTHING
+    return _decision(ended, draft, work, word="succeeded", others=others, learned=learned)
 
 
 def _is_good(ended: Ended) -> bool:
@@ -314,7 +317,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         asks=asks,
         around=ended.around,
     )
-    followed, others = follow(draft, failure, work), Decision()
+    followed, others = follow(draft, failure, work), NOTHING
     if ended.loop:
         followed, others = loops.began_again(draft, ended.loop, followed, charged=charged)
     return _decision(
@@ -323,8 +326,9 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         followed.work,
         diagnosis=found,
         charged=charged,
-        retry=followed.retry,
-        others=replace(sharing.beside(others, followed.shared), learned=learned, question_joined=followed.joined),
+        others=sharing.beside(others, followed.shared),
+        learned=learned,
+        followed=followed,
         questions=followed.questions,
     )
 
@@ -354,8 +358,9 @@ def _decision(
     word: str | None = None,
     diagnosis: Diagnosis | None = None,
     charged: bool = False,
-    retry: Retry | None = None,
-    others: Decision = Decision(),
+    others: Decision = NOTHING,
+    learned: tuple[Learned, ...] = (),
+    followed: Followed | None = None,
     questions: tuple[Question, ...] = (),
 ) -> Decision:
     word = word or outcome_word(ended.outcome)
@@ -379,13 +384,13 @@ def _decision(
     return Decision(
         changes=(draft.change(), *others.changes),
         attempt_end=end,
-        learned=others.learned,
+        learned=learned,
         checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
-        retry=retry,
+        retry=followed.retry if followed else None,
         retries_closed=closed + others.retries_closed,
         retry_outcome=word,
         questions=questions + others.questions,
-        question_joined=others.question_joined,
+        question_joined=followed.joined if followed else None,
         questions_closed=others.questions_closed,
         breakers=others.breakers,
         uses=others.uses,

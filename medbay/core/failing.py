@@ -11,12 +11,13 @@ from typing import Final
 from medbay.core import guidance, knowledge, policy, question, recurring, sharing
 from medbay.core.cause import Cause, cause_of
 from medbay.core.counting import excuse, record_of
-from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet
+from medbay.core.decision import NOTHING, Decision, Draft, QuestionJoined, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.knowledge import Known
 from medbay.core.model import Event, Question, Retry
 from medbay.core.outcome import Outcome
 from medbay.core.policy import NextStep, Policy
+from medbay.core.quick import quick
 from medbay.core.resources import account_of
 from medbay.core.sharing import Around, Fed
 from medbay.core.times import iso
@@ -24,6 +25,7 @@ from medbay.core.times import iso
 ERROR_MAX: Final = 2_000
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """One failed attempt, diagnosed and counted."""
@@ -37,6 +39,7 @@ class Failure:
     around: Around = field(default_factory=Around)
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
     """What was decided beside the change of the task itself."""
@@ -44,7 +47,7 @@ class Followed:
     retry: Retry | None = None
     questions: tuple[Question, ...] = ()
     joined: QuestionJoined | None = None
-    shared: Decision = field(default_factory=Decision)  # what it did to breakers, and what is told and asked of that
+    shared: Decision = NOTHING  # what it did to breakers, and what is told and asked of that
     work: WorkingSet
 
 

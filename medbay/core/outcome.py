@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from medbay.core.model import CheckResult
+from medbay.core.quick import quick
 
 OUTCOME_WORDS: Final = (
     "succeeded",
@@ -24,6 +25,7 @@ OUTCOME_WORDS: Final = (
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What an attempt left behind: the ends of its log, and what it said in its result file."""
@@ -41,6 +43,7 @@ class Output:
         return f"{self.head}\n[...]\n{self.tail}"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeeded:
     """Exit 0, or a result that says so."""
@@ -49,6 +52,7 @@ class Succeeded:
     exit_code: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """The work ended badly, or could not be started (`spawn_error`)."""

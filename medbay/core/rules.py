@@ -6,6 +6,7 @@ Each door is a pure function from frozen data to a `Decision`; `core.ending` and
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from medbay.core import recurring
 from medbay.core.breaker import Breaker, canary_started, send_canary
@@ -21,11 +22,11 @@ from medbay.core.commands import (
     on_unblock_command,
 )
 from medbay.core.counting import excuse
-from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.decision import Change, Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.loops import Loop, on_loop_command
-from medbay.core.model import Task
+from medbay.core.model import Event, Task, changed
 from medbay.core.news import changed_breaker
 from medbay.core.teaching import Correction, on_reclassify_command
 from medbay.core.verifying import on_checks_taken_over
@@ -37,6 +38,7 @@ __all__ = [
     "Ended",
     "Loop",
     "on_added",
+    "on_added_alike",
     "on_answer",
     "on_attempt_ended",
     "on_block_command",
@@ -60,6 +62,9 @@ __all__ = [
 ]
 
 
+OWN_WORDS: Final = frozenset({"id", "title", "command"})  # what decides nothing when a task is added
+
+
 def on_added(task: Task, now: int) -> Decision:
     """A new task: pending, and ready at once unless it waits for a time or for others."""
     draft = Draft(task, now, actor=task.created_by)
@@ -68,6 +73,14 @@ def on_added(task: Task, now: int) -> Decision:
         recurring.begin(draft, task.due_at)
     draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
     return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def on_added_alike(made: Decision, task: Task) -> Decision:
+    """As was decided about a new task that differs from this one in its id, title and command only."""
+    ((change,), (told,)) = made.changes, made.events
+    after = changed(change.after, id=task.id, title=task.title, command=task.command)
+    event = Event(name=told.name, task_id=task.id, data={**told.data, "title": task.title})
+    return Decision(changes=(Change(task, after, change.transitions),), events=(event,))
 
 
 def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:

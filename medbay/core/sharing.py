@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from medbay.core import breaker, incident, resources
 from medbay.core.breaker import Breaker, CommandUse, Limits
 from medbay.core.cause import Case, Cause
-from medbay.core.decision import Decision, Draft, WorkingSet
+from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Event, Task
 from medbay.core.news import changed_breaker
 from medbay.core.outcome import Outcome
+from medbay.core.quick import quick
 
 NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
     """What the record knows around a failure, beyond its task."""
@@ -29,11 +31,12 @@ class Around:
     crash_loop: Breaker | None = None  # of its runner on that host, open or closed
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
     """What a failure did to what tasks share; `until` is the named end of a hold it waits for now."""
 
-    made: Decision = field(default_factory=Decision)
+    made: Decision = NOTHING
     work: WorkingSet
     until: int | None = None
 
@@ -71,7 +74,7 @@ def feed(draft: Draft, found: Diagnosis, cause: Cause, around: Around, work: Wor
             fed = _incident(task, found, around, now, work)
             return replace(fed, made=replace(fed.made, uses=(*uses, *fed.made.uses)))
         case _:
-            return Fed(made=Decision(uses=uses), work=work)
+            return Fed(made=Decision(uses=uses) if uses else NOTHING, work=work)
 
 
 def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
@@ -100,6 +103,8 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
 
 def beside(made: Decision, fed: Decision) -> Decision:
     """A decision with what a failure did to what tasks share."""
+    if fed is NOTHING:
+        return made
     return replace(
         made,
         breakers=(*made.breakers, *fed.breakers),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from medbay.engine.settings import Settings
 from medbay.runners.protocol import Launch
 from medbay.service.attempts import Claim
+
+_directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
 
 
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
@@ -18,7 +21,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         number=attempt.number,
         runner=task.runner,
         command=task.command,
-        cwd=Path(task.cwd) if task.cwd else settings.root.parent,
+        cwd=_directory(task.cwd) if task.cwd else settings.root.parent,
         log_path=Path(attempt.log_path),
         result_path=settings.result_path(task.id, attempt.number),
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
@@ -28,4 +31,5 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
         ahead=ahead,
+        keep_log=task.crashes > 0,
     )

@@ -32,9 +32,9 @@ class Settings:
         """What ended attempts are judged by."""
         return Judgement(policy=self.policy, crash_budget=self.crash_budget, zone=self.zone, limits=self.limits)
 
-    def log_path(self, task_id: str, number: int) -> Path:
+    def log_path(self, task_id: str, number: int) -> str:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
-        return self._path(f"{task_id}/{number}.log")
+        return f"{self.root}/logs/{task_id}/{number}.log"
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""

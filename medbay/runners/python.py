@@ -17,17 +17,17 @@ from typing import Final
 
 from medbay.errors import SpawnFailed
 from medbay.runners.environment import inheritable
-from medbay.runners.processes import identity_of, is_alive
-from medbay.runners.protocol import Identity, Launch
+from medbay.runners.protocol import Launch
 from medbay.runners.python_pool import Pool
 from medbay.runners.python_process import Answer, Call, Closed, Lifetime, WorkerProcess, start_process
 from medbay.runners.python_running import PythonRunning
-from medbay.runners.python_spool import NEW_FILE, make_directory, move, result_beside
+from medbay.runners.python_spool import move, result_beside
 from medbay.runners.shell import ShellRunner, ShellRunning
 from medbay.runners.spawn import explain_directory, new_log
+from medbay.runners.spools import Spools
 from medbay.runners.usage import UsageLimit, limit_process, limit_softly
 
-SPOOLS: Final = ".warm"  # the folder of the files that processes write to, beside the logs
+LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was looked at for
 
 
 class PythonRunner:
@@ -51,6 +51,7 @@ class PythonRunner:
         self._spools = Spools()
         self._handed: dict[str, PythonRunning] = {}  # by attempt key: what a process has
         self._waiting: deque[PythonRunning] = deque()
+        self._usable_until_s: dict[Path, float] = {}  # the directory that was found to be there just now
         weakref.finalize(self, os.close, self._stdin)
         weakref.finalize(self, self._pool.close)
 
@@ -60,8 +61,10 @@ class PythonRunner:
             call = Call.of(launch)
         except (ValueError, RecursionError) as error:
             raise SpawnFailed(f"not a Python call: {error}") from error
-        if wrong := explain_directory(launch.cwd):
-            raise SpawnFailed(wrong)
+        if monotonic_s >= self._usable_until_s.get(launch.cwd, 0.0):
+            if wrong := explain_directory(launch.cwd):
+                raise SpawnFailed(wrong)
+            self._usable_until_s = {launch.cwd: monotonic_s + LOOK_EVERY_S}
         running = PythonRunning(self, call, launch, monotonic_s)
         with self.lock:
             if not launch.ahead:
@@ -138,7 +141,7 @@ class PythonRunner:
 
     def trim_log(self, launch: Launch) -> None:
         """Keep the log of a call that ended before anybody watched it to its limit."""
-        self._processes.log_cap(launch, 0.0).close()
+        self._processes.log_cap(launch.log_path, 0.0).close()
 
     def give_up(self, worker: WorkerProcess) -> None:
         """It is being killed, and perhaps nobody asks for it any more."""
@@ -299,41 +302,3 @@ class PythonRunner:
             )
         finally:
             os.close(log)
-
-
-class Spools:
-    """The files that processes write to: one folder per store, each file named after its engine."""
-
-    def __init__(self) -> None:
-        me = identity_of(os.getpid())
-        self._own = f"{os.getpid()}.{me.pid_start if me else 0}"
-        self._seen: set[Path] = set()
-        self._count = 0
-
-    def name(self, launch: Launch) -> str:
-        """A new one for a process of this attempt's store; what dead engines left there is removed first."""
-        folder = launch.log_path.parent.parent / SPOOLS
-        if folder not in self._seen:
-            self._seen.add(folder)
-            _remove_stale(folder)
-        self._count += 1
-        return os.path.abspath(folder / f"{self._own}.{self._count}")
-
-    def open(self, path: str) -> int:
-        """Make it, ours alone; raises SpawnFailed."""
-        try:
-            make_directory(os.path.dirname(path))
-            return os.open(path, NEW_FILE, 0o600)
-        except OSError as error:
-            raise SpawnFailed(f"cannot create the log file {path}: {error.strerror}") from error
-
-
-def _remove_stale(folder: Path) -> None:
-    with suppress(OSError):
-        for name in os.listdir(folder):
-            pid, _, rest = name.partition(".")
-            start = rest.partition(".")[0]
-            if pid.isdecimal() and start.isdecimal():
-                owner = Identity(pid=int(pid), pid_start=int(start), group=0)
-                if not is_alive(owner):
-                    (folder / name).unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.runners.logs import append_note
@@ -12,16 +12,25 @@ from medbay.runners.python_process import Answer
 from medbay.runners.report import Exit, ended_itself, report
 from medbay.runners.result import Result
 
+_NO_RESULT: Final = Result()
+
 
 def outcome_of(launch: Launch, answer: Answer) -> Outcome:
     """As a command with this exit code would have ended, with what the function said as its result."""
     if answer.left:
         append_note(launch.log_path, f"left running: {answer.left}; the worker process was ended")
     if answer.text is not None and not answer.has_result and not answer.left:  # all is known: no file is opened
-        output = Output(tail=answer.text, total_bytes=answer.total_bytes, log_path=str(launch.log_path))
-        ended = ended_itself(launch, Exit(code=answer.code), output=output, result=Result())
+        output = Output(
+            tail=answer.text,
+            total_bytes=answer.total_bytes,
+            log_path=str(launch.log_path),
+            result=_said(answer) or None,
+        )
+        ended = ended_itself(launch, Exit(code=answer.code), output=output, result=_NO_RESULT)
+        if not isinstance(ended, Requeued):
+            return ended
     else:
-        ended = report(launch, Exit(code=answer.code), why=None)
+        ended = report(launch, Exit(code=answer.code), why=None, log=launch.log_path)
     result = {**(ended.output.result or {}), **_said(answer)}
     output = replace(ended.output, result=result or None)
     if isinstance(ended, Requeued) and answer.retry_after is not None:

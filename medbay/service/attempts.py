@@ -17,6 +17,7 @@ from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Requeued, Succeeded
 from medbay.core.policy import Policy
+from medbay.core.quick import quick
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.rules import Ended
 from medbay.core.sharing import Around
@@ -39,6 +40,7 @@ class Claim:
     again: bool = False  # it ran before: something of an earlier attempt may still run on this host
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """An attempt that ended, as its worker saw it."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, Rediagnosed, RetryClosed
 from medbay.core.events import EVENT_NAMES
-from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, task_values
+from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, changed_fields
 from medbay.core.outcome import Output
 from medbay.errors import StaleClaim
 from medbay.store import breakers, checks, patterns
@@ -101,8 +101,7 @@ def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
 
 def _save_change(tx: Tx, change: Change) -> None:
     before, after = change.before, change.after
-    pairs = zip(TASK_FIELDS, task_values(before), task_values(after), strict=True)
-    changed = tuple(name for name, was, now in pairs if was is not now and was != now)
+    changed = changed_fields(before, after)
     if changed:
         values = [task_value(name, getattr(after, name)) for name in changed]
         guard = (before.id, before.status, before.version)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from _json import encode_basestring_ascii, make_encoder
 from collections.abc import Callable
 from dataclasses import asdict, fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -28,10 +30,11 @@ from medbay.store.database import Row
 
 def dumps(value: Any) -> str:
     """Compact JSON with a stable order of keys; ASCII, so that no odd byte of a command is refused or lost."""
-    return _encode_json(value)
+    return "{}" if value == {} else "".join(_encode_json(value, 0))
 
 
-_encode_json: Final = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=str).encode
+# What `JSONEncoder(separators=(",", ":"), sort_keys=True, default=str)` makes anew for every value.
+_encode_json: Final = make_encoder(None, str, encode_basestring_ascii, None, ":", ",", True, False, True)
 
 
 _Encode = Callable[[Any], Any]
@@ -142,6 +145,7 @@ _DIAGNOSIS_FIELDS: Final = tuple(field.name for field in fields(Diagnosis))
 _diagnosis_values: Final = attrgetter(*_DIAGNOSIS_FIELDS)
 
 
+@lru_cache(maxsize=256)  # what fails alike has one diagnosis, which takes longer to write than to look up
 def encode_diagnosis(found: Diagnosis | None) -> str | None:
     """A diagnosis as it is stored."""
     if found is None:

@@ -28,6 +28,7 @@ GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wr
 EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught"})  # they know that it was thrown, not why
 PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
 RUNNERS_UP_MAX: Final = 4
+REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
 EXCERPT_MAX: Final = 300
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
 TIME_LINES_MAX: Final = 12
@@ -155,12 +156,23 @@ def _record(
         provider=provider_of(subcategory, line, runner, text.body),
         charge=follows.charge,
         session=follows.session,
-        runners_up=tuple(
-            RunnerUp(other.rule.id, other.rule.category, other.rule.subcategory, other.rule.confidence)
-            for other in findings
-            if other is not finding
-        )[:RUNNERS_UP_MAX],
+        runners_up=_runners_up(verdict, finding, findings),
     )
+
+
+def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Finding]) -> tuple[RunnerUp, ...]:
+    """What else the failure may be: the best finding of each other kind that knows a cause and comes near enough."""
+    if verdict is PASSED:
+        return ()
+    least = GUESS if finding is None else max(min(GUESS, finding.score), finding.score - REACH)
+    kinds = {(verdict.category, verdict.subcategory)}
+    others: list[RunnerUp] = []
+    for other in findings:
+        rule = other.rule
+        if other.score >= least and (rule.category, rule.subcategory) not in kinds:
+            kinds.add((rule.category, rule.subcategory))
+            others.append(RunnerUp(rule.id, rule.category, rule.subcategory, rule.confidence))
+    return tuple(others[:RUNNERS_UP_MAX])
 
 
 def _said(verdict: Verdict, finding: Finding | None, line: str) -> str:

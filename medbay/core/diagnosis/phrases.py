@@ -61,13 +61,9 @@ def needles(phrases: tuple[str, ...]) -> tuple[str, ...]:
     """Texts in lower case of which every match holds at least one; nothing when a way to match shows none."""
     found: set[str] = set()
     for phrase in phrases:
-        for variant in _variants(phrase):
-            longest = max(_GAP.split(variant), key=len)
-            if len(longest) < NEEDLE_MIN:
-                return ()
-            found.add(longest)
+        found |= {max(_GAP.split(variant), key=len) for variant in _variants(phrase)}
     shortest = [one for one in found if not any(other in one for other in found if other != one)]
-    return tuple(sorted(shortest)) if len(shortest) <= NEEDLES_MAX else ()
+    return tuple(sorted(shortest)) if min(map(len, shortest)) >= NEEDLE_MIN and len(shortest) <= NEEDLES_MAX else ()
 
 
 def _rarity(word: str) -> tuple[bool, int, str]:

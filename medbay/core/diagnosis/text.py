@@ -31,9 +31,8 @@ _STAMP: Final = re.compile(
     r"^(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
     r"(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
-    r"(?:\d\d:\d\d:\d\d(?=\s))?"
-    r"|^#\d{1,4} \d{1,5}\.\d{1,3} ",  # docker build: step, seconds
-    re.MULTILINE,
+    r"(?:\d\d:\d\d:\d\d(?=\s|$))?"
+    r"|^#\d{1,4} \d{1,5}\.\d{1,3} "  # docker build: step, seconds
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
@@ -136,7 +135,16 @@ class CleanText:
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
         zeros = self.zeros
-        return [number for number in self.telling if "0" in zeros[number] and _has_position(zeros[number])]
+        lines = [(number, zeros[number]) for number in self.telling if "0" in zeros[number]]
+        every = "\n".join([line for _, line in lines])
+        sure = [sign for sign in _POSITIONS if sign in every]
+        maybe = [sign for sign in _MAY_BE_POSITIONS if sign in every]
+        return [
+            number
+            for number, line in lines
+            if any(map(line.__contains__, sure))
+            or (any(map(line.__contains__, maybe)) and _POSITION.search(line) is not None)
+        ]
 
     @cached_property
     def may_have_position(self) -> frozenset[int]:
@@ -201,7 +209,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
     body = _without_control(body)
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
-        body = _STAMP.sub("", body)
+        body = "\n".join(map(_unstamped, body.split("\n")))
     if not body.isascii() and any(mark in body for mark in FRAMES):
         body = _FRAME.sub("", body)
     text = CleanText(body)
@@ -210,11 +218,9 @@ def clean_window(body: str, added: str = "") -> CleanText:
     return text
 
 
-def _has_position(zeros: str) -> bool:
-    """Whether a line with zeros for digits has a number where positions in files have one."""
-    if any(map(zeros.__contains__, _POSITIONS)):
-        return True
-    return any(map(zeros.__contains__, _MAY_BE_POSITIONS)) and _POSITION.search(zeros) is not None
+def _unstamped(line: str) -> str:
+    stamp = _STAMP.match(line)
+    return line[stamp.end() :] if stamp is not None else line
 
 
 def _without_control(body: str) -> str:

@@ -48,6 +48,21 @@ def test_who_refuses_the_credentials_closes_the_connection() -> None:
     assert found.kind == "unknown/auth"
 
 
+def test_runners_up_are_other_causes_that_came_near() -> None:
+    """Each other kind once; what only agrees, knows no cause or was far off is not listed."""
+    refused = "E   ConnectionRefusedError: [Errno 111] Connection refused\n"
+    found = why(f"tests/test_a.py:3: in test_a\n{refused * 2}FAILED tests/test_a.py::test_a\n=== 1 failed in 0.1s ===")
+
+    assert found.category == "test_failure"
+    assert [(other.category, other.subcategory) for other in found.runners_up] == [("transient", "network")]
+    assert why("error: something went wrong\nNo space left on device").runners_up == ()
+
+
+def test_a_run_that_passed_has_no_runners_up() -> None:
+    """However alarming its log reads."""
+    assert why("retrying: connection refused\nNo space left on device\nall done", exit_code=0).runners_up == ()
+
+
 def test_tex_names_the_line_and_the_file_apart() -> None:
     """The file that was opened last, and `l.` with the line."""
     found = why("(./paper.tex\n! Undefined control sequence.\nl.42 \\includegraphcs\n              {fig1}\n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from medbay.core.diagnosis.consequences import CONSEQUENCES, consequence_of
 from medbay.core.diagnosis.findings import find_all
 from medbay.core.diagnosis.location import locate
+from medbay.core.diagnosis.phrases import lowered, needles
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.diagnosis.rule import Rule, rule
 from medbay.core.diagnosis.rules import RULES
@@ -72,6 +75,34 @@ def test_a_phrase_without_a_whole_word_is_refused() -> None:
 
     with pytest.raises(ValueError, match="no whole word"):
         list(bad.by_word())
+
+
+@pytest.mark.parametrize(
+    ("phrases", "texts"),
+    [
+        (("no space left on device",), ("no space left on device",)),
+        (
+            (r"could not find (?:a |the )?module\b.{0,20}",),
+            ("could not find a module", "could not find module", "could not find the module"),
+        ),
+        (("TEST-UNEXPECTED-FAIL", r"\.{3} FAILED$"), (" failed", "test-unexpected-fail")),
+        (("error", "error: x"), ("error",)),
+        ((r"\d+ [a-z]",), ()),
+        (("".join(f"(?:{n}a|{n}b)" for n in range(5)),), ()),
+    ],
+)
+def test_a_phrase_shows_texts_that_every_match_holds(phrases: tuple[str, ...], texts: tuple[str, ...]) -> None:
+    """As few and as long as can be told; nothing where a way to match shows none, or there are too many."""
+    assert needles(phrases) == texts
+
+
+@BY_ID
+def test_an_example_holds_what_its_phrase_needs(one: Rule) -> None:
+    """Otherwise a search would pass by what matches."""
+    for phrase in one.phrases:
+        pattern = re.compile(lowered(phrase), re.MULTILINE)
+        for hit in filter(pattern.search, map(str.lower, one.hits)):
+            assert not needles((phrase,)) or any(needle in hit for needle in needles((phrase,)))
 
 
 def test_every_category_has_a_consequence() -> None:

@@ -155,7 +155,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "NoSuchFileException",
         "DirectoryNotFoundException",
         "PathNotFoundException",
-        r"(?:cannot|can't|could not|unable to|failed to) (?:open|find|stat|read|access|locate|load)(?: the| a| input)? (?:file|path|directory|playbook|inventory|['\"`‘][^'\"`’\n]{1,120}['\"`’])(?! as\b)",
+        r"(?:cannot|can't|could not|unable to|failed to) (?:open|find|stat|read|access|locate|load)(?: the| a| input)? (?:file|path|directory|playbook|inventory|['\"`‘][^'\"`’\n]{1,120}['\"`’])(?! (?:as|header)\b)",
         "the system cannot find the (?:file|path)",
         "cannot open file",
         r"(?:unable to|cannot|could not) access (?:the )?(?:jar ?)?file",
