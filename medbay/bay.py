@@ -27,7 +27,7 @@ from medbay.service import graph as graphs
 from medbay.service.bulk import Bulk
 from medbay.service.explain import Explanation
 from medbay.service.graph import Graph
-from medbay.service.tasks import Action, NewTask
+from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, checks, history, patterns, retries, workers
 from medbay.store import tasks as task_rows
@@ -108,15 +108,16 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
         number, cwd, agents = 0, os.getcwd(), self.place.config.agents
 
-        def checked() -> Iterator[NewTask]:
+        def counted() -> Iterator[Mapping[str, Any]]:
             nonlocal number
             for line in lines:
                 number += 1
-                yield requests.new_task(line, now=tx.now, default_cwd=cwd, agents=agents)
+                yield line
 
         tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
-            return tasks.add_many(tx, checked(), ids=self._ids, actor=self.actor)
+            wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
+            return tasks.add_many(tx, wanted, ids=self._ids, actor=self.actor)
         except MedbayError as error:
             error.line_number = number
             raise
@@ -188,7 +189,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
-            return {**views.detail(tx, task), **views.waits(task, self.policy.recurring, tx.now)}
+            share = self.place.config.engine.slots_for_recovery
+            first = explaining.first_reason(tx, task, recovery_share=share)
+            waits = {**views.waits(task, self.policy.recurring, tx.now), "held_back": views.reason(first)}
+            return {**views.detail(tx, task), **waits}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -267,8 +271,11 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         return self._act(task_id, lambda tx, task: tasks.resume(tx, task, actor=self.actor))
 
     def cancel(self, task_id: str) -> Task:
-        """End it for good; a running attempt is ended by the worker that owns it."""
-        return self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
+        """End it for good; a running attempt is ended by the worker that owns it, and here if that is dead."""
+        task = self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
+        if task.live is not None:
+            app.end_cancelled(self.store, self.place, [task.id])
+        return self.get(task.id)
 
     def retry(self, task_id: str, *, attempts: int = 2) -> Task:
         """Once more, now."""
@@ -288,7 +295,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
 
         if not dry_run:
-            return self._write(act)
+            made = self._write(act)
+            if action == "cancel":
+                app.end_cancelled(self.store, self.place, made.done)
+            return made
         with self.store.read() as tx:
             return act(tx)
 

@@ -13,6 +13,7 @@ from medbay.errors import UsageError
 TYPE_CHECKING = False  # not from `typing`, which takes as long to load as all the rest of a worker process
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from inspect import Signature
     from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
     from medbay.core.model import Task
@@ -63,6 +64,7 @@ class TaskFunction(Generic[P, R]):
         self.__wrapped__ = function
         self._function = function
         self._options = options
+        self._signature: Signature | None = None  # looked at when something is added
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
@@ -79,8 +81,10 @@ class TaskFunction(Generic[P, R]):
 
         options = {"title": self._function.__name__, "cwd": os.getcwd(), **self._options}
         target = target_of(self._function, options["cwd"])
+        if self._signature is None:
+            self._signature = inspect.signature(self._function)
         try:
-            inspect.signature(self._function).bind(*args, **kwargs)
+            self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise UsageError(f"{target}: {error}") from None
         title = options.pop("title")

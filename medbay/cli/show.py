@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from medbay.core.model import Attempt, CheckResult, Task
 
 _ON_ONE_LINE = 90  # below, the reason of an attempt stands on a line of its own
+_BY_CAPACITY = 13  # the first of what only capacity ends
 _LISTED = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_at", "priority", "queue", "cwd")
 
 
@@ -171,6 +172,8 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
         record = told_record(newest["record"])
         told = cut(f"  guidance for #{newest['attempt']}: {clean(newest['advice'])}", shown.width - len(record))
         lines.append(told + record)
+    if waits := _waits(detail):
+        lines.append(cut(f"  waits: {clean(waits)}", shown.width))
     if learned := _learned(detail):
         lines.append(cut(f"  delay learned: {clean(learned)}", shown.width))
     if detail["after"]:
@@ -187,6 +190,12 @@ def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
     return triage_lines.serves(task), triage_lines.last(task, detail, _now())
 
 
+def _waits(detail: dict[str, Any]) -> str:
+    """What a ready task waits for that its status does not say: a worker, its share of the slots, a slot."""
+    first = detail["held_back"]
+    return first["what"] if first is not None and first["number"] >= _BY_CAPACITY else ""
+
+
 def _learned(detail: dict[str, Any]) -> str:
     """Why the coming retry does not wait as long as the schedule says."""
     return next((each["learned"] for each in detail["retries"] if each["status"] == "pending"), None) or ""
@@ -195,6 +204,12 @@ def _learned(detail: dict[str, Any]) -> str:
 def told_record(record: dict[str, int] | None) -> str:
     """` (cured 6 of 7)`: how an advice has fared so far; nothing where it was never tried."""
     return f" (cured {record['cured']} of {record['given']})" if record else ""
+
+
+def _tell_judged(task: Task, detail: dict[str, Any]) -> None:
+    for name, line in zip(("serves", "triage"), _judged(task, detail), strict=True):
+        if line:
+            fields(name, line)
 
 
 def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -> None:
@@ -213,6 +228,8 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
         if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
             fields("backoff", standing)
+    if waits := _waits(detail):
+        fields("waits", waits)
     if learned := _learned(detail):
         fields("delay_learned", learned)
     for each in attempts:
@@ -220,8 +237,6 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
-    for name, line in zip(("serves", "triage"), _judged(task, detail), strict=True):
-        if line:
-            fields(name, line)
+    _tell_judged(task, detail)
     for told in detail["guidance"]:
         fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

@@ -6,6 +6,7 @@ Each door is a pure function from frozen data to a `Decision`; `core.ending` and
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from medbay.core import person, recurring
 from medbay.core.breaker import Breaker, canary_started, send_canary
@@ -22,11 +23,11 @@ from medbay.core.commands import (
     on_unblock_command,
 )
 from medbay.core.counting import excuse
-from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.decision import Change, Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.loops import Loop, on_loop_command
-from medbay.core.model import Task
+from medbay.core.model import Event, Task, changed
 from medbay.core.news import changed_breaker
 from medbay.core.teaching import Correction, on_reclassify_command
 from medbay.core.verifying import on_checks_taken_over
@@ -38,6 +39,7 @@ __all__ = [
     "Ended",
     "Loop",
     "on_added",
+    "on_added_alike",
     "on_answer",
     "on_attempt_ended",
     "on_block_command",
@@ -63,6 +65,9 @@ __all__ = [
 ]
 
 
+OWN_WORDS: Final = frozenset({"id", "title", "command"})  # what decides nothing when a task is added
+
+
 def on_added(task: Task, now: int) -> Decision:
     """A new task: pending, and ready at once unless it waits for a time or for others."""
     draft = Draft(task, now, actor=task.created_by)
@@ -78,6 +83,14 @@ def on_handed_to_person(task: Task, now: int) -> Decision:
     draft = Draft(task, now, actor=task.created_by)
     asked = person.hand_over(draft)
     return Decision(changes=(draft.change(),), questions=(asked,), events=tuple(draft.events))
+
+
+def on_added_alike(made: Decision, task: Task) -> Decision:
+    """As was decided about a new task that differs from this one in its id, title and command only."""
+    ((change,), (told,)) = made.changes, made.events
+    after = changed(change.after, id=task.id, title=task.title, command=task.command)
+    event = Event(name=told.name, task_id=task.id, data={**told.data, "title": task.title})
+    return Decision(changes=(Change(task, after, change.transitions),), events=(event,))
 
 
 def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:
@@ -141,10 +154,11 @@ def on_parked(task: Task, now: int, *, hold: str) -> Decision:
 def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
     """What held it is over. The time it was held with a named end does not count towards its free tries."""
     draft = Draft(task, now, actor="engine")
+    recurring.unparked(draft)
     draft.set(hold=None)
     if hold.data.get("named") and (task.uncharged_since or now) <= hold.opened_at:
         draft.task = excuse(draft.task, now - hold.opened_at)
-    return Decision(changes=(draft.change(),))
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
 
 
 def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
@@ -155,6 +169,7 @@ def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
         draft.move("pending", f"goes ahead to see whether {breaker.key} is over")
         draft.tell("task:retry_executed", attempt=task.attempts, canary=breaker.key)
         closed = (RetryClosed(task.id, "executed"),)
+    recurring.unparked(draft)
     draft.set(canary=True)
     made = changed_breaker(breaker, send_canary(breaker, task.id, now))
     return replace(made, changes=(draft.change(),), retries_closed=closed, events=(*draft.events, *made.events))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,13 +14,15 @@ from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX
 from medbay.core.rules import Loop
 from medbay.errors import UsageError
 from medbay.service import calls, schedules, workforce
-from medbay.service.tasks import NewTask
+from medbay.service.tasks import NewTask, alike
 
 TAG_MAX: Final = 100
 NAME_MAX: Final = 200
 ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two million bytes
 NO_AGENTS: Final[Mapping[str, Profile]] = {}
 _COUNT_MAX: Final = 1_000_000_000
+_RUNS: Final = ("run", "python")
+_OWN: Final = ("title", "run", "python", "args", "isolated")  # what differs where many alike are added
 
 
 def new_task(
@@ -42,6 +44,39 @@ def new_task(
     renamed = schedules.checked(_renamed(fields), now)
     workforce.refuse_what_does_not_fit(renamed, work)
     return NewTask(**{"cwd": default_cwd, **workforce.with_account(renamed, work, agents)})
+
+
+def new_tasks(
+    lines: Iterable[Mapping[str, Any]],
+    *,
+    now: int,
+    default_cwd: str = "",
+    agents: Mapping[str, Profile] = NO_AGENTS,
+) -> Iterator[NewTask]:
+    """Check one after the other. Of one that says the same as the one before but for its own words, only those."""
+    before: Mapping[str, Any] = {}
+    new: NewTask | None = None
+    for given in lines:
+        if new is not None and _says_the_same(before, given):
+            own = {name: given[name] for name in _OWN if given.get(name) is not None}
+            title = _FIELDS["title"][1](own.pop("title"))
+            new = alike(new, title=title, command=_work(own, agents)["command"])
+        else:
+            new = new_task(given, now=now, default_cwd=default_cwd, agents=agents)
+        before = given
+        yield new
+
+
+def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether two differ in their own words only. Numbers are compared as they are: 1 is not true."""
+    if one.keys() != two.keys() or not any(two.get(name) for name in _RUNS):
+        return False
+    for name, value in two.items():
+        was = one[name]
+        same = was is value or (type(was) is str and type(value) is str and was == value)
+        if not same and (name not in _OWN or was is None or value is None):
+            return False
+    return True
 
 
 def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = NO_AGENTS) -> dict[str, Any]:

@@ -13,13 +13,24 @@ from medbay.core import rules
 from medbay.core.breaker import Limits
 from medbay.core.decision import Decision
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
+from medbay.core.model import (
+    CHECK_TIMEOUT_MS,
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    CatchUp,
+    Check,
+    Event,
+    Task,
+    changed,
+    changed_fields,
+)
 from medbay.core.person import is_due
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
-from medbay.core.rules import Edit
+from medbay.core.rules import OWN_WORDS, Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import breakers, dependencies, preferences, schedules, serving
+from medbay.store import breakers as breaker_rows
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
@@ -36,7 +47,7 @@ OnConflict = Literal["return", "refuse", "replace"]
 Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: `alike` copies it at once
 class NewTask:
     """A task somebody wants added; checked by `service.requests` before it gets here."""
 
@@ -71,8 +82,16 @@ class NewTask:
     on_conflict: OnConflict = "return"
 
 
+def alike(new: NewTask, *, title: str, command: tuple[str, ...] | str) -> NewTask:
+    """One more like this; both words are checked."""
+    another: NewTask = object.__new__(NewTask)
+    object.__setattr__(another, "__dict__", new.__dict__ | {"title": title, "command": command})
+    return another
+
+
 _TAKEN_OVER: Final = tuple(each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict"))
 _taken_over: Final = attrgetter(*_TAKEN_OVER)
+_said_of_many: Final = attrgetter(*(each.name for each in fields(NewTask) if each.name not in OWN_WORDS))
 
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
@@ -86,14 +105,19 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list
     added: list[Task] = []
     unwritten: dict[int, tuple[Task, tuple[str, ...]]] = {}  # by its place in `added`
     keys: set[str | None] = set()
+    like: tuple[NewTask, Task] | None = None  # the last one that comes after nothing
     for new in wanted:
         if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
             _write_down(tx, unwritten, added, free_ids)
             unwritten, keys = {}, set()
         known = _known(tx, new, actor=actor)
         if known is None:
-            known, after = _made(tx, new, next(free_ids), actor=actor)
-            unwritten[len(added)] = known, after
+            if like is not None and _said_of_many(like[0]) == _said_of_many(new):
+                known = changed(like[1], id=next(free_ids), title=new.title, command=new.command)
+                unwritten[len(added)] = known, ()
+            else:
+                unwritten[len(added)] = known, _ = _made(tx, new, next(free_ids), actor=actor)
+            like = None if new.after else (new, known)
             keys |= {new.key} - {None}
         added.append(known)
     _write_down(tx, unwritten, added, free_ids)
@@ -117,7 +141,7 @@ def _write_down(
         return
     try:
         with tx.savepoint():
-            saved = insert_tasks(tx, [(rules.on_added(task, tx.now), after) for task, after in unwritten.values()])
+            saved = insert_tasks(tx, list(_decided(unwritten.values(), tx.now)))
     except StaleClaim:
         saved = [_insert(tx, task, after, free_ids) for task, after in unwritten.values()]
     for place, task in zip(unwritten, saved, strict=True):
@@ -130,6 +154,19 @@ def _handed_over(tx: Tx, task: Task) -> Task:
     found = tasks.get(tx, task.id)
     assert found is not None
     return found
+
+
+def _decided(new: Iterable[tuple[Task, tuple[str, ...]]], now: int) -> Iterator[tuple[Decision, tuple[str, ...]]]:
+    """What follows for each; what is like the one before but for its own words is decided like it."""
+    before: Task | None = None
+    made: Decision | None = None
+    for task, after in new:
+        if made is not None and before is not None and not set(changed_fields(before, task)) - OWN_WORDS:
+            made = rules.on_added_alike(made, task)
+        else:
+            made = rules.on_added(task, now)
+        before = task
+        yield made, after
 
 
 def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
@@ -291,12 +328,13 @@ def answer(
     tx: Tx, given: str, choice: str, *, actor: str, note: str = "", attempts: int = GRANTED_BY_A_RELEASE
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
+    held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
     asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
     option = choose(preferences.offered(tx, [asked])[0], choice)
     preferences.remember(tx, asked, option, actor=actor)
-    if breakers.answer(tx, asked, option, actor=actor, note=note):
+    if breakers.answer(tx, asked, option, held, actor=actor, note=note):
         return option.label, []
     if not asked.task_ids:
         apply(tx, rules.on_noted(asked, option, actor=actor, note=note))

@@ -68,6 +68,14 @@ def test_a_new_task_is_ready_at_once() -> None:
     assert told(decision, "task:created").data == {"title": "build", "queue": "default", "priority": 2}
 
 
+def test_a_task_like_one_just_added_is_decided_about_like_it() -> None:
+    """Only its id, title and command are its own."""
+    first = Task(id="t-1", title="build", command=("make",), tags=("x",), created_by=PERSON, due_at=NOW + 5)
+    second = replace(first, id="t-2", title="test", command=("make", "test"))
+
+    assert rules.on_added_alike(rules.on_added(first, NOW), second) == rules.on_added(second, NOW)
+
+
 @pytest.mark.parametrize("fields", [{"due_at": NOW + HOUR}, {"unmet": 1}, {"paused": True}])
 def test_a_new_task_may_wait(fields: dict[str, Any]) -> None:
     """For a time, for others, or for a person."""

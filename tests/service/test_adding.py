@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from medbay.env import Ids
-from medbay.errors import NotAllowed, NotFound
+from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import bulk, requests, tasks
 from medbay.service.tasks import WRITTEN_AT_ONCE, NewTask
 from medbay.store import history
@@ -56,6 +57,58 @@ def test_every_task_has_its_event_in_order(store: Store) -> None:
         assert [event.task_id for event in events] == [task.id for task in added]
         assert task_rows.count(tx, task_rows.TaskFilter(tags=("x",))) == number
         assert task_rows.get(tx, added[-1].id) == added[-1]
+
+
+MIXED: list[dict[str, Any]] = [
+    {"title": "a", "python": "m:f", "args": [1], "cwd": "/x"},
+    {"title": "b", "python": "m:f", "args": [2], "cwd": "/x"},
+    {"title": "c", "python": "m:g", "args": {"n": 3}, "cwd": "/x"},
+    {"title": "d", "python": "m:g", "args": [4], "cwd": "/x", "isolated": True},
+    {"title": "e", "python": "m:g", "args": [5], "cwd": "/x", "isolated": False},
+    {"title": "f", "run": ["true"], "at": "+1h", "tag": ["x"]},
+    {"title": "g", "run": ["false"], "at": "+1h", "tag": ["x"]},
+    {"title": "h", "run": "true", "at": "+2h", "tag": ["x"]},
+    {"title": "i", "run": "true", "priority": 1, "cron": "0 3 * * *"},
+    {"title": "j", "run": "true", "priority": 1, "cron": "0 3 * * *"},
+    {"title": "k", "run": "true", "key": "k"},
+    {"title": "l", "run": "true", "key": "l"},
+    {"title": "m", "run": None, "python": "m:f"},
+    {"title": "n", "run": "true", "python": None},
+]
+
+
+def test_what_is_alike_is_added_as_each_would_be_alone(store: Store) -> None:
+    """Nobody can tell from a task that the one before it was checked and decided about in its stead."""
+    with store.write() as tx:
+        wanted = requests.new_tasks(MIXED, now=tx.now, default_cwd="/here")
+        together = tasks.add_many(tx, wanted, ids=Ids(), actor="person:x")
+    with store.read() as tx:
+        told = [(each.name, each.data) for each in history.events_since(tx, 0, limit=100)]
+        kept = [task_rows.get(tx, task.id) for task in together]
+    with store.write() as tx:
+        tx.execute("DELETE FROM task_tag")
+        tx.execute("DELETE FROM task")
+        alone = [
+            tasks.add(tx, requests.new_task(line, now=tx.now, default_cwd="/here"), ids=Ids(), actor="person:x")
+            for line in MIXED
+        ]
+
+    assert kept == together
+    assert [replace(task, id="") for task in together] == [replace(task, id="") for task in alone]
+    with store.read() as tx:
+        again = [(each.name, each.data) for each in history.events_since(tx, 0, limit=100)]
+    assert again[len(told) :] == told
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"title": " "}, {"title": 3}, {"args": "no"}, {"python": "nothing"}, {"priority": True}, {"other": 1}]
+)
+def test_what_is_wrong_is_refused_also_behind_one_that_is_like_it(wrong: dict[str, Any]) -> None:
+    """Its own words are checked, and a number is not a truth value."""
+    good = {"title": "t", "python": "m:f", "args": [1], "priority": 1}
+
+    with pytest.raises(UsageError):
+        list(requests.new_tasks([good, {**good, **wrong}], now=0))
 
 
 def test_a_refused_line_leaves_nothing_behind(store: Store) -> None:

@@ -145,7 +145,6 @@ RULES: Final[tuple[Rule, ...]] = (
             "variable DEPLOY_ENV is not set",
         ),
         miss="the configuration is valid",
-        strict=True,
         level=EXACT - 0.1,
         confidence=0.92,
     ),

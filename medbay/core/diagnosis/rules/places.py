@@ -80,7 +80,7 @@ PLACES: Final = (
     _place("from_line", "line 0", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
     _place("makefile", "file:0", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
-    _place("named.comma", ", line 0", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
+    _place("named.comma", "e, line 0", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
     _place("dockerfile", ":0", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
     _place("parenthesis", ":0", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
     _place("plain", ":0", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),

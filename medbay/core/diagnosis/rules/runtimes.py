@@ -78,7 +78,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"prelude\.\w+: ",
         "all goroutines are asleep",
         r"execution error \(",
-        on="~error ~exception ~undef ~bad ~clause executing ~panic ~caused ~lua ~died ~exit ~badmatch ~:in ~** ~exception",
+        on="~error ~exception ~undef ~bad ~clause executing ~panic ~caused ~lua ~died ~exit ~:in ~**",
         hit=(
             'Exception in thread "main" java.lang.NullPointerException',
             "** (KeyError) key :x not found in: %{}",
