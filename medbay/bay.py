@@ -32,7 +32,6 @@ from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, checks, history, patterns, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
-from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
 from medbay.studies import Studies
 from medbay.triaging import Triaging
@@ -248,17 +247,6 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         with self.store.read() as tx:
             soon = [(task_rows.get(tx, each.task_id), each.due_at) for each in retries.pending(tx, limit)]
             return retries.count_pending(tx), [(task, due) for task, due in soon if task is not None]
-
-    def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
-        """What is known of failures, the fingerprint seen last first."""
-        with self.store.read() as tx:
-            return patterns.select(tx, wanted or PatternFilter())
-
-    def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
-        """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
-        with self.store.read() as tx:
-            known = teaching.resolve_pattern(tx, fingerprint)
-            return known, patterns.tasks_of(tx, known.fingerprint)
 
     # Acting
 

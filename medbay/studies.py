@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from medbay.core import replaying
+from medbay.core.knowledge import Known
 from medbay.core.learning import Learned
 from medbay.core.policy import Policy
 from medbay.core.scoring import Played, Score, score
 from medbay.env import Clock
 from medbay.errors import NotFound
-from medbay.service import learning
+from medbay.service import learning, teaching
 from medbay.service import replaying as record
+from medbay.store import patterns
 from medbay.store.database import KeptStore
+from medbay.store.patterns import PatternFilter
 
 RECORDED = "as it was"
 
@@ -41,3 +44,14 @@ class Studies:
                 "no task failed in that time", hint="there is nothing to replay; --since 90d looks further back"
             )
         return {name: score(each) for name, each in played.items()}
+
+    def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
+        """What is known of failures, the fingerprint seen last first."""
+        with self.store.read() as tx:
+            return patterns.select(tx, wanted or PatternFilter())
+
+    def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
+        """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
+        with self.store.read() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            return known, patterns.tasks_of(tx, known.fingerprint)
