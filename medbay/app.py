@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
+from medbay.engine import orphans
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
 from medbay.engine.host import see, this_host
@@ -25,9 +26,11 @@ from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
 from medbay.runners.protocol import Runner
 from medbay.runners.shell import ShellRunner
+from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore
+from medbay.store.sqlite_file import sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -129,6 +132,14 @@ def build_engine(
     )
 
 
+def end_cancelled(store: Store, place: Place, task_ids: Collection[str]) -> None:
+    """End what no engine is there to end any more."""
+    engine = place.config.engine
+    by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
+    seen = partial(see, host=this_host())
+    orphans.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
+
+
 def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
     grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
 
@@ -161,10 +172,13 @@ def make_folder(home: Path) -> Path:
 
 def _make_folder(folder: Path) -> None:
     try:
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="ascii")
+        for each in new:  # a store that survives a power failure in a folder that does not is lost as well
+            sync_directory(str(each))
     except OSError as error:
         raise StoreError(f"cannot make {folder}: {error.strerror}", hint="choose a writable directory") from error
 

@@ -179,7 +179,10 @@ class Bay(Upkeep, Outages, Studies):
         """Everything about one task, in the documented JSON shape."""
         with self.store.read() as tx:
             task = tasks.resolve(tx, task_id)
-            return {**views.detail(tx, task), "backoff": views.backoff(task, self.policy.recurring, tx.now)}
+            share = self.place.config.engine.slots_for_recovery
+            first = explaining.first_reason(tx, task, recovery_share=share)
+            backoff = views.backoff(task, self.policy.recurring, tx.now)
+            return {**views.detail(tx, task), "backoff": backoff, "held_back": views.reason(first)}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -263,8 +266,11 @@ class Bay(Upkeep, Outages, Studies):
         return self._act(task_id, lambda tx, task: tasks.resume(tx, task, actor=self.actor))
 
     def cancel(self, task_id: str) -> Task:
-        """End it for good; a running attempt is ended by the worker that owns it."""
-        return self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
+        """End it for good; a running attempt is ended by the worker that owns it, and here if that is dead."""
+        task = self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
+        if task.live is not None:
+            app.end_cancelled(self.store, self.place, [task.id])
+        return self.get(task.id)
 
     def retry(self, task_id: str, *, attempts: int = 2) -> Task:
         """Once more, now."""
@@ -284,7 +290,10 @@ class Bay(Upkeep, Outages, Studies):
             return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
 
         if not dry_run:
-            return self._write(act)
+            made = self._write(act)
+            if action == "cancel":
+                app.end_cancelled(self.store, self.place, made.done)
+            return made
         with self.store.read() as tx:
             return act(tx)
 

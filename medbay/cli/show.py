@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from medbay.core.model import Attempt, CheckResult, Task
 
 _ON_ONE_LINE = 90  # below, the reason of an attempt stands on a line of its own
+_BY_CAPACITY = 13  # the first of what only capacity ends
 _LISTED = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_at", "priority", "queue", "cwd")
 
 
@@ -171,6 +172,8 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
         record = told_record(newest["record"])
         told = cut(f"  guidance for #{newest['attempt']}: {clean(newest['advice'])}", shown.width - len(record))
         lines.append(told + record)
+    if waits := _waits(detail):
+        lines.append(cut(f"  waits: {clean(waits)}", shown.width))
     if learned := _learned(detail):
         lines.append(cut(f"  delay learned: {clean(learned)}", shown.width))
     if detail["after"]:
@@ -180,6 +183,12 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _waits(detail: dict[str, Any]) -> str:
+    """What a ready task waits for that its status does not say: a worker, its share of the slots, a slot."""
+    first = detail["held_back"]
+    return first["what"] if first is not None and first["number"] >= _BY_CAPACITY else ""
 
 
 def _learned(detail: dict[str, Any]) -> str:
@@ -208,6 +217,8 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
         fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
         if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
             fields("backoff", standing)
+    if waits := _waits(detail):
+        fields("waits", waits)
     if learned := _learned(detail):
         fields("delay_learned", learned)
     for each in attempts:

@@ -1,4 +1,4 @@
-"""Which tasks may be handed to a process that is still at work on another: Python calls that need nothing of their own.
+"""Which tasks may be claimed before there is a slot for them: short commands, and Python calls for a process at work.
 
 Such a task is claimed and waits ahead; one that is not begun in time is handed back as if it had not been claimed.
 """
@@ -10,6 +10,9 @@ from typing import Final
 
 from medbay.core.model import Task
 
+COMMANDS: Final = "commands"  # the place in which commands wait; Python calls wait in their directories
+AHEAD_MAX: Final = 8  # what may wait behind one that is being done
+WAITING_S: Final = 1.0  # what was not begun by then is handed back, for others to have
 _READ_AT_START: Final = ("PYTHON", "LD_")  # variables that only a new process heeds
 
 
@@ -19,14 +22,14 @@ def needs_own_process(command: Sequence[str], env: Mapping[str, str]) -> bool:
 
 
 def fed_ahead(candidates: Sequence[Task], room: Mapping[str, int], *, home: str) -> list[Task]:
-    """Those that find room ahead in their directory, in their order, up to the first that does not."""
+    """Those that find room in the place where they would wait, in their order, up to the first that does not."""
     left = dict(room)
     fed = []
     for task in candidates:
-        directory = task.cwd or home
-        if not _may_wait(task) or left.get(directory, 0) <= 0:
+        place = COMMANDS if task.runner == "shell" else task.cwd or home
+        if not _may_wait(task) or left.get(place, 0) <= 0:
             break
-        left[directory] -= 1
+        left[place] -= 1
         fed.append(task)
     return fed
 
@@ -34,6 +37,6 @@ def fed_ahead(candidates: Sequence[Task], room: Mapping[str, int], *, home: str)
 def _may_wait(task: Task) -> bool:
     limited = task.memory_bytes is not None or task.cpu_ms is not None
     watched = task.crashes > 0 or task.canary or task.forced or bool(task.checks)
-    return (
-        task.runner == "python" and not limited and not watched and not needs_own_process(task.command, dict(task.env))
-    )
+    if limited or watched:
+        return False
+    return task.runner == "shell" or (task.runner == "python" and not needs_own_process(task.command, dict(task.env)))

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from medbay.core.lifecycles import TASK
 from medbay.core.model import HistoryRow, Task
+
+CHECKPOINT_BY: Final = "archive"
+"""The actor of a row that stands for all transitions before it, which were moved out of the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +48,15 @@ def standstill(task: Task, around: Surroundings) -> str | None:
 
 
 def replay(task: Task, rows: Iterable[HistoryRow]) -> str | None:
-    """What is wrong with a task's whole history: each row begins where the last ended, and the last is the status."""
+    """What is wrong with a task's whole history: each row begins where the last ended, and the last is the status.
+
+    Where the beginning was archived, it counts from the checkpoint that stands for it.
+    """
     status: str = TASK.initial
     for row in rows:
+        if row.actor == CHECKPOINT_BY:
+            status = row.target
+            continue
         if row.source != status:
             return f"{row.source} follows {status}"
         if row.target not in TASK.allowed(row.source):

@@ -20,8 +20,8 @@ from medbay.core.policy import NextStep, Policy
 from medbay.core.times import iso
 
 # Why an occurrence did not run: nobody was up, the engines came late, the one before still ran, it failed and waits,
-# somebody paused, blocked or changed the task.
-Reason = Literal["down", "late", "overlap", "backoff", "paused", "blocked", "edited"]
+# somebody paused, blocked or changed the task, something it needs was held.
+Reason = Literal["down", "late", "overlap", "backoff", "paused", "blocked", "edited", "hold"]
 
 
 def begin(draft: Draft, at: int | None) -> None:
@@ -99,6 +99,18 @@ def resume(draft: Draft, reason: Reason) -> None:
         return
     draft.set(planned_at=schedule.next_after(task, max(before, now)))
     _due(draft)
+
+
+def unparked(draft: Draft) -> None:
+    """What held it is over: of the occurrences planned until now the last one runs, those before it are skipped."""
+    task = draft.task
+    before = schedule.accounted_until(task)
+    if not task.recurs or task.loop or before is None or task.hold is None:
+        return
+    waited = schedule.occurrences(task, before, draft.now)
+    if waited is not None and waited.number > 1:
+        _skip(draft, schedule.occurrences(task, waited.first - 1, waited.last - 1), "hold")
+        draft.set(planned_at=waited.last)
 
 
 def goes_on(draft: Draft) -> None:

@@ -144,10 +144,11 @@ def on_parked(task: Task, now: int, *, hold: str) -> Decision:
 def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
     """What held it is over. The time it was held with a named end does not count towards its free tries."""
     draft = Draft(task, now, actor="engine")
+    recurring.unparked(draft)
     draft.set(hold=None)
     if hold.data.get("named") and (task.uncharged_since or now) <= hold.opened_at:
         draft.task = excuse(draft.task, now - hold.opened_at)
-    return Decision(changes=(draft.change(),))
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
 
 
 def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
@@ -158,6 +159,7 @@ def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
         draft.move("pending", f"goes ahead to see whether {breaker.key} is over")
         draft.tell("task:retry_executed", attempt=task.attempts, canary=breaker.key)
         closed = (RetryClosed(task.id, "executed"),)
+    recurring.unparked(draft)
     draft.set(canary=True)
     made = changed_breaker(breaker, send_canary(breaker, task.id, now))
     return replace(made, changes=(draft.change(),), retries_closed=closed, events=(*draft.events, *made.events))

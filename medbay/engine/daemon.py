@@ -23,6 +23,7 @@ FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told o
 LOOKS_GROW: Final = 4
 TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
+GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run
@@ -132,12 +133,17 @@ class Daemon:
             return
         try:
             wake_s, look_s = self.engine.next_wake_s(), FIRST_LOOK_S
-            store = self.engine.store
+            store, gathered_s = self.engine.store, self._clock.monotonic_s() + GATHER_S
             while not store.changed():
                 told = store.fileno()
                 left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s
-                if left_s <= 0 or (heard := self._sleep(min(look_s, left_s), told=told)) == "end":
+                if left_s <= 0:
                     return
+                heard = self._sleep(min(look_s, left_s), told=told)
+                if heard == "end":
+                    if self._stops or not self.engine.slots.turn_over():
+                        return
+                    wake_s = gathered_s if wake_s is None else min(wake_s, gathered_s)
                 longest_s = LOOK_EVERY_S if told < 0 else min(TOLD_LOOK_S, self._round_every_s)
                 look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
                 if self._clock.monotonic_s() - self._rounded_s >= self._round_every_s:

@@ -42,6 +42,8 @@ log = logging.getLogger("medbay.engine")
 class Engine:
     """Runs the attempts of one worker. Every step is a method that can be called alone."""
 
+    lease: Lease
+
     def __init__(
         self,
         *,
@@ -69,13 +71,12 @@ class Engine:
         self._host = host
         self._settler = Settler(store, settings.judgement)
         self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
-        self._slots = Slots(self.live, self._checker, runners, settings, clock)
+        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
         self._footprints = Footprints()
-        self._recovery_first = False
         self._clock_watch = ClockWatch(clock)
         self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
-        self._claims_in_doubt = False
+        self._claims_in_doubt = self._recovery_first = False
         self._claim_again_s: float | None = None
         self.worker, self.lease = self._register()
 
@@ -103,7 +104,7 @@ class Engine:
         """
         if not self._settler.unstored or not self._is_ordinary():
             return False
-        capacity = self._slots.capacity(recovery_first=self._recovery_first)
+        capacity = self.slots.capacity(recovery_first=self._recovery_first)
         self._claims_in_doubt = True  # until the commit is known to have happened or not
         try:
             with self.store.write() as tx:
@@ -147,6 +148,7 @@ class Engine:
             self._checker.due |= each.verifying or (bool(checks) and isinstance(outcome, Succeeded))
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now))
+        self.slots.begin_next()  # beside the commit
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
 
@@ -245,7 +247,7 @@ class Engine:
     def claim(self) -> list[Claim]:
         """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
         self._claim_again_s = None
-        capacity = self._slots.capacity(recovery_first=self._recovery_first)
+        capacity = self.slots.capacity(recovery_first=self._recovery_first)
         if capacity.room <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
@@ -294,7 +296,7 @@ class Engine:
         """Start what was claimed, after the claim is committed."""
         claims = list(claims)
         alone = self._end_earlier_attempts(claims)
-        free = self._slots.free()
+        free = self.slots.free
         for claim in claims:
             if not alone and self._footprints.may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
@@ -313,6 +315,7 @@ class Engine:
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
             self._footprints.began(key)
+        self.slots.turn_over()  # some may have ended beside the commit
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
         """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
@@ -355,12 +358,11 @@ class Engine:
 
     def next_wake_s(self) -> float | None:
         """Monotonic time at which something has to be done even if nothing happens."""
-        now_s = self._clock.monotonic_s()
         times = [each.running.deadline_s() for each in self.live.values()]
         times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s]
         with self.store.read() as tx:
             if (at := waking.next_at(tx)) is not None:
-                times.append(now_s + max(0, at - tx.now) / 1000)
+                times.append(self._clock.monotonic_s() + max(0, at - tx.now) / 1000)
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
@@ -376,8 +378,7 @@ class Engine:
 
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
-        ended = self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead))
-        if ended:
+        if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
@@ -390,9 +391,8 @@ class Engine:
         return True
 
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
-        now = self._clock.now_ms()
-        number = claim.attempt.number
-        self._settler.take([Finished(task_id=claim.task.id, number=number, outcome=outcome, ended_at=now)])
+        task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()
+        self._settler.take([Finished(task_id=task_id, number=number, outcome=outcome, ended_at=now)])
 
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

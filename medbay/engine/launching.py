@@ -31,4 +31,5 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
         ahead=ahead,
+        keep_log=task.crashes > 0,
     )

@@ -1,10 +1,11 @@
-"""What an engine has room for: its slots, and what may be handed ahead of them."""
+"""The slots of one engine: who has one, who waits for one, and how much more can be claimed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from medbay.engine.checker import Checker
+from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
 from medbay.env import Clock
@@ -13,43 +14,74 @@ from medbay.service.attempts import Capacity
 
 
 class Slots:
-    """Counts what is begun and what waits, each time it is asked."""
+    """A slot is a process at work. What is claimed ahead has none until it is begun."""
 
     def __init__(
         self,
         live: Mapping[tuple[str, int], Live],
-        checker: Checker,
-        runners: Mapping[str, Runner],
         settings: Settings,
+        checker: Checker,
+        runners: Iterable[Runner],
         clock: Clock,
+        *,
+        lease: Callable[[], Lease],
     ) -> None:
         self._live = live
-        self._checker = checker
-        self._feeding = [each for each in runners.values() if isinstance(each, Feeding)]
         self._settings = settings
+        self._checker = checker
+        self._feeding = [each for each in runners if isinstance(each, Feeding)]
         self._clock = clock
+        self._lease = lease
 
+    @property
     def free(self) -> int:
-        """How many more may be begun."""
-        begun = sum(not each.running.waiting for each in self._live.values())
-        return max(0, self._settings.slots - begun - self._checker.waiting)
+        """How many attempts can be begun, beside the checks that wait for a slot."""
+        return max(0, self._left())
+
+    @property
+    def waiting(self) -> int:
+        """How many attempts are claimed and not begun."""
+        return sum(each.running.waiting for each in self._live.values())
+
+    def begin_waiting(self, more: int = 0) -> None:
+        """Begin what waits, in the free slots and this many more, as long as the lease is held."""
+        if self._lease().state() == "held":  # without it another may run what waits by now
+            for runner in self._feeding:
+                runner.begin_waiting(max(0, self._left() + more), self._clock.monotonic_s())
+
+    def begin_next(self) -> None:
+        """Begin what waits in the free slots, unless checks are due: they come first."""
+        if not self._checker.due:
+            self.begin_waiting()
+
+    def turn_over(self) -> bool:
+        """Begin what waits in place of what has ended and is not collected; whether enough waits to go on like that."""
+        if self._checker.due or not self.waiting:
+            return False
+        now_s = self._clock.monotonic_s()
+        ended = [each for each in self._live.values() if each.running.poll(now_s) is not None]
+        self.begin_waiting(sum(not each.claim.task.checks for each in ended))
+        return self.waiting > self._settings.slots
 
     def capacity(self, *, recovery_first: bool) -> Capacity:
-        """What can be claimed, after what waits was begun in the slots that became free."""
-        for runner in self._feeding:
-            runner.begin_waiting(self.free(), self._clock.monotonic_s())
+        """What can be claimed now."""
+        self.begin_waiting()
         held = [each.claim.task for each in self._live.values()]
-        free = self.free()
+        free = self.free
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
         feeding = () if self._checker.waiting else self._feeding
         return Capacity(
             slots=self._settings.slots,
             free=free,
-            waiting=sum(each.running.waiting for each in self._live.values()),
-            ahead={directory: room for runner in feeding for directory, room in runner.room_ahead(free).items()},
+            waiting=self.waiting,
+            ahead={place: room for runner in feeding for place, room in runner.room_ahead(free).items()},
             home=str(self._settings.root.parent),
             live_recovery=sum(task.recovery for task in held),
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self._settings.recovery_share,
             recovery_first=recovery_first,
         )
+
+    def _left(self) -> int:
+        begun = sum(not each.running.waiting for each in self._live.values())
+        return self._settings.slots - begun - self._checker.waiting

@@ -28,10 +28,10 @@ class LogCap:
     """The size limit of one log; looks more often the faster the log grows."""
 
     def __init__(
-        self, path: Path, monotonic_s: float, *, head_bytes: int, tail_bytes: int, punch: Punch | None = None
+        self, path: str | Path, monotonic_s: float, *, head_bytes: int, tail_bytes: int, punch: Punch | None = None
     ) -> None:
         self.next_s = monotonic_s + _FIRST_S
-        self._path = path
+        self.path = path
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
         self._punch = punch or punch_hole
@@ -53,7 +53,7 @@ class LogCap:
 
     def _keep(self, *, slack_bytes: int) -> bool:
         try:
-            size = os.stat(self._path, follow_symlinks=False).st_size
+            size = os.stat(self.path, follow_symlinks=False).st_size
         except OSError:
             return True  # removed by somebody: nothing there to limit
         grown, self._size = size - self._size, size
@@ -66,7 +66,7 @@ class LogCap:
 
     def _drop_middle(self, size: int) -> bool:
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return True
         try:

@@ -11,6 +11,7 @@ from medbay.core.outcome import Outcome
 from medbay.core.quick import quick
 from medbay.runners.processes import PART_MARK
 
+LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 
@@ -34,6 +35,7 @@ class Launch:
     memory_bytes: int | None = None
     cpu_s: float | None = None
     ahead: bool = False  # not to be begun before another attempt of this runner has ended
+    keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
     part: str = ""  # which of several trees of one attempt: each is ended alone
 
     @property
@@ -110,14 +112,14 @@ class Runner(Protocol):
 
 @runtime_checkable
 class Feeding(Protocol):
-    """A runner whose processes take the next attempts while they are at work on one."""
+    """A runner that takes the next attempts while others are at work."""
 
     def begin_waiting(self, free: int, monotonic_s: float) -> None:
         """Begin as many of the attempts that only wait as there are free slots."""
         ...
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
-        """How many more attempts than there are free slots may be started ahead, by working directory."""
+        """How many more attempts than there are free slots may be started ahead, by the place they wait in."""
         ...
 
 

@@ -17,18 +17,17 @@ from typing import Final
 
 from medbay.errors import SpawnFailed
 from medbay.runners.environment import inheritable
-from medbay.runners.processes import identity_of, is_alive
-from medbay.runners.protocol import Identity, Launch
+from medbay.runners.protocol import Launch
 from medbay.runners.python_pool import Pool
 from medbay.runners.python_process import Answer, Call, Closed, Lifetime, WorkerProcess, start_process
 from medbay.runners.python_running import PythonRunning
-from medbay.runners.python_spool import NEW_FILE, make_directory, move, result_beside
+from medbay.runners.python_spool import move, result_beside
 from medbay.runners.shell import ShellRunner, ShellRunning
 from medbay.runners.spawn import explain_directory, new_log
+from medbay.runners.spools import Spools
 from medbay.runners.usage import UsageLimit, limit_process, limit_softly
 
 LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was looked at for
-SPOOLS: Final = ".warm"  # the folder of the files that processes write to, beside the logs
 
 
 class PythonRunner:
@@ -142,7 +141,7 @@ class PythonRunner:
 
     def trim_log(self, launch: Launch) -> None:
         """Keep the log of a call that ended before anybody watched it to its limit."""
-        self._processes.log_cap(launch, 0.0).close()
+        self._processes.log_cap(launch.log_path, 0.0).close()
 
     def give_up(self, worker: WorkerProcess) -> None:
         """It is being killed, and perhaps nobody asks for it any more."""
@@ -303,41 +302,3 @@ class PythonRunner:
             )
         finally:
             os.close(log)
-
-
-class Spools:
-    """The files that processes write to: one folder per store, each file named after its engine."""
-
-    def __init__(self) -> None:
-        me = identity_of(os.getpid())
-        self._own = f"{os.getpid()}.{me.pid_start if me else 0}"
-        self._seen: set[Path] = set()
-        self._count = 0
-
-    def name(self, launch: Launch) -> str:
-        """A new one for a process of this attempt's store; what dead engines left there is removed first."""
-        folder = launch.log_path.parent.parent / SPOOLS
-        if folder not in self._seen:
-            self._seen.add(folder)
-            _remove_stale(folder)
-        self._count += 1
-        return os.path.abspath(folder / f"{self._own}.{self._count}")
-
-    def open(self, path: str) -> int:
-        """Make it, ours alone; raises SpawnFailed."""
-        try:
-            make_directory(os.path.dirname(path))
-            return os.open(path, NEW_FILE, 0o600)
-        except OSError as error:
-            raise SpawnFailed(f"cannot create the log file {path}: {error.strerror}") from error
-
-
-def _remove_stale(folder: Path) -> None:
-    with suppress(OSError):
-        for name in os.listdir(folder):
-            pid, _, rest = name.partition(".")
-            start = rest.partition(".")[0]
-            if pid.isdecimal() and start.isdecimal():
-                owner = Identity(pid=int(pid), pid_start=int(start), group=0)
-                if not is_alive(owner):
-                    (folder / name).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from medbay.core.feeding import needs_own_process
+from medbay.core.feeding import AHEAD_MAX, needs_own_process
 from medbay.core.quick import quick
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import IDLE, Launch
@@ -22,7 +22,6 @@ from medbay.runners.python_channel import receive, send
 from medbay.runners.python_spool import remove, result_beside
 from medbay.runners.spawn import Child, spawn_into
 
-AHEAD_MAX: Final = 8  # calls that may wait behind the one a process is making
 _SHORT_S: Final = 0.010  # a process whose calls take longer than this on average is handed none ahead
 _NEWEST_SHARE: Final = 0.2  # what the newest call counts for in that average
 _PROGRAM: Final = (
@@ -128,7 +127,7 @@ class WorkerProcess:
     @property
     def pid(self) -> int:
         """Its number, ours until it is reaped."""
-        return self.child.identity.pid
+        return self.child.pid
 
     @property
     def room(self) -> int:

@@ -30,7 +30,7 @@ def outcome_of(launch: Launch, answer: Answer) -> Outcome:
         if not isinstance(ended, Requeued):
             return ended
     else:
-        ended = report(launch, Exit(code=answer.code), why=None)
+        ended = report(launch, Exit(code=answer.code), why=None, log=launch.log_path)
     result = {**(ended.output.result or {}), **_said(answer)}
     output = replace(ended.output, result=result or None)
     if isinstance(ended, Requeued) and answer.retry_after is not None:

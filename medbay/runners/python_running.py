@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from medbay.core.feeding import WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.runners import python_spool
-from medbay.runners.protocol import Identity, Launch
+from medbay.runners.protocol import LASTING_S, Identity, Launch
 from medbay.runners.python_process import Answer, Call, WorkerProcess
 from medbay.runners.python_report import ended_in_call, outcome_of
 from medbay.runners.shell import ShellRunning
@@ -22,8 +23,6 @@ from medbay.runners.shell import ShellRunning
 if TYPE_CHECKING:
     from medbay.runners.python import PythonRunner
 
-LASTING_S: Final = 0.05  # from then on a call is watched, and nothing waits behind it
-WAITING_S: Final = 1.0  # what was not begun by then is handed back, for others to have
 _LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
 _NOBODY: Final = Identity(pid=0, pid_start=0, group=0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from pathlib import Path
 from typing import Final
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
@@ -35,14 +36,23 @@ class Exit:
     signal: int | None = None
 
 
-def report(launch: Launch, ended: Exit, *, why: Why | None, words: str = "", note: str = "") -> Outcome:
-    """The outcome of a command that is gone; notes for a reader go to the end of its log first."""
-    result = read_result(launch.result_path)
+def report(
+    launch: Launch,
+    ended: Exit,
+    *,
+    why: Why | None,
+    words: str = "",
+    note: str = "",
+    log: Path | None,
+    has_result: bool = True,
+) -> Outcome:
+    """The outcome of a command that is gone; notes for a reader go to the end of its log first, if it has one."""
+    result = read_result(launch.result_path) if has_result else Result()
     complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
     for line in (note, _limit_words(launch, why), complaint):
-        if line:
-            append_note(launch.log_path, line)
-    head, tail, total_bytes = read_ends(launch.log_path)
+        if line and log:
+            append_note(log, line)
+    head, tail, total_bytes = read_ends(log) if log else ("", "", 0)
     output = Output(
         head=head,
         tail=tail,

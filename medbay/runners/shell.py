@@ -9,18 +9,24 @@ from __future__ import annotations
 import os
 import signal
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
+from medbay.core.feeding import COMMANDS
 from medbay.core.outcome import Outcome
+from medbay.errors import SpawnFailed
+from medbay.runners.ahead import CommandAhead, CommandsAhead
 from medbay.runners.ending import TreeEnding
 from medbay.runners.environment import inheritable
 from medbay.runners.log_cap import LogCap
 from medbay.runners.processes import Census, group_exists, send_group
-from medbay.runners.protocol import Identity, Launch
+from medbay.runners.protocol import LASTING_S, Identity, Launch
 from medbay.runners.report import Exit, Why, report
-from medbay.runners.spawn import Child, spawn
+from medbay.runners.spawn import Child, spawn, spawn_into
+from medbay.runners.spools import CommandSpool, CommandSpools, keep_result
 from medbay.runners.usage import Exceeded, UsageLimit, limit_process
 
 _DRAIN_S: Final = 5.0
@@ -45,33 +51,81 @@ class ShellRunner:
         self._inherited = inheritable(os.environ, secrets, guard=guard)
         self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # one for all that are started
         weakref.finalize(self, os.close, self._stdin)
+        self._ahead = CommandsAhead(self._spawn)
+        self.spools = CommandSpools()
+        weakref.finalize(self, self.spools.close)
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
 
-    def start(self, launch: Launch, monotonic_s: float) -> ShellRunning:
-        """Start it; raises SpawnFailed when there is nothing to run."""
-        child = spawn(launch, self._inherited, stdin=self._stdin)
+    def start(self, launch: Launch, monotonic_s: float) -> ShellRunning | CommandAhead:
+        """Start it, or let it wait if it is for ahead; raises SpawnFailed when there is nothing to run."""
+        return self._ahead.add(launch, monotonic_s) if launch.ahead else self._spawn(launch, monotonic_s)
+
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Start as many of the commands that wait as there are free slots."""
+        self._ahead.begin(free, monotonic_s)
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many commands may wait; none unless commands are short."""
+        room = self._ahead.room(free)
+        return {COMMANDS: room} if room else {}
+
+    def ended(self, running: ShellRunning, *, took_s: float) -> None:
+        """A command ended by itself, after about so long."""
+        self._ahead.ended(running, took_s=took_s)
+
+    def close(self) -> None:
+        """Remove the files that wait for the next short command."""
+        self.spools.close()
+
+    def _spawn(self, launch: Launch, monotonic_s: float) -> ShellRunning:
+        spool = None
+        if self._ahead.are_short and not launch.keep_log and not launch.part:
+            child, spool = self._spawn_spooled(launch)
+        else:
+            child = spawn(launch, self._inherited, stdin=self._stdin)
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
-            limit_process(child.identity.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
+            limit_process(child.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             usage = UsageLimit(monotonic_s, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
-        return self.watch(launch, child, monotonic_s, usage=usage)
+        running = self.watch(launch, child, monotonic_s, usage=usage, spool=spool)
+        self._ahead.began(running)
+        return running
 
-    def watch(self, launch: Launch, child: Child, monotonic_s: float, *, usage: UsageLimit | None) -> ShellRunning:
+    def _spawn_spooled(self, launch: Launch) -> tuple[Child, CommandSpool]:
+        """One that is likely to be over in a moment, and to write nothing."""
+        spool, log = self.spools.take(launch)
+        try:
+            asked = replace(launch, result_path=Path(self.spools.result(launch)))
+            return spawn_into(log, asked, self._inherited, stdin=self._stdin), spool
+        except SpawnFailed:
+            self.spools.settle(spool, os.fspath(launch.log_path), needed=True)
+            raise
+        finally:
+            os.close(log)
+
+    def watch(
+        self,
+        launch: Launch,
+        child: Child,
+        monotonic_s: float,
+        *,
+        usage: UsageLimit | None,
+        spool: CommandSpool | None = None,
+    ) -> ShellRunning:
         """An attempt whose process is there already."""
-        cap = self.log_cap(launch, monotonic_s)
-        return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage)
+        cap = self.log_cap(spool.path if spool else launch.log_path, monotonic_s)
+        return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage, spool=spool)
 
-    def log_cap(self, launch: Launch, monotonic_s: float) -> LogCap:
+    def log_cap(self, path: str | Path, monotonic_s: float) -> LogCap:
         """The size limit of an attempt's log."""
-        return LogCap(launch.log_path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
+        return LogCap(path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
 
 
 class ShellRunning:
     """One live command and its tree."""
 
     waiting = False  # it begins when it is started
-    lasting = True
     left_nothing = False  # what it started may live in a session of its own
 
     def __init__(
@@ -83,16 +137,17 @@ class ShellRunning:
         runner: ShellRunner,
         cap: LogCap,
         usage: UsageLimit | None,
+        spool: CommandSpool | None,
     ) -> None:
         self._launch = launch
-        self._popen = child.popen
+        self._spool = spool
+        self._child = child
         self._pidfd = child.pidfd
-        self._identity = child.identity
         self._runner = runner
         self._cap = cap
         self._usage = usage
         self._limit_at_s = None if launch.timeout_s is None else monotonic_s + launch.timeout_s
-        self._seen_s = monotonic_s
+        self._begun_s = self._seen_s = monotonic_s
         self._why: Why | None = None
         self._words = ""
         self._ending: TreeEnding | None = None
@@ -105,7 +160,12 @@ class ShellRunning:
     @property
     def identity(self) -> Identity:
         """The main process; it leads its session and group."""
-        return self._identity
+        return self._child.identity
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it was seen to run for more than a moment."""
+        return self._seen_s - self._begun_s >= LASTING_S
 
     def fileno(self) -> int:
         """A pidfd: readable once the main process ended, silent while only its tree is left, then -1."""
@@ -122,7 +182,7 @@ class ShellRunning:
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """Enforce the limits and say how it ended; when we ended it, never before its tree is gone."""
-        self._seen_s = monotonic_s
+        alive_s, self._seen_s = self._seen_s, monotonic_s
         if self._outcome is not None:
             return self._outcome
         if self._ending is not None:
@@ -130,7 +190,11 @@ class ShellRunning:
         if self._exit is not None:
             return self._drain(monotonic_s)
         if self._main_ended():
+            # Some time since the last look: the engine may have had other things to do.
+            self._runner.ended(self, took_s=(alive_s + monotonic_s) / 2 - self._begun_s)
             return self._end_group(monotonic_s)
+        if self.lasting:
+            self._show_log()
         self._enforce(monotonic_s)
         return None
 
@@ -144,7 +208,7 @@ class ShellRunning:
         elif self._exit is not None:
             times.append(self._seen_s + _DRAIN_LOOK_S)
         else:
-            times.append(self._cap.next_s)
+            times.append(self._cap.next_s if self._spool is None or self._spool.shown else self._begun_s + LASTING_S)
             if self._limit_at_s is not None:
                 times.append(self._limit_at_s)
             if self._usage is not None:
@@ -174,6 +238,12 @@ class ShellRunning:
         if self._outcome is None:
             self._ending.kill_now()
 
+    def _show_log(self) -> None:
+        """Let what it writes be its log from now on, for others to read."""
+        spool = self._spool
+        if spool is not None and not spool.shown and spool.show(os.fspath(self._launch.log_path)):
+            self._cap.path = self._launch.log_path
+
     def _enforce(self, monotonic_s: float) -> None:
         grace_s = self._runner.grace_s
         if self._limit_at_s is not None and monotonic_s >= self._limit_at_s:
@@ -181,7 +251,7 @@ class ShellRunning:
             return
         if self._usage is not None and monotonic_s >= self._usage.next_s:
             snapshot = self._runner.census.at(monotonic_s)
-            members = snapshot.members(leader=self._identity.pid, attempt_key=self._launch.attempt_key)
+            members = snapshot.members(leader=self._child.pid, attempt_key=self._launch.attempt_key)
             match self._usage.check(members.values(), monotonic_s):
                 case Exceeded.MEMORY:  # a grace period would be time to take more
                     self._end(Why.MEMORY, monotonic_s, grace_s=0)
@@ -201,7 +271,7 @@ class ShellRunning:
             self._ending.begin(monotonic_s, grace_s=grace_s)
 
     def _new_ending(self) -> TreeEnding:
-        return TreeEnding(self._identity.pid, self._launch.attempt_key, self._runner.census)
+        return TreeEnding(self._child.pid, self._launch.attempt_key, self._runner.census)
 
     def _go_on_ending(self, ending: TreeEnding, monotonic_s: float) -> Outcome | None:
         main_ended = self._main_ended()
@@ -216,9 +286,9 @@ class ShellRunning:
     def _end_group(self, monotonic_s: float) -> Outcome | None:
         """Kill what the command left in its group, before reaping: until then nobody else has its number."""
         if self._exit is None:
-            send_group(self._identity.pid, signal.SIGKILL)
+            send_group(self._child.pid, signal.SIGKILL)
             self._exit = self._reap()
-        if not group_exists(self._identity.pid):
+        if not group_exists(self._child.pid):
             return self._finish()
         self._silence()
         self._drain_until_s = monotonic_s + _DRAIN_S
@@ -227,10 +297,10 @@ class ShellRunning:
 
     def _drain(self, monotonic_s: float) -> Outcome | None:
         """Wait until the killed rest of the group is gone; zombies that nobody reaps do not count."""
-        if monotonic_s >= self._drain_until_s or not group_exists(self._identity.pid):
+        if monotonic_s >= self._drain_until_s or not group_exists(self._child.pid):
             return self._finish()
         processes = self._runner.census.at(monotonic_s).processes.values()
-        living = any(process.group == self._identity.pid and not process.dead for process in processes)
+        living = any(process.group == self._child.pid and not process.dead for process in processes)
         return None if living or self._runner.census.serial == self._drain_serial else self._finish()
 
     def _has_ended_itself(self) -> bool:
@@ -240,7 +310,7 @@ class ShellRunning:
         """Look without reaping."""
         try:
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            return os.waitid(os.P_PID, self._identity.pid, options) is not None
+            return os.waitid(os.P_PID, self._child.pid, options) is not None
         except ChildProcessError:  # somebody else reaped it: its number is no longer ours to signal
             self._exit = Exit()
             return True
@@ -248,12 +318,12 @@ class ShellRunning:
     def _reap(self) -> Exit:
         """Take the exit status; our own call, because Popen reports a status taken by others as success."""
         try:
-            found = os.waitid(os.P_PID, self._identity.pid, os.WEXITED | os.WNOHANG)
+            found = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG)
         except ChildProcessError:
             return Exit()
         if found is None:  # the kernel holds it, with our SIGKILL pending
             return Exit(signal=signal.SIGKILL)
-        self._popen.returncode = found.si_status
+        self._child.popen.returncode = found.si_status
         return Exit(code=found.si_status) if found.si_code == os.CLD_EXITED else Exit(signal=found.si_status)
 
     def _silence(self) -> None:
@@ -274,6 +344,26 @@ class ShellRunning:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-        self._cap.close()
-        self._outcome = report(self._launch, self._exit, why=self._why, words=self._words, note=note)
+        has_result = True
+        log: Path | None = self._launch.log_path
+        if self._spool is None or self._spool.size():
+            self._cap.close()
+        if self._spool is not None:
+            has_result, log = self._settle_spool(self._spool, noted=self._why is not None or bool(note))
+        self._outcome = report(
+            self._launch,
+            self._exit,
+            why=self._why,
+            words=self._words,
+            note=note,
+            log=log,
+            has_result=has_result,
+        )
         return self._outcome
+
+    def _settle_spool(self, spool: CommandSpool, *, noted: bool) -> tuple[bool, Path | None]:
+        """Whether it left a result, and its log if it has one; both are where they belong then."""
+        spools, launch = self._runner.spools, self._launch
+        has_result = keep_result(spools.result(launch), os.fspath(launch.result_path))
+        log = spools.settle(spool, os.fspath(launch.log_path), needed=noted or has_result)
+        return has_result, Path(log) if log else None

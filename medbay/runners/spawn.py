@@ -25,13 +25,27 @@ _SHOWN_CHARS_MAX: Final = 200
 _NEW_LOG: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Child:
     """A process of ours that was started and not yet reaped."""
 
     popen: subprocess.Popen[bytes]
     pidfd: int  # -1 where the kernel has none
-    identity: Identity
+    _identity: Identity | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its number, its own until it is reaped; it leads its session and its group."""
+        return self.popen.pid
+
+    @property
+    def identity(self) -> Identity:
+        """Looked up when it is asked for: right after the start the look waits until the command is loaded."""
+        if self._identity is None:
+            # Until it is reaped its pid is its own, so this sees that very process.
+            found = identity_of(self.pid) if self.popen.returncode is None else None
+            self._identity = found or Identity(pid=self.pid, pid_start=0, group=self.pid)
+        return self._identity
 
 
 def spawn(launch: Launch, inherited: Encoded, *, stdin: int) -> Child:
@@ -91,13 +105,10 @@ def arguments(command: Sequence[str] | str) -> list[str]:
 
 
 def _child(popen: subprocess.Popen[bytes]) -> Child:
-    # Until it is reaped its pid is its own, so both looks below see this very process.
     try:
-        pidfd = os.pidfd_open(popen.pid)
+        return Child(popen, os.pidfd_open(popen.pid))
     except OSError:
-        pidfd = -1
-    identity = identity_of(popen.pid) or Identity(pid=popen.pid, pid_start=0, group=popen.pid)
-    return Child(popen=popen, pidfd=pidfd, identity=identity)
+        return Child(popen, -1)
 
 
 def _new_log(path: str) -> int:

@@ -39,7 +39,8 @@ def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], No
                 if not rows:
                     break
                 write(part.table, rows)
-                if archive.remove(tx, part, rows) != len(rows):
+                gone = archive.leave_checkpoints(tx, rows) if part.checkpoint else rows
+                if archive.remove(tx, part, gone) != len(gone):
                     raise StoreError(f"not every row of {part.table} could be moved", hint="medbay db check says more")
             moved[part.table] += len(rows)
             after = [rows[-1][name] for name in part.key]

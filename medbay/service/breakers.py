@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -82,11 +82,12 @@ def incident(tx: Tx, given: str) -> tuple[Breaker, list[Task]]:
     return (one := _only(known, given, "incident")), task_rows.held(tx, one.key, CANDIDATES)
 
 
-def answer(tx: Tx, asked: Question, option: Option, *, actor: str, note: str) -> bool:
-    """Answer a question that belongs to an incident and to no task; whether it was one."""
-    mine = next(
-        (each for each in breakers.not_closed(tx, changing=True).values() if each.question_id == asked.id), None
-    )
+def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker], *, actor: str, note: str) -> bool:
+    """Answer a question that belongs to an incident and to no task; whether it was one.
+
+    `held` are the breakers that are not closed, taken before the question was: locks have one order.
+    """
+    mine = next((each for each in held.values() if each.question_id == asked.id), None)
     if mine is None or asked.task_ids:
         return False
     after = replace(mine, question_id=None)
@@ -114,7 +115,9 @@ def _release_some(tx: Tx, closed: Breaker) -> None:
         after = rule.all_released(closed)
         _forget(tx, closed)
     made = changed_breaker(closed, after)
-    apply(tx, replace(made, changes=tuple(change for each in released for change in each.changes)))
+    changes = tuple(change for each in released for change in each.changes)
+    events = (*made.events, *(event for each in released for event in each.events))
+    apply(tx, replace(made, changes=changes, events=events))
 
 
 def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:

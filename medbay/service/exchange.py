@@ -9,15 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from medbay.core import times
-from medbay.core.model import Task
+from medbay.core.durations import parse_duration
+from medbay.core.loops import LEAST
+from medbay.core.model import FAILURE_RESTARTS, Task
+from medbay.core.rules import Loop
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import calls, requests, tasks
+from medbay.service import calls, requests, schedules, tasks
 from medbay.service.tasks import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
 
-EXTRA: Final = ("id", "status")  # what a line may say besides; it is not taken over
+EXTRA: Final = ("id", "status", "loop")  # what a line may say besides; of these only its loop is taken over
+_LOOP_NAMES: Final = frozenset({"of", "place", "delay", "max_iterations", "max_failure_restarts"})
 _ENDED: Final = ("completed", "cancelled")
 
 Line = tuple[int, Mapping[str, Any]]  # its number in the file, and what it says
@@ -54,8 +58,17 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
 
 
 def _schedule(task: Task) -> dict[str, Any]:
-    """When it recurs; a loop is not taken over, its tasks are."""
-    if not task.recurs or task.loop:
+    """When it recurs; a task of a loop says which, and its place in it."""
+    if task.loop:
+        said = {
+            "of": task.loop,
+            "place": task.loop_place,
+            "delay": _duration(task.every_ms),
+            "max_iterations": task.max_iterations,
+            "max_failure_restarts": task.max_failure_restarts,
+        }
+        return {"loop": {name: value for name, value in said.items() if value is not None}}
+    if not task.recurs:
         return {}
     return {
         "cron": task.cron,
@@ -117,7 +130,42 @@ def bring_in(
         for (number, line), task in zip(wave, made, strict=True):
             added[number] = task
             new_ids[str(line.get("id", ""))] = task.id
+    for numbers, asked in _loops(kept):
+        members = [added[number] for number in numbers]
+        if not any(each.recurs for each in members):  # else they were added before, under their keys
+            for number, made_one in zip(numbers, schedules.make_loop(tx, members, asked, actor=actor), strict=True):
+                added[number] = made_one
     return [added[number] for number, _ in kept], len(lines) - len(kept)
+
+
+def _loops(lines: Sequence[Line]) -> list[tuple[list[int], Loop]]:
+    """The loops among the lines: their numbers in the order of their places, and how each goes round.
+
+    What is left of a loop when the others had ended goes on alone, as a task that runs once.
+    """
+    found: dict[str, list[tuple[int, int, Loop]]] = {}
+    for number, line in lines:
+        if "loop" in line:
+            name, place, asked = _loop_of(number, line["loop"])
+            found.setdefault(name, []).append((place, number, asked))
+    ordered = [sorted(each, key=lambda one: one[:2]) for each in found.values()]
+    return [([number for _, number, _ in each], each[0][2]) for each in ordered if len(each) >= LEAST]
+
+
+def _loop_of(number: int, said: object) -> tuple[str, int, Loop]:
+    """What a line says of its loop: `of`, `place`, and how it goes round."""
+    if not isinstance(said, Mapping) or said.keys() - _LOOP_NAMES or not isinstance(said.get("of"), str):
+        hint = "an object with of and place, and perhaps delay, max_iterations, max_failure_restarts"
+        raise _at(number, UsageError("loop is not readable", hint=hint))
+    whole = [said.get("place", 0), said.get("max_iterations", 1), said.get("max_failure_restarts", FAILURE_RESTARTS)]
+    if any(not isinstance(each, int) or isinstance(each, bool) or each < 0 for each in whole) or whole[1] < 1:
+        raise _at(number, UsageError("place and numbers of a loop are whole numbers", hint="max_iterations from 1 on"))
+    try:
+        delay_ms = parse_duration(str(said["delay"])) if "delay" in said else None
+    except UsageError as error:
+        raise _at(number, error) from None
+    asked = Loop(delay_ms=delay_ms, max_iterations=said.get("max_iterations"), max_failure_restarts=whole[2])
+    return said["of"], whole[0], asked
 
 
 def _readable(

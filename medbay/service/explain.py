@@ -64,6 +64,12 @@ def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) 
     )
 
 
+def first_reason(tx: Tx, task: Task, *, recovery_share: float) -> Reason | None:
+    """The first of the fifteen that holds a task back."""
+    around = circumstances(tx, task, _held(tx, task), recovery_share=recovery_share)
+    return next(iter(holding.reasons(task, tx.now, around)), None)
+
+
 def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: float) -> Circumstances:
     """What around a task may hold it back; `held` is the breaker that does."""
     waiting = [other for other, status in tasks.comes_after(tx, task.id) if status != "completed"] if task.unmet else []

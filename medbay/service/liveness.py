@@ -41,7 +41,7 @@ def contradictions(tx: Tx) -> list[tuple[str, str]]:
 
 
 def replayed(tx: Tx, task: Task) -> str | None:
-    """What is wrong with the whole history of one task, as long as none of it was archived."""
+    """What is wrong with the history of one task, from its beginning or from the checkpoint of what was archived."""
     return replay(task, history.of_task(tx, task.id))
 
 

@@ -28,6 +28,7 @@ from medbay.core.rules import OWN_WORDS, Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import breakers, dependencies, schedules
+from medbay.store import breakers as breaker_rows
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
 from medbay.store.database import Tx
@@ -314,11 +315,12 @@ def answer(
     tx: Tx, given: str, choice: str, *, actor: str, note: str = "", attempts: int = GRANTED_BY_A_RELEASE
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
+    held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
     asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
     if asked is None or asked.status != "open":
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
     option = choose(asked, choice)
-    if breakers.answer(tx, asked, option, actor=actor, note=note):
+    if breakers.answer(tx, asked, option, held, actor=actor, note=note):
         return option.label, []
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:

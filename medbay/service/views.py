@@ -9,6 +9,7 @@ from medbay.core import schedule as schedules
 from medbay.core import times
 from medbay.core.breaker import Breaker
 from medbay.core.ending import facts
+from medbay.core.holding import Reason
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
 from medbay.core.presets import Recurring
@@ -214,6 +215,11 @@ def pattern(each: Known) -> dict[str, Any]:
             for one in each.advice
         ],
     }
+
+
+def reason(first: Reason | None) -> dict[str, Any] | None:
+    """What holds a task back: which of the fifteen, and in words."""
+    return None if first is None else {"number": first.number, "what": first.what, "until": iso(first.until)}
 
 
 def retry(each: Retry) -> dict[str, Any]:

@@ -69,12 +69,12 @@ def stop(tx: Tx, worker: Worker) -> None:
 
 
 def find_dead(
-    tx: Tx, me: Worker, *, see: Callable[[Worker], Sighting], grace_ms: int
+    tx: Tx, me: Worker | None, *, see: Callable[[Worker], Sighting], grace_ms: int
 ) -> list[tuple[Worker, str, bool]]:
-    """Workers that cannot be running any more: who, why, and whether the engine died hard."""
+    """Workers beside oneself that cannot be running any more: who, why, and whether the engine died hard."""
     found = []
     for other in workers.alive(tx):
-        if other.id == me.id:
+        if me is not None and other.id == me.id:
             continue
         match see(other):
             case "dead":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from medbay.core.liveness import CHECKPOINT_BY
 from medbay.store.database import Tx
+from medbay.store.rows import dumps
 
 HISTORY_KEPT: Final = 1_000  # transitions of a task that has not ended
 
@@ -18,13 +21,14 @@ class Part(NamedTuple):
     table: str
     key: tuple[str, ...]
     where: str
+    checkpoint: bool = False  # a row is left that stands for those that left
 
 
 _ENDED: Final = "task_id IN (SELECT id FROM task WHERE ended_at IS NOT NULL AND ended_at < ?)"
 _NOT_LAST: Final = "EXISTS (SELECT 1 FROM history n WHERE n.task_id = history.task_id AND n.id > history.id)"
 _LONG_AGO: Final = (
     "id < (SELECT kept.id FROM history kept WHERE kept.task_id = history.task_id"
-    f" ORDER BY kept.id DESC LIMIT 1 OFFSET {HISTORY_KEPT - 1})"
+    f" ORDER BY kept.id DESC LIMIT 1 OFFSET {HISTORY_KEPT - 1}) AND actor <> '{CHECKPOINT_BY}'"
 )
 _DECIDED: Final = (
     "status <> 'pending' AND scheduled_at < ? AND (status = 'cancelled' OR outcome IS NOT NULL"
@@ -33,7 +37,7 @@ _DECIDED: Final = (
 # The last transition of every task stays: it is the checkpoint from which history gives the status.
 PARTS: Final = (
     Part("history", ("id",), f"{_ENDED} AND {_NOT_LAST}"),
-    Part("history", ("id",), f"at < ? AND {_LONG_AGO}"),
+    Part("history", ("id",), f"at < ? AND {_LONG_AGO}", checkpoint=True),
     Part("retry", ("task_id", "attempt"), _DECIDED),
     Part("attempt_output", ("task_id", "number"), f"{_ENDED} AND result IS NULL"),  # what a task gave back stays
     Part("event", ("seq",), _ENDED),
@@ -61,3 +65,23 @@ def remove(tx: Tx, part: Part, rows: Sequence[Leaving]) -> int:
     matching = " AND ".join(f"{name} = ?" for name in part.key)
     keys = [[row[name] for name in part.key] for row in rows]
     return tx.execute_many(f"DELETE FROM {part.table} WHERE {matching}", keys)
+
+
+def leave_checkpoints(tx: Tx, rows: Sequence[Leaving]) -> list[Leaving]:
+    """Of transitions that leave, let the last one of each task stand for all of them; those that can be deleted."""
+    newest = {row["task_id"]: row for row in rows}  # they come in the order of their ids
+    for task_id, row in newest.items():
+        earlier = tx.one("SELECT context FROM history WHERE task_id = ? AND actor = ?", (task_id, CHECKPOINT_BY))
+        archived = json.loads(earlier[0])["archived"] if earlier else 0
+        archived += sum(each["task_id"] == task_id for each in rows)
+        tx.execute("DELETE FROM history WHERE task_id = ? AND actor = ?", (task_id, CHECKPOINT_BY))
+        tx.execute(
+            "UPDATE history SET source = target, actor = ?, reason = ?, context = ? WHERE id = ?",
+            (
+                CHECKPOINT_BY,
+                f"{archived} earlier transitions are in the archive",
+                dumps({"archived": archived}),
+                row["id"],
+            ),
+        )
+    return [row for row in rows if row is not newest[row["task_id"]]]

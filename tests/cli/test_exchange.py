@@ -178,3 +178,55 @@ def test_a_bad_line_names_itself_and_nothing_is_added(cli: Cli, bad: str, said: 
 def test_a_file_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
     """One line, as for `add`."""
     assert cli("import", str(tmp_path / "none.jsonl")).code == 2
+
+
+def test_a_loop_survives(cli: Cli) -> None:
+    """Its order, delay and limits; the tasks of the copy have their own ids, and a second time adds nothing."""
+    ids = [cli.add(title) for title in ("c", "a", "b")]
+    cli.good("loop", *ids, "--delay", "5m", "--max-iterations", "7", "--max-failure-restarts", "2")
+    cli.add("alone")
+    text = cli.good("export").out
+    backwards = "\n".join(reversed(text.splitlines()))
+
+    cli.good("import", "-", "--store", OTHER, "--key", "moved", stdin=backwards)
+    cli.good("import", "-", "--store", OTHER, "--key", "moved", stdin=backwards)
+
+    lines = exported(cli, "--store", OTHER)
+    assert [line["title"] for line in lines] == ["a", "alone", "b", "c"]
+    owner = lines[3]["id"]
+    said = {"of": owner, "delay": "300000ms", "max_iterations": 7, "max_failure_restarts": 2}
+    assert [line.get("loop") for line in lines] == [
+        {**said, "place": 1},
+        None,
+        {**said, "place": 2},
+        {**said, "place": 0},
+    ]
+    shown = cli.good("show", str(lines[0]["id"]), "--store", OTHER, "--json").json
+    assert shown["loop"] == owner
+
+
+def test_what_is_left_of_a_loop_is_a_task(cli: Cli) -> None:
+    """The other one has ended."""
+    line = {"id": "x", "title": "left", "run": "true", "loop": {"of": "gone", "place": 1, "max_failure_restarts": 3}}
+    cli.good("import", "-", stdin=json.dumps(line))
+    (found,) = exported(cli)
+    assert "loop" not in found and found["title"] == "left"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "x",
+        {"place": 1},
+        {"of": "x", "color": 1},
+        {"of": "x", "place": -1},
+        {"of": "x", "delay": "soon"},
+        {"of": "x", "max_iterations": 0},
+    ],
+)
+def test_a_loop_that_cannot_be_read_names_its_line(cli: Cli, loop: object) -> None:
+    """And nothing is added."""
+    lines = [{"title": "fine", "run": "true"}, {"title": "odd", "run": "true", "loop": loop}]
+    found = cli("import", "-", stdin="\n".join(json.dumps(line) for line in lines))
+    assert found.code == 2 and "2" in found.err
+    assert exported(cli) == []

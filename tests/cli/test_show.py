@@ -6,7 +6,7 @@ import pytest
 
 from medbay.cli.text import width
 from tests.cli.calling import Cli
-from tests.worlds import failed
+from tests.worlds import failed, quick_policy
 
 DOCUMENTED = """id title status block_kind paused attempts consecutive_failures next_attempt_at last_triaged_at
     guidance retries history after tags""".split()
@@ -158,3 +158,30 @@ def test_explain_follows_the_chain(cli: Cli) -> None:
     third = cli.add("third", "--after", second)
 
     assert f"it waits for {second}, which waits for {first}" in cli.good("explain", third).out
+
+
+def test_a_retry_that_waits_for_its_share_of_the_slots_says_so(cli: Cli) -> None:
+    """Reason 14, named by `show` as by `list`; what nobody serves names 13."""
+    world = cli.world()
+    world.policy = quick_policy(1)
+    engine = world.engine(slots=2)
+    engine.start()
+    again = [world.add(f"again {n}", failed("odd"), None).id for n in range(2)]
+    while not all(world.task(each).status == "failed" for each in again):
+        engine.tick()
+    for number in range(3):
+        world.add(f"fresh {number}", None)
+    while len(engine.live) < 2:
+        engine.tick()
+
+    (waiting,) = (each for each in again if world.task(each).live is None)
+    while world.task(waiting).status != "pending":
+        engine.tick()
+    told = "recovery has its share of the slots while fresh work is ready"
+    assert cli.good("show", waiting, "--json").json["held_back"]["number"] == 14
+    assert f"waits\t{told}" in cli.good("show", waiting).lines
+    assert f"waits: {told}" in cli.terminal("show", waiting).out
+    elsewhere = cli.add("elsewhere", "--queue", "nobody")
+    assert 'waits\tno live worker serves the queue "nobody"' in cli.good("show", elsewhere).lines
+    (running,) = (each for each in again if each != waiting)
+    assert cli.good("show", running, "--json").json["held_back"]["number"] == 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.feeding import fed_ahead, needs_own_process
+from medbay.core.feeding import COMMANDS, fed_ahead, needs_own_process
 from medbay.core.model import Check, Task
 
 
@@ -26,7 +26,7 @@ def test_calls_are_fed_in_their_order_as_far_as_there_is_room() -> None:
 @pytest.mark.parametrize(
     "needs",
     [
-        {"runner": "shell"},
+        {"runner": "person"},
         {"command": ("m:f", "[]", "isolated")},
         {"env": (("PYTHONPATH", "x"),)},
         {"memory_bytes": 1},
@@ -43,6 +43,14 @@ def test_what_needs_something_of_its_own_waits_for_a_slot_and_what_follows_with_
     one = Task(**{"id": "1", "title": "1", "runner": "python", "command": ("m:f", "[]"), "cwd": "/a", **needs})
 
     assert fed_ahead([call("0"), one, call("2")], {"/a": 8}, home="/home") == [call("0")]
+
+
+def test_commands_wait_in_a_place_of_their_own() -> None:
+    """Whatever their directories are."""
+    commands = [Task(id=str(n), title="c", runner="shell", command=("true",), cwd=f"/{n}") for n in range(3)]
+
+    assert fed_ahead([*commands, call("3")], {COMMANDS: 2, "/a": 8}, home="/home") == commands[:2]
+    assert fed_ahead([call("3"), *commands], {COMMANDS: 2, "/a": 8}, home="/home") == [call("3"), *commands[:2]]
 
 
 def test_variables_of_a_task_do_not_matter_unless_they_are_read_at_the_start() -> None:

@@ -103,3 +103,18 @@ def test_history_replayed_from_its_first_row_gives_the_status(
     ]
 
     assert replay(some, rows) == wrong
+
+
+def test_history_counts_from_the_checkpoint_of_what_was_archived() -> None:
+    """Whatever came before it; what follows is judged as always."""
+    moves: list[tuple[Status, Status, str]] = [
+        ("failed", "failed", "archive"),
+        ("failed", "pending", "engine"),
+        ("pending", "in_progress", "engine"),
+    ]
+    rows = [
+        HistoryRow(task_id="t-1", source=source, target=target, actor=actor, reason="", at=NOW)
+        for source, target, actor in moves
+    ]
+    assert replay(running(), rows) is None
+    assert replay(running(), rows[:1] + rows[2:]) == "pending follows failed"

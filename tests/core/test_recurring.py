@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from medbay.core import rules, schedule
 from medbay.core.backoff import backoff
+from medbay.core.breaker import open_by_hand
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.forecast import forecast
 from medbay.core.model import Attempt, Task
@@ -113,6 +114,20 @@ class Story:
             self.ran.append(planned)
         self.take(end(self.task, outcome, now=self.now))
 
+    def hold(self, length: int, *, canary: bool) -> None:
+        """Something it needs is held for a while; then it is let go with the rest, or ahead of them."""
+        self.release()
+        if not self.task.ready:
+            return
+        opened = open_by_hand(None, "provider:x", "provider", self.now, by=PERSON, why="w", until=None)
+        self.take(rules.on_parked(self.task, self.now, hold="provider:x"))
+        self.now += length
+        if canary:
+            self.take(rules.on_canary_chosen(self.task, self.now, breaker=opened))
+            self.take(rules.on_canary_dropped(self.task, self.now))
+        else:
+            self.take(rules.on_released(self.task, self.now, hold=opened))
+
     def act(self, decision: Decision) -> None:
         """What a person does."""
         self.take(decision)
@@ -142,7 +157,7 @@ def every_fire(of: Task, begin: int, until: int) -> list[int]:
 
 
 STEPS = st.one_of(
-    st.tuples(st.sampled_from(["wait", "down"]), st.integers(1, 9 * HOUR)),
+    st.tuples(st.sampled_from(["wait", "down", "hold", "canary"]), st.integers(1, 9 * HOUR)),
     st.tuples(st.sampled_from(["good", "bad", "again", "lost", "password"]), st.integers(1, 3 * HOUR)),
     st.tuples(st.sampled_from(["pause", "resume", "retry", "block", "unblock", "reset"]), st.just(0)),
 )
@@ -196,6 +211,8 @@ def take_a_step(story: Story, name: str, length: int) -> None:
     }
     if name in outcomes:
         story.run(outcomes[name], length)
+    elif name in ("hold", "canary"):
+        story.hold(length, canary=name == "canary")
     elif name in acts:
         if name == "block" and story.task.status == "blocked":
             return
@@ -206,6 +223,37 @@ def take_a_step(story: Story, name: str, length: int) -> None:
     else:
         story.wait(length, up=name == "wait")
         story.release()
+
+
+@pytest.mark.parametrize("catch_up", ["none", "one", "all"])
+@pytest.mark.parametrize("canary", [False, True])
+def test_what_falls_into_a_hold_is_skipped_with_one_event(catch_up: str, canary: bool) -> None:
+    """The last of them runs when the hold is over, and the next comes at its own time."""
+    start = NOW - NOW % HOUR + 10 * MINUTE
+    story = Story(added(start, **HOURLY, catch_up=catch_up), now=start, up_since=start)
+    first = NOW - NOW % HOUR + HOUR
+    story.wait(55 * MINUTE)
+
+    story.hold(3 * HOUR, canary=canary)
+
+    assert story.skipped == [(first, first + 2 * HOUR, 3, "hold")]
+    assert story.task.planned_at == first + 3 * HOUR and story.task.ready
+    story.run(Succeeded())
+    assert story.task.planned_at == first + 4 * HOUR
+
+
+@pytest.mark.parametrize("length", [1, 30 * MINUTE])
+def test_a_hold_that_ends_before_the_next_occurrence_skips_nothing(length: int) -> None:
+    """Nor does one over a task that runs once."""
+    start = NOW - NOW % HOUR + 10 * MINUTE
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(55 * MINUTE)
+    story.hold(length, canary=False)
+    once = Story(added(start), now=start, up_since=start)
+    once.hold(DAY, canary=False)
+
+    assert (story.skipped, once.skipped) == ([], [])
+    assert story.task.planned_at == NOW - NOW % HOUR + HOUR and once.task.planned_at is None
 
 
 def test_a_cron_task_waits_for_its_first_time_and_then_for_the_next() -> None:

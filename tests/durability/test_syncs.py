@@ -65,6 +65,17 @@ def test_the_library_returns_and_the_engine_starts_processes_after_the_sync(home
     assert [each for each in told if each[1]] == []
 
 
+def test_a_new_store_is_synced_with_the_folders_made_for_it(tmp_path: Path) -> None:
+    """All names on the way to it are on the disk before the first id is told."""
+    (tmp_path / "above").mkdir()
+    script = "import os, medbay; b = medbay.open('sqlite:///above/new/.medbay/medbay.db'); b.add('a', run='true'); "
+
+    steps = traced(python(script + "os.write(1, b'added')"), tmp_path)
+
+    said = next(n for n, step in enumerate(steps) if step.kind == "say")
+    assert {"above", "new", ".medbay"} <= {step.name for step in steps[:said] if step.kind == "sync"}
+
+
 def test_a_store_that_does_not_sync_would_be_noticed(home: Path) -> None:
     """The test above can fail."""
     told = acknowledged(traced(python(LIBRARY.format(unsafe=UNSAFE)), home))

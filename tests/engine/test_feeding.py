@@ -99,6 +99,67 @@ def test_an_end_makes_room_for_the_next(world: World, runner: FeedingRunner) -> 
     assert [task_id for task_id, _ in live(engine)] == [task.id for task in tasks[1:6]]
 
 
+def test_an_end_is_followed_by_the_next_before_it_is_stored(world: World, runner: FeedingRunner) -> None:
+    """Between two rounds, and never with more than there are slots."""
+    tasks = [add(world, runner) for _ in range(5)]
+    engine = world.engine(slots=2, runners={"python": runner})
+    world.run(engine, ticks=2)
+
+    runner.running[1].outcome = Succeeded()
+    more = engine.slots.turn_over()
+
+    assert [waits for _, waits in live(engine)] == [False, False, False, True, True]
+    assert (more, world.task(tasks[1].id).status) == (False, "in_progress")
+    world.run(engine, ticks=1)
+    assert world.task(tasks[1].id).status == "completed"
+
+
+def test_much_that_waits_lets_ends_be_stored_together(world: World, runner: FeedingRunner) -> None:
+    """As long as more waits than could begin at once."""
+    for _ in range(7):
+        add(world, runner)
+    runner.room = 5
+    engine = world.engine(slots=2, runners={"python": runner})
+    world.run(engine, ticks=2)
+
+    assert [engine.slots.turn_over() for _ in range(2)] == [True, True]
+    for each in runner.running[:3]:
+        each.outcome = Succeeded()
+    assert not engine.slots.turn_over()
+
+
+def test_nothing_that_waits_begins_without_the_lease(world: World, runner: FeedingRunner) -> None:
+    """Another may run it by now."""
+    for _ in range(3):
+        add(world, runner)
+    engine = world.engine(slots=2, runners={"python": runner})
+    world.run(engine, ticks=2)
+    runner.running[0].outcome = Succeeded()
+
+    world.clock.suspend(engine.settings.lease_ms)
+    engine.slots.turn_over()
+    engine.slots.begin_waiting(1)
+
+    assert runner.running[2].waiting
+
+
+def test_an_attempt_that_will_be_checked_keeps_its_slot(world: World, runner: FeedingRunner) -> None:
+    """Its checks run there."""
+    add(world, runner, check=["true"])
+    for _ in range(2):
+        add(world, runner)
+    engine = world.engine(slots=2, runners={"python": runner})
+    world.run(engine, ticks=2)
+    runner.running[0].outcome = Succeeded()
+
+    engine.slots.turn_over()
+    between = runner.running[2].waiting
+    world.runner.scripts["true"] = [None]
+    world.run(engine, ticks=1)
+
+    assert (between, runner.running[2].waiting) == (True, True)
+
+
 def test_recovery_ahead_keeps_to_its_share_of_all_places(world: World, runner: FeedingRunner) -> None:
     """Half of two slots and three places ahead, rounded up."""
     sick = [add(world, runner, failed(), None) for _ in range(5)]

@@ -88,6 +88,44 @@ def test_what_a_killed_daemon_left_running_is_ended_by_the_next(bay: Bay, tmp_pa
     assert marks(f"{bay.store.store_id}:") == {}
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_task_is_cancelled_at_once_when_its_daemon_is_dead(bay: Bay, tmp_path: Path, many: bool) -> None:
+    """No other engine is needed for that, and what the daemon left running of it is ended; of others it is not."""
+    task = bay.add("sleeper", run="setsid sleep 300 & sleep 300", cwd=str(tmp_path))
+    other = bay.add("other", run=["sleep", "300"], cwd=str(tmp_path))
+    follower = bay.add("follower", run="true", after=[task.id])
+    daemon = start_daemon(tmp_path)
+    wait_for(lambda: len(marks(f"{bay.store.store_id}:")) >= 4)
+    kill_with_guardian(daemon)
+
+    if many:
+        bay.act_on("cancel", [task.id])
+    else:
+        assert bay.cancel(task.id).status == "cancelled"
+
+    assert (bay.get(task.id).status, bay.get(task.id).live) == ("cancelled", None)
+    assert [each.outcome for each in bay.attempts(task.id)] == ["cancelled"]
+    assert bay.get(follower.id).status == "blocked"
+    assert marks(f"{bay.store.store_id}:{task.id}:") == {}
+    assert (bay.get(other.id).status, len(marks(f"{bay.store.store_id}:{other.id}:"))) == ("in_progress", 1)
+    assert bay.cancel(other.id).status == "cancelled"
+
+
+def test_a_task_whose_daemon_lives_is_ended_by_that(bay: Bay, tmp_path: Path) -> None:
+    """Whoever cancels it only asks."""
+    task = bay.add("sleeper", run=["sleep", "300"], cwd=str(tmp_path))
+    daemon = start_daemon(tmp_path)
+    wait_for(lambda: len(marks(f"{bay.store.store_id}:")) >= 1)
+    os.kill(daemon.pid, signal.SIGSTOP)
+
+    asked = bay.cancel(task.id)
+
+    assert (asked.status, asked.cancel_requested) == ("in_progress", True)
+    os.kill(daemon.pid, signal.SIGCONT)
+    wait_for(lambda: bay.get(task.id).status == "cancelled")
+    daemon.wait(30)
+
+
 CLAIMER = """
 import sys, medbay
 from medbay import app

@@ -35,7 +35,9 @@ def launch(tmp_path: Path, command: Sequence[str] | str, **changes: Any) -> Laun
 
 def start(what: Launch, runner: ShellRunner | None = None) -> ShellRunning:
     """Start it now, with a short grace period unless a runner is given."""
-    return (runner or ShellRunner(0.3)).start(what, time.monotonic())
+    running = (runner or ShellRunner(0.3)).start(what, time.monotonic())
+    assert isinstance(running, ShellRunning)
+    return running
 
 
 def finish(running: Running) -> Outcome:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from medbay.core.feeding import AHEAD_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
 from medbay.runners import python_running
 from medbay.runners.protocol import Feeding
-from medbay.runners.python import SPOOLS, PythonRunner
-from medbay.runners.python_process import AHEAD_MAX, Lifetime
+from medbay.runners.python import PythonRunner
+from medbay.runners.python_process import Lifetime
 from medbay.runners.python_running import PythonRunning
+from medbay.runners.spools import SPOOLS
 from tests.runners.calling import Caller
 from tests.runners.driving import LIMIT_S, finish, wait_until
 

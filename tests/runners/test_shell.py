@@ -457,6 +457,7 @@ def test_no_descriptor_is_left_after_two_hundred_attempts(tmp_path: Path) -> Non
         except SpawnFailed:
             assert number % 4 == 0
 
+    runner.close()
     assert len(os.listdir("/proc/self/fd")) <= before
 
 

@@ -26,18 +26,30 @@ def transitions(world: World, task_id: str) -> list[str]:
         return [row.target for row in history.of_task(tx, task_id)]
 
 
-def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, clock: ManualClock) -> None:
-    """The oldest of them says where it stood; the rest is in the file."""
-    world = World(store, clock)
-    task = world.add("long")
-    steps = ["in_progress", "failed", "pending"] * 400
-    with store.write() as tx:
+def replayed(world: World, task_id: str) -> str | None:
+    """What is wrong with its history."""
+    task = world.task(task_id)
+    with world.store.read() as tx:
+        return liveness.replayed(tx, task)
+
+
+def write_steps(world: World, task_id: str, steps: Sequence[str]) -> None:
+    """Transitions, as if it had gone that way; it begins and ends pending."""
+    with world.store.write() as tx:
         for source, target in zip(["pending", *steps], steps, strict=False):
             tx.execute(
                 "INSERT INTO history (task_id, source, target, actor, reason, context, at)"
                 " VALUES (?, ?, ?, 'x', 'x', '{}', ?)",
-                (task.id, source, target, tx.now),
+                (task_id, source, target, tx.now),
             )
+
+
+def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, clock: ManualClock) -> None:
+    """A checkpoint stands for the rest, which is in the file; history counts from it, also when more leaves later."""
+    world = World(store, clock)
+    task = world.add("long")
+    steps = ["in_progress", "failed", "pending"] * 400
+    write_steps(world, task.id, steps)
     clock.advance(31 * DAY_MS)
     moved: list[Leaving] = []
 
@@ -45,9 +57,22 @@ def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, c
     done = archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: moved.extend(rows))
 
     assert counted["history"] == done["history"] == len(moved) - done["event"] == 200
-    assert transitions(world, task.id) == steps[200:]
+    assert transitions(world, task.id) == steps[199:]
     with store.read() as tx:
+        checkpoint = history.of_task(tx, task.id)[0]
         assert liveness.contradictions(tx) == []
+    assert (checkpoint.actor, checkpoint.source, checkpoint.context) == ("archive", steps[199], {"archived": 200})
+    assert replayed(world, task.id) is None
+    assert archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 0
+
+    write_steps(world, task.id, steps[:9])
+    clock.advance(31 * DAY_MS)
+    assert archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 9
+    assert len(transitions(world, task.id)) == 1_001
+    with store.read() as tx:
+        checkpoint = history.of_task(tx, task.id)[0]
+    assert checkpoint.context == {"archived": 209}
+    assert replayed(world, task.id) is None
 
 
 def test_nothing_is_deleted_that_could_not_be_written(store: Store, clock: ManualClock) -> None:
