@@ -18,6 +18,7 @@ from medbay.core.durations import format_duration
 if TYPE_CHECKING:
     from medbay.core.forecast import Forecast
     from medbay.core.knowledge import Known
+    from medbay.core.model import Triage
     from medbay.service.explain import Explanation
 
 When = Callable[[int], str]
@@ -146,9 +147,20 @@ def _why(found: Explanation, when: When) -> list[str]:
         )
     if found.known is not None and found.task.status != "completed":
         said.append(_known(found.known, when))
+    if found.triage is not None and not found.task.finished:
+        said.append(_triage(found.triage, when))
     if len(found.chain) > 1:
         said.append("it waits for " + ", which waits for ".join(found.chain))
     return said
+
+
+def _triage(looked: Triage, when: When) -> str:
+    """What the last triage said, or that one is under way."""
+    if looked.ended_at is None:
+        return f"{looked.id} ({looked.agent}) looks at attempt {looked.number} since {when(looked.started_at)}"
+    cause = str((looked.verdict or {}).get("root_cause") or "")
+    said = f"triage of attempt {looked.number} by {looked.agent} at {when(looked.started_at)}: {looked.action}"
+    return said.replace("_", " ") + "".join(f"; {each}" for each in (cause, looked.detail) if each)
 
 
 def _known(known: Known, when: When) -> str:

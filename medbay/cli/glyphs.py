@@ -23,6 +23,7 @@ DONE: Final = "✓"
 READY: Final = "○"
 CANCELLED: Final = "–"
 LOST: Final = "◌"
+JUDGED: Final = "▣"
 
 # Only the 16 colours of every terminal, readable on light and dark grounds.
 COLOURS: Final[Mapping[Token, str]] = {
@@ -47,6 +48,7 @@ _ASCII: Final = str.maketrans(
         READY: "o",
         CANCELLED: "-",
         LOST: "?",
+        JUDGED: "#",
         "·": "-",
         "…": "~",
         "→": ">",

@@ -11,6 +11,7 @@ from medbay.cli.glyphs import Token
 from medbay.cli.text import clean
 from medbay.core.durations import format_duration
 from medbay.core.model import Event
+from medbay.core.triage.starting import TRIAGE_IDS
 
 SUMMARY_MAX: Final = 200
 
@@ -35,6 +36,8 @@ def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[Cha
     failed: dict[str, int] = {}  # where the failure of a task stands, while its consequence is still to come
     for event in events:
         name, task_id = event.name, event.task_id or ""
+        if task_id.startswith(TRIAGE_IDS):  # told with the task it looks at
+            continue
         if name in _CONSEQUENCES and task_id in failed:
             where = failed.pop(task_id)
             told[where] = replace(told[where], then=_CONSEQUENCES[name](event))
@@ -85,11 +88,37 @@ def _failed(event: Event) -> Change:
 
 
 def _verifying(event: Event) -> Change | None:
+    if "evaluation" in event.data:
+        return _change(event, glyphs.VERIFYING, "run", f"attempt {event.attempt} failed, its work is evaluated")
     if "checks" not in event.data:
         return _change(event, glyphs.VERIFYING, "run", f"the checks of attempt {event.attempt} are repeated")
     number = len(event.data["checks"])
     what = f"attempt {event.attempt} ended well, {number} check{'s' if number > 1 else ''} to come"
     return _change(event, glyphs.VERIFYING, "run", what)
+
+
+def _rescued(event: Event) -> Change:
+    why = clean(str(event.data.get("why", "")))[:SUMMARY_MAX]
+    return _change(event, glyphs.DONE, "done", f"attempt {event.attempt} rescued: {why}".rstrip(": "))
+
+
+def _judged(event: Event) -> Change:
+    """What a triage said, in the fewest words."""
+    found = event.data
+    why = clean(str(found.get("root_cause") or found.get("why") or ""))[:SUMMARY_MAX]
+    if not found.get("applied", True):
+        return _change(event, glyphs.JUDGED, "idle", f"triage came too late: {found.get('stale', '')}")
+    return _change(event, glyphs.JUDGED, "wait", f"triage says {found['verdict']}: {why}".rstrip(": "))
+
+
+def _triage_went_wrong(event: Event) -> Change:
+    word = "triage was refused" if event.name == "triage:refused" else "triage failed"
+    what = f"{word}: {clean(str(event.data.get('why', '')))[:SUMMARY_MAX]}"
+    return _change(event, glyphs.JUDGED, "you", what.rstrip(": "))
+
+
+def _looked_at(event: Event) -> str:
+    return f"{glyphs.JUDGED} looked at by {event.data['agent']}"
 
 
 def _gate_passed(event: Event) -> Change | None:
@@ -173,6 +202,7 @@ def _change(event: Event, glyph: str, token: Token, what: str) -> Change:
 _CONSEQUENCES: Final[Mapping[str, Callable[[Event], str]]] = {
     "task:retry_scheduled": _retry_in,
     "task:blocked": _needs_you,
+    "triage:started": _looked_at,
 }
 _WORDS: Final[Mapping[str, Callable[[Event], Change | None]]] = {
     "task:created": _by(glyphs.READY, "idle", "added"),
@@ -180,6 +210,11 @@ _WORDS: Final[Mapping[str, Callable[[Event], Change | None]]] = {
     "task:failed": _failed,
     "task:verifying": _verifying,
     "gate:passed": _gate_passed,
+    "task:rescued": _rescued,
+    "triage:started": lambda event: _change(event, glyphs.JUDGED, "wait", f"looked at by {event.data['agent']}"),
+    "triage:verdict": _judged,
+    "triage:refused": _triage_went_wrong,
+    "triage:failed": _triage_went_wrong,
     "task:completed": _completed,
     "task:requeued": _requeued,
     "task:lost": _lost,

@@ -11,11 +11,11 @@ from medbay.core.breaker import Breaker
 from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
 from medbay.core.knowledge import Known, apply_teaching
-from medbay.core.model import Attempt, Question, Retry, Task
+from medbay.core.model import Attempt, Question, Retry, Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
 from medbay.service import learning
-from medbay.store import activity, attempts, breakers, patterns, questions, retries, tasks, workers
+from medbay.store import activity, attempts, breakers, patterns, questions, retries, tasks, triages, workers
 from medbay.store.database import Tx
 
 
@@ -33,6 +33,7 @@ class Explanation:
     chain: tuple[str, ...]  # what it waits for, and what that waits for
     coming: tuple[Forecast, ...]
     breaker: Breaker | None = None  # what holds it
+    triage: Triage | None = None  # the last look at it
 
 
 def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) -> Explanation:
@@ -61,6 +62,7 @@ def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) 
         chain=_chain(tx, task.id),
         coming=coming,
         breaker=held,
+        triage=next(iter(triages.of_task(tx, task.id, 1)), None),
     )
 
 
