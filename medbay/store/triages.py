@@ -112,19 +112,21 @@ def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
 
 
 def save(tx: Tx, each: Triage) -> None:
-    """Record that a triage started, or how it ended; one that has ended stays as it is."""
+    """Record that a triage started, or how it ended; one that has ended stays as it is.
+
+    Raises StaleClaim when somebody was faster: with this one, or with one of the same fingerprint.
+    """
     values = [getattr(each, name) for name in FIELDS]
     for name in ("verdict", "diff"):
         value = values[FIELDS.index(name)]
         values[FIELDS.index(name)] = None if value is None else dumps(value)
-    sets = ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "id")
-    saved = tx.execute(
-        f"INSERT INTO triage ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))})"
-        f" ON CONFLICT (id) DO UPDATE SET {sets} WHERE triage.ended_at IS NULL",
-        values,
-    )
-    if saved != 1:
-        raise StaleClaim(f"{each.id} has ended already", hint="try again")
+    if each.ended_at is None:
+        sql = f"INSERT INTO triage ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))}) ON CONFLICT DO NOTHING"
+    else:
+        sets = ", ".join(f"{name} = ?" for name in FIELDS[1:])
+        sql, values = f"UPDATE triage SET {sets} WHERE id = ? AND ended_at IS NULL", [*values[1:], each.id]
+    if tx.execute(sql, values) != 1:
+        raise StaleClaim(f"{each.id} has ended, or another looks at the same failure", hint="try again")
 
 
 def _triage(row: Row) -> Triage:
