@@ -1,0 +1,129 @@
+"""Triages in the engine: one per failure, given way to another engine, found again after a crash; on both databases."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from medbay.core.outcome import Outcome, Output, Succeeded
+from medbay.runners.protocol import Launch
+from medbay.service import tasks
+from medbay.store import history, questions, triages
+from medbay.store.database import Store
+from tests.worlds import ManualClock, ScriptedRunning, World, failed
+
+
+@pytest.fixture
+def world(store: Store, clock: ManualClock) -> World:
+    """An empty store."""
+    return World(store, clock)
+
+
+class Says:
+    """A triage agent that answers what it is told to, or goes on for ever."""
+
+    def __init__(self, *answers: dict[str, Any] | None) -> None:
+        self.answers = list(answers)
+        self.asked: list[dict[str, Any]] = []
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """The next answer; None never ends."""
+        self.asked.append(json.loads(launch.stdin_text))
+        answer = self.answers.pop(0) if self.answers else {"verdict": "NOOP", "why": "wait"}
+        said: Outcome | None = None
+        if answer is not None:
+            said = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
+        return ScriptedRunning(launch, said)
+
+
+def events_of(world: World, task_id: str) -> list[str]:
+    """The names of everything that was told of a task."""
+    with world.store.read() as tx:
+        return [each.name for each in history.events_since(tx, 0, limit=1_000, task_id=task_id)]
+
+
+def actions(world: World, task_id: str) -> list[str]:
+    """What came of the triages of a task, the newest first."""
+    with world.store.read() as tx:
+        return [each.action for each in triages.of_task(tx, task_id)]
+
+
+def test_two_tasks_with_the_same_failure_are_looked_at_one_after_the_other(world: World) -> None:
+    """While a triage of a fingerprint runs, no second one starts for it."""
+    agent = Says(None)
+    engine = world.engine(runners={"triage": agent})
+    first, second = (world.add(title, *[failed()] * 3) for title in ("a", "b"))
+    world.run(engine, ticks=10)
+
+    assert len(agent.asked) == 1
+    assert {world.task(each.id).waits_for for each in (first, second)} == {"triage"}
+    assert [world.task(each.id).wants_triage for each in (first, second)].count(True) == 1
+    running = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    running.running.outcome = Succeeded(  # type: ignore[attr-defined]
+        output=Output(result={"answer": json.dumps({"verdict": "NOOP", "why": "wait"})})
+    )
+    world.run(engine, ticks=6)
+
+    assert len(agent.asked) == 2
+    assert (actions(world, first.id), actions(world, second.id)) == (["no_action"], ["no_action"])
+
+
+def test_a_triage_that_was_lost_with_its_engine_asks_a_person_once(world: World) -> None:
+    """No second triage: the agent may have been the reason."""
+    agent = Says(None)
+    first = world.engine(runners={"triage": agent})
+    task = world.add("a", *[failed()] * 9)
+    world.run(first, ticks=8)
+    assert len(agent.asked) == 1
+
+    world.sightings[first.worker.pid] = "dead"
+    second = world.engine(runners={"triage": agent})
+    second.start()
+    world.run(second, ticks=4)
+
+    assert len(agent.asked) == 1
+    assert actions(world, task.id) == ["triage_failed"]
+    assert world.task(task.id).block_kind == "human"
+    told = events_of(world, task.id)
+    assert (told.count("triage:failed"), told.count("question:asked")) == (1, 1)
+    with world.store.read() as tx:
+        assert len(questions.open_questions(tx)) == 1
+
+
+def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(world: World) -> None:
+    """It is dropped as stale, and the task goes on by the ladder."""
+    agent = Says(None)
+    engine = world.engine(runners={"triage": agent})
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=8)
+    world.act(tasks.edit, task.id, fields={"priority": 1}, reset_failures=False)
+    running = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    running.running.outcome = Succeeded(  # type: ignore[attr-defined]
+        output=Output(result={"answer": json.dumps({"verdict": "PAUSE", "why": "harm"})})
+    )
+    world.run(engine, ticks=6)
+
+    found = world.task(task.id)
+    assert actions(world, task.id) == ["stale"]
+    assert (found.paused, found.status) == (False, "completed")
+
+
+def test_an_agent_that_keeps_failing_is_left_alone_and_let_through_one_at_a_time(world: World) -> None:
+    """The agency breaker: five failures in a row open it, three good ones close it."""
+    agent = Says(*({"verdict": 7} for _ in range(5)))
+    engine = world.engine(runners={"triage": agent})
+    for number in range(5):
+        world.add(f"t{number}", *[failed(f"odd thing number {number} in module {chr(97 + number)}")] * 3)
+    world.run(engine, ticks=20)
+    assert len(agent.asked) == 5
+
+    late = [world.add(f"late{number}", *[failed(f"strange {chr(97 + number)} it was")] * 3) for number in range(4)]
+    world.run(engine, ticks=8)
+    assert len(agent.asked) == 5
+    assert [world.task(each.id).wants_triage for each in late] == [True] * 4
+
+    world.run(engine, ticks=60, step_ms=20_000)
+    assert len(agent.asked) == 9
+    assert [actions(world, each.id) for each in late] == [["no_action"]] * 4
