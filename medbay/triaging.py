@@ -15,6 +15,7 @@ from medbay.env import Ids
 from medbay.errors import MedbayError
 from medbay.service import tasks, triage, working_set
 from medbay.service.triage import Started
+from medbay.store import tasks as task_rows
 from medbay.store import triages
 from medbay.store.database import KeptStore, Tx
 
@@ -46,6 +47,12 @@ class Triaging:
             workers = min(len(found.started), self.place.config.engine.workers)
             self.daemon(workers=workers, queues=(queue,)).run(until_idle=True)
         return Cycle(tuple(sorted(self._items(found), key=lambda each: each.issue_id)))
+
+    def waits_for_a_person(self, task_id: str) -> bool:
+        """Whether everything it comes after that is not completed waits for somebody."""
+        with self.store.read() as tx:
+            open_ones = [each for each in task_rows.comes_after(tx, task_id) if each[1] != "completed"]
+            return bool(open_ones) and all(status == "blocked" for _, status in open_ones)
 
     def _start(self, task_id: str | None, queue: str, *, dry_run: bool) -> Started:
         means = app.means_of(self.place.config)

@@ -67,8 +67,16 @@ class Watch:
 
     def over(self) -> bool:
         """Whether the task went as far as it goes without a person."""
-        settled = self.task.finished or (self.task.status == "blocked" and self.task.due_at is None)
+        task = self.task
+        settled = task.finished or (task.status == "blocked" and task.due_at is None) or self._waits_for_a_person()
         return settled and not self._events
+
+    def _waits_for_a_person(self) -> bool:
+        """Paused by its triage, or behind a fix that a person has."""
+        task = self.task
+        if task.live is not None or task.finished:
+            return False
+        return task.paused or (task.unmet > 0 and self._bay.waits_for_a_person(task.id))
 
     def close(self) -> None:
         """The last line was told."""
@@ -85,6 +93,8 @@ class Watch:
             case "completed":
                 return 0
             case "blocked" if self.task.block_kind != "exhausted":
+                return HANDED_OVER
+            case "failed" | "pending" if self._waits_for_a_person():
                 return HANDED_OVER
         return own_code(self._bay.attempts(self.task.id, 1)) or 1
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from medbay.core.model import Task
 from medbay.errors import NotAllowed, UsageError
-from medbay.service import tasks
+from medbay.service import tasks, triage
 from medbay.service.tasks import Action
 from medbay.store import questions
 from medbay.store import tasks as task_rows
@@ -65,6 +65,8 @@ def _do(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int, dry_ru
         return _as_it_is(action)
     if not dry_run:
         apply(tx, decision)
+        if action == "cancel":
+            triage.abandon(tx, task)
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -29,7 +28,8 @@ from medbay.core.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import OWN_WORDS, Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
-from medbay.service import breakers, dependencies, preferences, schedules, serving
+from medbay.service import breakers, dependencies, preferences, schedules, serving, triage
+from medbay.service.free_ids import fresh_ids
 from medbay.store import breakers as breaker_rows
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply, insert_tasks, write_events
@@ -37,7 +37,6 @@ from medbay.store.database import Tx
 
 RELEASED_AT_ONCE: Final = 500
 WRITTEN_AT_ONCE: Final = 500
-_IDS_AT_ONCE: Final = 256
 _KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
 
@@ -101,7 +100,7 @@ def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
 
 def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list[Task]:
     """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
-    free_ids = _free_ids(tx, ids)
+    free_ids = fresh_ids(tx, ids)
     added: list[Task] = []
     unwritten: dict[int, tuple[Task, tuple[str, ...]]] = {}  # by its place in `added`
     keys: set[str | None] = set()
@@ -268,6 +267,7 @@ def resume(tx: Tx, task: Task, *, actor: str) -> None:
 def cancel(tx: Tx, task: Task, *, actor: str) -> None:
     """End it for good, or ask its worker to."""
     apply(tx, decide(tx, "cancel", task, actor=actor))
+    triage.abandon(tx, task)
 
 
 def retry(tx: Tx, task: Task, *, actor: str, attempts: int = GRANTED_BY_A_RELEASE) -> None:
@@ -356,29 +356,9 @@ def answer(
             unmet=dependencies.unmet(tx, task_id),
         )
         apply(tx, decision)
+        if option.effect == "cancel":
+            triage.abandon(tx, task)
     return option.label, list(asked.task_ids)
-
-
-def _free_ids(tx: Tx, ids: Ids) -> Iterator[str]:
-    """New ids nobody has; looked up several at a time once many are wanted."""
-    given: set[str] = set()
-    existing, tries, at_once = 0, 0, 1
-    while tries < _ID_TRIES:
-        existing = max(existing, tasks.how_many(tx, at_once))
-        drawn = dict.fromkeys(ids.task(existing + len(given)) for _ in range(at_once))
-        free = drawn.keys() - given - tasks.taken(tx, list(drawn))
-        given |= free
-        yield from (each for each in drawn if each in free)
-        if free:
-            tries, at_once = 0, min(at_once * 2, _IDS_AT_ONCE)
-        else:
-            tries, existing = tries + 1, existing * 10 + 1_000  # crowded: longer ids
-    raise NotAllowed("no free task id was found", hint="try again")
-
-
-def free_ids(tx: Tx, ids: Ids, number: int) -> tuple[str, ...]:
-    """So many ids that nobody has."""
-    return tuple(itertools.islice(_free_ids(tx, ids), number))
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

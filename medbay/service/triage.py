@@ -10,19 +10,19 @@ from medbay.core.decision import WorkingSet
 from medbay.core.model import Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.resources import incident_key
-from medbay.core.triage import agency, starting
+from medbay.core.triage import agency, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
 from medbay.core.triage.starting import Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
-from medbay.service import tasks
+from medbay.service import free_ids, working_set
 from medbay.store import attempts, breakers, history, questions, triages
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
-AT_ONCE = 50
+AT_ONCE = 500
 EVERYWHERE = 10_000
 NEW_IDS = 12  # a split makes ten tasks at most
 
@@ -131,7 +131,18 @@ def _start_one(
     return state
 
 
-def looked_at(tx: Tx, triage_task: Task, *, policy: Policy, means: Means, ids: Ids, failures: int) -> LookedAt | None:
+def abandon(tx: Tx, triage_task: Task) -> None:
+    """Somebody cancelled a triage that was not running: what it looked at is a person's matter now."""
+    if triage_task.role != "triage" or triage_task.live is not None:
+        return
+    found = looked_at(tx, triage_task, policy=Policy(), means=Means(), ids=None, failures=0)
+    if found is not None:
+        apply(tx, settling.abandoned(found, tx.now, working_set.load(tx)))
+
+
+def looked_at(
+    tx: Tx, triage_task: Task, *, policy: Policy, means: Means, ids: Ids | None, failures: int
+) -> LookedAt | None:
     """What the end of a triage meets; None where there is no such triage any more."""
     looked = triages.get(tx, triage_task.id)
     task = task_rows.get(tx, looked.task_id) if looked is not None else None
@@ -150,7 +161,7 @@ def looked_at(tx: Tx, triage_task: Task, *, policy: Policy, means: Means, ids: I
         question=questions.open_of_task(tx, task.id),
         review=triages.open_review(tx, task.id),
         descendants=triages.count_parts(tx, task),
-        new_ids=tasks.free_ids(tx, ids, NEW_IDS),
+        new_ids=free_ids.some(tx, ids, NEW_IDS) if ids is not None else (),
         scopes=questions.open_scopes(tx),
     )
     return LookedAt(case=case, agency=breakers.get(tx, agency.KEY), agency_failures=failures)

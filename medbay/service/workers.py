@@ -66,6 +66,7 @@ def stop(tx: Tx, worker: Worker) -> None:
     """An engine ends in order: nothing of its own is live any more."""
     if workers.end(tx, worker, how="stopped") is not None:
         write_events(tx, (Event(name="worker:stopped", data={"worker": worker.id, "host": worker.host}),))
+        _adopt(tx, worker, serving_only=True)  # a triage that was handed back, a fix that was filed
 
 
 def find_dead(
@@ -115,10 +116,12 @@ def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_bud
     return Reaped(over, tuple(finished), taken_over) if finished or taken_over else None
 
 
-def _adopt(tx: Tx, dead: Worker) -> None:
+def _adopt(tx: Tx, dead: Worker, *, serving_only: bool = False) -> None:
     """What a `medbay run` that died was doing goes to the ordinary queue, where somebody serves it."""
     for queue in dead.queues:
         if queue.startswith(PRIVATE_QUEUES):
             for task in tasks.unfinished_in_private_queue(tx, queue):
+                if serving_only and not task.subject:
+                    continue
                 edit = Edit(fields={"queue": DEFAULT_QUEUE})
                 apply(tx, rules.on_edit_command(task, tx.now, actor="engine", edit=edit))

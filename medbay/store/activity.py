@@ -93,7 +93,12 @@ def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
         " OR (t.paused = 1 AND t.status NOT IN ('completed', 'cancelled')))",
         (worker_id,),
     )
-    return {row[0] for row in rows}
+    served = tx.rows(
+        "SELECT DISTINCT s.block_kind FROM attempt a JOIN task s ON s.subject = a.task_id AND s.subject <> ''"
+        " WHERE a.worker_id = ? AND s.role IN ('fix', 'review') AND s.status = 'blocked'",
+        (worker_id,),
+    )
+    return {row[0] for row in (*rows, *served)}
 
 
 def live_by_worker(tx: Tx) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from medbay.core.outcome import Outcome, Output, Succeeded
 from medbay.runners.protocol import Launch
-from medbay.service import tasks
+from medbay.service import breakers, tasks
 from medbay.store import history, questions, triages
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunning, World, failed
@@ -127,3 +127,41 @@ def test_an_agent_that_keeps_failing_is_left_alone_and_let_through_one_at_a_time
     world.run(engine, ticks=60, step_ms=20_000)
     assert len(agent.asked) == 9
     assert [actions(world, each.id) for each in late] == [["no_action"]] * 4
+
+
+def test_a_triage_that_somebody_cancels_before_it_runs_leaves_nobody_waiting(world: World) -> None:
+    """Its task is a person's matter then, and the next failure like it can be looked at."""
+    engine = world.engine(slots=1, runners={"triage": Says(None)})
+    task = world.add("a", *[failed()] * 3)
+    while not world.task(task.id).triages:
+        world.clock.advance(2_000)
+        engine.lease.beat(world.store)
+        engine.collect()
+        engine.release()
+        engine.triager.start()
+        if not world.task(task.id).triages:
+            engine.launch(engine.claim())
+    world.act(tasks.cancel, f".triage-{task.id}-1")
+
+    assert actions(world, task.id) == ["triage_failed"]
+    assert (world.task(task.id).block_kind, world.task(task.id).waits_for) == ("human", None)
+    with world.store.read() as tx:
+        assert triages.being_looked_at(tx) == frozenset()
+        assert len(questions.open_questions(tx)) == 1
+
+
+def test_a_triage_starts_for_what_has_failed_and_not_for_what_runs(world: World) -> None:
+    """A verdict is about the attempt it was shown."""
+    agent = Says(None)
+    engine = world.engine(runners={"triage": agent})
+    task = world.add("poll", *[failed()] * 3, None, every="10s")
+    world.run(engine, ticks=3)
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    world.run(engine, ticks=80, step_ms=5_000)
+    assert (world.task(task.id).live, world.task(task.id).wants_triage) == (4, True)
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+    world.run(engine, ticks=3)
+
+    assert agent.asked == []

@@ -47,6 +47,9 @@ def ran(work: WorkingSet, known: Breaker | None, now: int, *, well: bool, by: st
     return replace(fed, work=replace(fed.work, counted={**work.counted, KEY: stored}))
 
 
-def gone(state: Breaker, now: int) -> Breaker:
-    """The one that was let through ended without saying anything: the next one may."""
-    return breaker.send_canary(state, None, now)
+def gone(work: WorkingSet, known: Breaker | None, now: int, *, by: str) -> Fed:
+    """A triage ended without saying anything of the agent: where it was the one let through, the next one may."""
+    before = work.breakers.get(KEY) or known
+    if before is None or before.state == "closed" or before.canary_task != by:
+        return Fed(work=work)
+    return save(work, before, breaker.send_canary(before, None, now))

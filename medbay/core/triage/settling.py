@@ -28,8 +28,8 @@ class LookedAt:
 
 def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -> Decision:
     """Everything that follows for the failing task and for triage itself; the draft ends the task that ran it."""
-    judged = _judged(looked.case, outcome, draft.now)
-    well = judged.action not in FAILED_RUNS
+    judged, unreadable = _judged(looked.case, outcome, draft.now)
+    well = judged.action not in FAILED_RUNS and not unreadable
     if isinstance(outcome, Succeeded):
         draft.task = forget_failures(draft.task)  # it may have waited for a limit of its provider
         draft.move("completed", f"{judged.action}: {judged.detail}"[:500])
@@ -38,26 +38,37 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
         draft.move("failed", judged.detail[:500])
         draft.move("cancelled", "a triage gets one attempt; a person was asked")
         draft.tell("task:cancelled", by=ACTOR)
-    fed = agency.ran(
-        work,
-        looked.agency,
-        draft.now,
-        well=well,
-        by=draft.task.id,
-        why=judged.detail,
-        failures=looked.agency_failures,
-    )
+    if isinstance(outcome, Cancelled | Lost):  # which says nothing of the agent
+        fed = agency.gone(work, looked.agency, draft.now, by=draft.task.id)
+    else:
+        fed = agency.ran(
+            work,
+            looked.agency,
+            draft.now,
+            well=well,
+            by=draft.task.id,
+            why=judged.detail,
+            failures=looked.agency_failures,
+        )
     return replace(together(judged.decision, fed.made), work=fed.work)
 
 
-def _judged(case: Case, outcome: Outcome, now: int) -> Judged:
+def abandoned(looked: LookedAt, now: int, work: WorkingSet) -> Decision:
+    """The task of a triage was cancelled before it ran: a person is asked, and nobody waits for it."""
+    judged = effects.fell_through(looked.case, "the triage was cancelled", "triage_failed", now, actor=ACTOR)
+    fed = agency.gone(work, looked.agency, now, by=looked.case.triage.id)
+    return replace(together(judged.decision, fed.made), work=fed.work)
+
+
+def _judged(case: Case, outcome: Outcome, now: int) -> tuple[Judged, bool]:
+    """What follows, and whether the answer was no verdict at all."""
     if not isinstance(outcome, Succeeded):
-        return effects.fell_through(case, _why(outcome), "triage_failed", now, actor=ACTOR)
+        return effects.fell_through(case, _why(outcome), "triage_failed", now, actor=ACTOR), False
     answer = reading.read(str((outcome.output.result or {}).get("answer", "")))
     over = _over_budget(case, answer)
     if over:
-        return effects.fell_through(case, over, "triage_failed", now, actor=ACTOR)
-    return effects.judge(case, answer, now, actor=ACTOR)
+        return effects.fell_through(case, over, "triage_failed", now, actor=ACTOR), False
+    return effects.judge(case, answer, now, actor=ACTOR), isinstance(answer, Unreadable)
 
 
 def _over_budget(case: Case, answer: object) -> str:

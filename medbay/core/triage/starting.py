@@ -58,6 +58,8 @@ def cooling_until(task: Task, rules: Recurring) -> int | None:
 
 def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
     """Whether a triage of this task may start now."""
+    if task.live is not None:
+        return Answer("wait", f"attempt {task.live} runs, and may say more")
     until = cooling_until(task, rules)
     cooling = until is not None and now < until
     alike = sum(each.fingerprint == task.last_fingerprint for each in around.earlier)

@@ -141,7 +141,10 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
     assert agency.lets(sent) == "none"
     assert ran(WorkingSet(), well=True, known=sent, by="y").made == Decision()
     assert ran(WorkingSet(), well=False, known=sent).made.breakers[0].after.state == "open"
-    assert agency.lets(agency.gone(sent, NOW)) == "one"
+    freed = agency.gone(WorkingSet(), sent, NOW, by="x").made.breakers[0].after
+    assert agency.lets(freed) == "one"
+    for other in (None, replace(sent, state="closed"), replace(sent, canary_task="y")):
+        assert agency.gone(WorkingSet(), other, NOW, by="x").made == Decision()
 
     state = sent
     for _ in range(3):
