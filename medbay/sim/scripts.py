@@ -131,7 +131,9 @@ class Work:
         """What a new task says of the accounts it uses: nothing, the provider, or one of its accounts."""
         if PROVIDER not in command and rng.random() < 0.9:
             return ()
-        return rng.choice(((), (f"provider:{PROVIDER}",), (f"provider:{PROVIDER}/work",), (f"provider:{PROVIDER}",)))
+        drawn = rng.choice(((), (f"provider:{PROVIDER}",), (f"provider:{PROVIDER}/work",), (f"provider:{PROVIDER}",)))
+        # A limit that always names another time, on an account: held and probed for ever, by the rules (see STUBBORN).
+        return () if command[1:] == ("poison", "limit") else drawn
 
     def fate(self, command: tuple[str, ...], task_id: str, number: int, at_ms: int) -> Fate:
         """What this attempt does; the same every time it is asked."""
