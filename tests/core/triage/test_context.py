@@ -259,3 +259,11 @@ def test_any_text_can_be_shown(tail: str, spec: str) -> None:
     found = make(Looked(task=task, triage=triage_of(task), failures=(Failure(attempt=attempt(3), tail=tail),)), redact)
 
     assert len(json.dumps(found)) <= CONTEXT_MAX
+
+
+def test_a_secret_in_a_long_command_is_recognised_before_the_command_is_cut() -> None:
+    """Half of one would not be."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    looked = Looked(task=waiting(command=f"echo {'x' * 40} {secret} {'y' * 2_000}"), triage=triage_of(waiting()))
+
+    assert secret[:12] not in json.dumps(make(looked, redact))
