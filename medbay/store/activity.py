@@ -35,10 +35,7 @@ REQUEUED_SQL: Final = (
 )
 
 
-NEXT_WAKE_SQL: Final = (
-    f"SELECT min(at) FROM (SELECT at FROM ({NEXT_LOOK_SQL}) looks"
-    f" UNION ALL SELECT at FROM ({NEXT_SEND_SQL}) sends) wakes"
-)
+NEXT_WAKE_SQL: Final = f"SELECT ({NEXT_LOOK_SQL}), ({NEXT_SEND_SQL})"
 WANTS_TRIAGE_SQL: Final = (
     "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? AND endless = 0"
     " ORDER BY queue, since, id LIMIT 1"
@@ -109,5 +106,5 @@ def live_by_worker(tx: Tx) -> dict[str, int]:
 
 def next_look_at(tx: Tx) -> int | None:
     """When a breaker has to be looked after, or a question to be sent again."""
-    row = tx.one(NEXT_WAKE_SQL)
-    return int(row[0]) if row and row[0] is not None else None
+    row = tx.one(NEXT_WAKE_SQL) or ()
+    return min((int(at) for at in row if at is not None), default=None)

@@ -80,8 +80,8 @@ def subjects(tx: Tx, triage_ids: Sequence[str]) -> tuple[str, ...]:
 def open_review(tx: Tx, task_id: str) -> str | None:
     """The review of a task's specification that is not over."""
     row = tx.one(
-        "SELECT id FROM task WHERE subject = ? AND role = 'review' AND status NOT IN ('completed', 'cancelled')"
-        " ORDER BY id LIMIT 1",
+        "SELECT id FROM task WHERE subject = ? AND subject <> '' AND role = 'review'"
+        " AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1",
         (task_id,),
     )
     return str(row[0]) if row else None
@@ -105,7 +105,7 @@ def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
     while level and found < limit:
         below: list[str] = []
         for each in level:
-            sql = "SELECT id FROM task WHERE subject = ? AND role = 'part' ORDER BY id LIMIT ?"
+            sql = "SELECT id FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY id LIMIT ?"
             below += [row[0] for row in tx.rows(sql, (each, limit))]
         found, level = found + len(below), below
     return found
@@ -124,7 +124,8 @@ def save(tx: Tx, each: Triage) -> None:
         sql = f"INSERT INTO triage ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))}) ON CONFLICT DO NOTHING"
     else:
         sets = ", ".join(f"{name} = ?" for name in FIELDS[1:])
-        sql, values = f"UPDATE triage SET {sets} WHERE id = ? AND ended_at IS NULL", [*values[1:], each.id]
+        # Worded so that the index of what runs is not read through for it: the id is.
+        sql, values = f"UPDATE triage SET {sets} WHERE id = ? AND coalesce(ended_at, 0) = 0", [*values[1:], each.id]
     if tx.execute(sql, values) != 1:
         raise StaleClaim(f"{each.id} has ended, or another looks at the same failure", hint="try again")
 

@@ -497,3 +497,16 @@ def test_a_retry_cannot_run_ahead_of_what_it_comes_after() -> None:
     """A person passes time and holds, not the order of the work."""
     with pytest.raises(NotAllowed, match="t-1 waits for 2 other tasks"):
         on_retry_command(task(unmet=2, **WAITS), NOW, actor=PERSON, unmet=2)
+
+
+def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() -> None:
+    """A recurring task goes on by its plan; what was planned while it stood still is skipped."""
+    hourly = {"every_ms": HOUR, "planned_at": NOW - 3 * HOUR, "due_at": NOW - 3 * HOUR}
+    some = task(paused=True, questions=1, **hourly, **WAITS)
+
+    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+
+    assert names(decision)[:1] == ["task:resumed"]
+    assert "task:occurrences_skipped" in names(decision)
+    found = after(decision)
+    assert (found.paused, found.granted, found.due_at is None or found.due_at > NOW) == (False, 0, True)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from medbay.core import redaction
 from medbay.core.redaction import (
     MARK,
     PATTERN_MAX,
@@ -302,3 +303,10 @@ def test_a_pattern_that_cannot_be_used_is_refused(written: str, why: str) -> Non
     with pytest.raises(ValueError, match=re.escape(why)):
         own_pattern(written)
     assert own_pattern("a" * PATTERN_MAX).pattern
+
+
+def test_what_never_comes_to_rest_is_left_after_some_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No text keeps anybody waiting."""
+    monkeypatch.setattr(redaction, "_once", lambda text: text + "x")
+
+    assert redaction.redact("") == "x" * redaction._PASSES_MAX

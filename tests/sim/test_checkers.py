@@ -78,7 +78,7 @@ def charge_twice(patch: Patch) -> None:
         counted = real(task, charge=charge, now=now)
         return replace(counted, streak=counted.streak + 1) if charge else counted
 
-    patch.setattr(ending, "count_failure", count)
+    patch.setattr(counting, "count_failure", count)
 
 
 def lose_a_retry(patch: Patch) -> None:
