@@ -138,7 +138,9 @@ class Person:
                 breakers.close_one(tx, key, actor=ACTOR)
         for task_id in paused:
             with self._store.write() as tx:
-                tasks.resume(tx, tasks.resolve(tx, task_id), actor=ACTOR)
+                task = tasks.resolve(tx, task_id)
+                if not task.finished:  # an answer may have ended it: what triage paused has a question
+                    tasks.resume(tx, task, actor=ACTOR)
         for task_id in hopeless:
             with self._store.write() as tx:
                 task = tasks.resolve(tx, task_id)
