@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from medbay.engine.engine import Engine
 from medbay.engine.lease import GUARD_SHARE
+from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved
 from medbay.service import idle
@@ -23,7 +24,6 @@ FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told o
 LOOKS_GROW: Final = 4
 TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
-GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run

@@ -155,6 +155,7 @@ class Engine:
             self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now, self.settings.redaction))
+        self.slots.collected()
         self.slots.begin_next()  # beside the commit
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
             self._settler.take(ended)
@@ -353,6 +354,7 @@ class Engine:
         """Monotonic time at which something has to be done even if nothing happens."""
         times = [each.running.deadline_s() for each in self.live.values()]
         times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s, self.triager.again_s]
+        times.append(self.slots.wake_s())
         with self.store.read() as tx:
             if (at := waking.next_at(tx)) is not None:
                 times.append(self._clock.monotonic_s() + max(0, at - tx.now) / 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from medbay.engine.checker import Checker
 from medbay.engine.lease import Lease
@@ -11,6 +12,8 @@ from medbay.engine.settings import Settings
 from medbay.env import Clock
 from medbay.runners.protocol import Feeding, Runner
 from medbay.service.attempts import Capacity
+
+GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work
 
 
 class Slots:
@@ -32,6 +35,7 @@ class Slots:
         self._feeding = [each for each in runners if isinstance(each, Feeding)]
         self._clock = clock
         self._lease = lease
+        self._unseen = False  # something ended and was asked how, and is not collected
 
     @property
     def free(self) -> int:
@@ -60,8 +64,19 @@ class Slots:
             return False
         now_s = self._clock.monotonic_s()
         ended = [each for each in self._live.values() if each.running.poll(now_s) is not None]
+        self._unseen |= bool(ended)
         self.begin_waiting(sum(not each.claim.task.checks for each in ended))
         return self.waiting > self._settings.slots
+
+    def collected(self) -> None:
+        """Everything that ended was looked at."""
+        self._unseen = False
+
+    def wake_s(self) -> float | None:
+        """When to collect what ended while something else was done: nothing else will tell of it."""
+        if not self._unseen:
+            return None
+        return self._clock.monotonic_s() + (GATHER_S if self.waiting > self._settings.slots else 0.0)
 
     def capacity(self, *, recovery_first: bool) -> Capacity:
         """What can be claimed now."""
