@@ -186,10 +186,10 @@ def on_answer(
 ) -> Decision:
     """Apply a person's answer to one of the tasks that wait for it; the last one closes the question."""
     last = replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
-    if option.effect == "cancel":
+    if option.effect == "cancel" and not task.finished:
         return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last, loop=loop, served=served)
     draft = Draft(task, now, actor=actor)
-    if option.effect == "done":
+    if option.effect == "done" and not task.finished:
         return _done(draft, note, question=last, dependents=dependents, served=served)
     if note:
         against = task.last_fingerprint if task.streak else ""

@@ -510,3 +510,12 @@ def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() ->
     assert "task:occurrences_skipped" in names(decision)
     found = after(decision)
     assert (found.paused, found.granted, found.due_at is None or found.due_at > NOW) == (False, 0, True)
+
+
+@pytest.mark.parametrize("option", [CANCEL, RETRY, PAUSE])
+def test_any_answer_closes_a_question_about_what_has_ended_meanwhile(option: Option) -> None:
+    """What triage asked beside a schedule may be open when the task is over."""
+    decision = on_answer(ASKED, option, COMPLETED, NOW, actor=PERSON)
+
+    assert [each.whole for each in decision.questions_closed] == [True]
+    assert decision.changes == ()
