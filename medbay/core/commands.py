@@ -8,7 +8,7 @@ from typing import Any
 
 from medbay.core import guidance, loops, person, recurring, serving
 from medbay.core.counting import forget_failures, grant
-from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed
+from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed, together
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
 from medbay.core.model import TURN, Event, Option, Question, Task
 from medbay.core.question import GRANTED_BY_A_RELEASE, ask
@@ -237,7 +237,7 @@ def _done(
     closed = _close(draft, question, answer=answer, whole=_sole(question))
     own = Decision(changes=(draft.change(),), events=tuple(draft.events))
     others = serving.completed(task, served, draft.now, spec=note if note.strip() else None)
-    return replace(serving.beside(own, serving.released(dependents, draft.now), others), questions_closed=closed)
+    return replace(together(own, serving.released(dependents, draft.now), others), questions_closed=closed)
 
 
 def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:

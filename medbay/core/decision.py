@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any, Final, Literal
 
 from medbay.core import holding, schedule
@@ -198,12 +199,18 @@ class Decision:
 NOTHING: Final = Decision()
 
 
-def together(first: Decision, second: Decision) -> Decision:
-    """Two decisions of one transaction as one; of what there can be only one, the first one's."""
+def together(*decisions: Decision) -> Decision:
+    """Decisions of one transaction as one; of what there can be only one, the first one's."""
+    made = [each for each in decisions if each is not NOTHING]
+    if len(made) < 2:
+        return made[0] if made else NOTHING
     merged: dict[str, Any] = {}
     for each in fields(Decision):
-        mine, theirs = getattr(first, each.name), getattr(second, each.name)
-        merged[each.name] = (*mine, *theirs) if isinstance(mine, tuple) else theirs if mine is None else mine
+        values = [getattr(one, each.name) for one in made]
+        if isinstance(values[0], tuple):
+            merged[each.name] = tuple(chain.from_iterable(values))
+        else:
+            merged[each.name] = next((value for value in values if value is not None), None)
     return Decision(**merged)
 
 

@@ -240,9 +240,10 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
     )
     if not again:
         draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
-    turn = Decision(changes=loops.passed_on(draft, ended.loop))
+    passed_on = loops.passed_on(draft, ended.loop)
+    turn = Decision(changes=passed_on) if passed_on else NOTHING
     served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
-    others = serving.beside(turn, serving.released(ended.dependents, draft.now), served)
+    others = together(turn, serving.released(ended.dependents, draft.now), served)
     return _decision(ended, draft, work, word=word, others=others, learned=learned)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from medbay.core import agent, person, question, recurring
-from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.decision import NOTHING, Decision, Draft, RetryClosed
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Question, Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
@@ -51,12 +51,12 @@ def released(dependents: Iterable[Task], now: int) -> Decision:
 def completed(task: Task, served: Served | None, now: int, *, spec: str | None = None) -> Decision:
     """A task that serves another is completed: the reviewed specification is taken over, the waiting is over."""
     if served is None or served.task.finished:
-        return Decision()
+        return NOTHING
     if task.role == "review":
         return _reviewed(task, served.task, now, spec)
     if task.role == "fix" and served.task.recurs:
         return _fixed(task, served, now)
-    return Decision()
+    return NOTHING
 
 
 def cancelled(task: Task, served: Served | None, dependents: tuple[Task, ...]) -> tuple[Task, ...]:
@@ -99,16 +99,6 @@ def spec_block_until(review: Task, now: int, timeout_ms: int) -> int | None:
     return None if person.is_persons(review) else now + timeout_ms
 
 
-def beside(*decisions: Decision) -> Decision:
-    """What several of these decided, as one."""
-    return Decision(
-        changes=tuple(each for one in decisions for each in one.changes),
-        questions=tuple(each for one in decisions for each in one.questions),
-        retries_closed=tuple(each for one in decisions for each in one.retries_closed),
-        events=tuple(each for one in decisions for each in one.events),
-    )
-
-
 def _reviewed(task: Task, subject: Task, now: int, spec: str | None) -> Decision:
     draft = Draft(subject, now, actor="engine")
     if spec is not None and spec != subject.spec:
@@ -127,7 +117,7 @@ def _fixed(task: Task, served: Served, now: int) -> Decision:
     """A recurring task need not wait any longer, unless its failure named a time."""
     subject = served.task
     if subject.status != "failed" or subject.due_at is None or (served.named or 0) > now:
-        return Decision()
+        return NOTHING
     draft = Draft(subject, now, actor="engine")
     recurring.rerun(draft, now)
     draft.set(due_at=None)
@@ -137,6 +127,8 @@ def _fixed(task: Task, served: Served, now: int) -> Decision:
 
 
 def _made(drafts: list[Draft], *, questions: tuple[Question, ...] = ()) -> Decision:
+    if not drafts:
+        return NOTHING
     changes = (draft.change() for draft in drafts)
     return Decision(
         changes=tuple(change for change in changes if change.after != change.before),
