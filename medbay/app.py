@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from medbay.engine.host import see, this_host
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.runners import rules_agent
 from medbay.runners.agent import AgentRunner
 from medbay.runners.lazy import LazyRunner
 from medbay.runners.processes import HostLeftovers
@@ -40,14 +40,7 @@ from medbay.store.sqlite_file import sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
-# In a directory of somebody else: nothing is imported from there.
-RULES_AGENT: Final = (
-    sys.executable,
-    "-P",
-    "-c",
-    "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.rules_agent import main; sys.exit(main())",
-    str(Path(__file__).parents[1]),
-)
+PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +174,7 @@ def means_of(config: Config) -> Means:
         raise ConfigError(f'{source}: there is no agent "{chosen.fix_agent}"', hint=hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else RULES_AGENT,
+        command=chosen.command if chosen.agent == "command" else rules_agent.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,

@@ -30,6 +30,7 @@ class Triaging:
     place: Place
     policy: Policy
     daemon: Callable[..., Daemon]
+    _write: Callable[[Callable[[Tx], Started]], Started]
 
     def triage(self, task_id: str | None = None, *, dry_run: bool = False) -> Cycle:
         """One cycle: start what may start, here and now, and wait for the verdicts.
@@ -69,8 +70,7 @@ class Triaging:
         if dry_run:
             with self.store.read() as tx:
                 return act(tx)
-        with self.store.write() as tx:
-            return act(tx)
+        return self._write(act)
 
     def _items(self, found: Started) -> list[Item]:
         with self.store.read() as tx:

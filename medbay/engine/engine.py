@@ -263,7 +263,7 @@ class Engine:
         lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
-        log_path, budget = self.settings.log_name, self.settings.budget
+        log_path, budget = self.settings.log_path, self.settings.budget
         claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
         if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S

@@ -50,10 +50,6 @@ class Settings:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
         return f"{self.root}/logs/{task_id}/{number}.log"
 
-    def log_name(self, task_id: str, number: int) -> str:
-        """The same, as it is recorded."""
-        return str(self.log_path(task_id, number))
-
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
         name = f"check-{position}" if position != evaluating.POSITION else "evaluation"
