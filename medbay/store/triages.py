@@ -87,6 +87,15 @@ def open_review(tx: Tx, task_id: str) -> str | None:
     return str(row[0]) if row else None
 
 
+def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
+    """The fixes of a task that ended after this moment, in their order; nobody changes them any more."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'fix' AND ended_at > ?"
+        " ORDER BY ended_at, id"
+    )
+    return [task(row) for row in tx.rows(sql, (task_id, since))]
+
+
 def being_reviewed(tx: Tx) -> frozenset[str]:
     """The tasks whose specification is under review."""
     sql = "SELECT subject FROM task WHERE role = 'review' AND status NOT IN ('completed', 'cancelled')"

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from medbay.core.outcome import Outcome, Output, Succeeded
+from medbay.core.triage import effects
 from medbay.runners.protocol import Launch
-from medbay.service import breakers, tasks
-from medbay.store import history, questions, triages
+from medbay.service import breakers, liveness, tasks
+from medbay.store import attempts, history, questions, triages
+from medbay.store import breakers as stored_breakers
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunning, World, failed
 
@@ -108,6 +110,31 @@ def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(w
     found = world.task(task.id)
     assert actions(world, task.id) == ["stale"]
     assert (found.paused, found.status) == (False, "completed")
+
+
+def test_a_rule_that_breaks_on_a_verdict_leaves_nobody_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The triage is over, its task is a person's matter, and the next failure like it can be looked at."""
+
+    def breaks(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    engine = world.engine(runners={"triage": Says({"verdict": "NOOP", "why": "wait"})})
+    task = world.add("a", *[failed()] * 3)
+    monkeypatch.setattr(effects, "judge", breaks)
+    world.run(engine, ticks=10)
+
+    assert actions(world, task.id) == ["triage_failed"]
+    found, own = world.task(task.id), world.task(f".triage-{task.id}-1")
+    assert (found.status, found.block_kind, found.waits_for) == ("blocked", "human", None)
+    assert (own.status, own.live) == ("cancelled", None)
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+        assert "please report it: ZeroDivisionError: ours" in asked.why
+        assert triages.being_looked_at(tx) == frozenset()
+        (attempt,) = attempts.of_task(tx, own.id, 5)
+        assert attempt.diagnosis is not None and attempt.diagnosis.kind == "unknown/engine_error"
+        assert stored_breakers.get(tx, "agency") is None
+        assert liveness.standstills(tx) + liveness.contradictions(tx) == []
 
 
 def test_an_agent_that_keeps_failing_is_left_alone_and_let_through_one_at_a_time(world: World) -> None:
