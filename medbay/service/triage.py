@@ -24,6 +24,7 @@ from medbay.store.database import Tx
 
 AT_ONCE = 500
 EVERYWHERE = 10_000
+ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
 
 
@@ -98,10 +99,12 @@ def _start_one(
     dry_run: bool = False,
     queue: str = "",
 ) -> Breaker | None:
-    running = triages.running_on(tx, task.last_fingerprint)
+    earlier = triages.of_task(tx, task.id)
     around = Around(
-        earlier=triages.of_task(tx, task.id),
-        running=running.id if running is not None else None,
+        earlier=earlier,
+        told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
+        fix=triages.open_fix(tx, task.id) if earlier else None,
+        running=triages.running_on(tx, task.last_fingerprint),
         incident=incident_key(task.last_fingerprint) in work.breakers,
         agency=state,
         asked_for=asked_for,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from medbay.core.model import Task, Triage
+from medbay.core.model import Role, Task, Triage
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, task
@@ -77,14 +77,24 @@ def subjects(tx: Tx, triage_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(each.task_id for each in found if each is not None)
 
 
-def open_review(tx: Tx, task_id: str) -> str | None:
+def open_review(tx: Tx, task_id: str) -> Task | None:
     """The review of a task's specification that is not over."""
+    return _open(tx, task_id, "review")
+
+
+def open_fix(tx: Tx, task_id: str) -> str | None:
+    """The fix of what makes a task fail that is not over."""
+    found = _open(tx, task_id, "fix")
+    return found.id if found is not None else None
+
+
+def _open(tx: Tx, task_id: str, role: Role) -> Task | None:
     row = tx.one(
-        "SELECT id FROM task WHERE subject = ? AND subject <> '' AND role = 'review'"
+        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = ?"
         " AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1",
-        (task_id,),
+        (task_id, role),
     )
-    return str(row[0]) if row else None
+    return task(row) if row else None
 
 
 def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:

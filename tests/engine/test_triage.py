@@ -9,6 +9,7 @@ import pytest
 
 from medbay.core.outcome import Outcome, Output, Succeeded
 from medbay.core.triage import effects
+from medbay.engine.engine import Engine
 from medbay.runners.protocol import Launch
 from medbay.service import breakers, liveness, tasks
 from medbay.store import attempts, history, questions, triages
@@ -50,6 +51,16 @@ def actions(world: World, task_id: str) -> list[str]:
     """What came of the triages of a task, the newest first."""
     with world.store.read() as tx:
         return [each.action for each in triages.of_task(tx, task_id)]
+
+
+def fails_until(world: World, engine: Engine, task_id: str, streak: int) -> None:
+    """Let a task fail so often in a row, and what follows from it happen."""
+    for _ in range(600):
+        if world.task(task_id).streak >= streak:
+            break
+        world.run(engine, step_ms=20_000)
+    world.run(engine, ticks=2)
+    assert world.task(task_id).streak == streak
 
 
 def test_two_tasks_with_the_same_failure_are_looked_at_one_after_the_other(world: World) -> None:
@@ -192,3 +203,62 @@ def test_a_triage_starts_for_what_has_failed_and_not_for_what_runs(world: World)
     world.run(engine, ticks=3)
 
     assert agent.asked == []
+
+
+def test_a_recurring_task_that_is_blocked_meanwhile_is_not_looked_at(world: World) -> None:
+    """It waited for the agency breaker, and then for a person."""
+    agent = Says()
+    engine = world.engine(runners={"triage": agent})
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    task = world.add("poll", *[failed()] * 3, failed("HTTP 401 Unauthorized"), every="10s")
+    fails_until(world, engine, task.id, 4)
+    assert (world.task(task.id).status, world.task(task.id).block_kind) == ("blocked", "human")
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+    world.run(engine, ticks=4)
+
+    assert (agent.asked, world.task(task.id).wants_triage) == ([], False)
+
+
+def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_asks_once_and_goes_on(world: World) -> None:
+    """Within its cooldown the same failure is a person's; another failure is not, and neither is an answered one."""
+    engine = world.engine(runners={"triage": Says()})
+    task = world.add("poll", *[failed()] * 3, failed("disk quota of module nine"), *[failed()] * 5, every="10s")
+    fails_until(world, engine, task.id, 4)
+    assert actions(world, task.id) == ["no_action"]
+    assert "question:asked" not in events_of(world, task.id)
+
+    fails_until(world, engine, task.id, 5)
+    found = world.task(task.id)
+    assert (found.status, found.block_kind, found.wants_triage) == ("failed", None, False)
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+    assert "the same failure again" in asked.why
+    with world.store.write() as tx:
+        tasks.answer(tx, asked.id, "1", actor="person:ana")
+    fails_until(world, engine, task.id, 7)
+
+    assert actions(world, task.id) == ["no_action"]
+    told = events_of(world, task.id)
+    assert (told.count("question:asked"), told.count("task:escalated")) == (1, 1)
+
+
+def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: World) -> None:
+    """The fix is a question already; once it is done, the same failure again is one of its own."""
+    fix = {"verdict": "FILE_FIX", "fix": {"title": "repair the ledger"}, "root_cause": "it is broken"}
+    engine = world.engine(runners={"triage": Says(fix)})
+    task = world.add("poll", *[failed()] * 9, every="10s")
+    fails_until(world, engine, task.id, 5)
+    assert actions(world, task.id) == ["fix_filed"]
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+        assert asked.task_ids == (triages.open_fix(tx, task.id),)
+
+    with world.store.write() as tx:
+        tasks.answer(tx, asked.id, "done", actor="person:ana")
+    world.run(engine, ticks=4)
+    with world.store.read() as tx:
+        assert triages.open_fix(tx, task.id) is None
+        (asked,) = questions.open_questions(tx)
+    assert (asked.task_ids, world.task(task.id).streak) == ((task.id,), 6)
