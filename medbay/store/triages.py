@@ -15,13 +15,16 @@ from medbay.store.rows import TASK_COLUMNS, dumps, task
 FIELDS: Final = tuple(field.name for field in fields(Triage))
 COLUMNS: Final = ", ".join(FIELDS)
 
+Wish = tuple[int, str]
+
 # The statements of the loop; a test reads their query plans.
 WANTED_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
     " ORDER BY queue, since, id LIMIT ?"
 )
-ANY_WANTED_SQL: Final = (
-    "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? ORDER BY queue, since, id LIMIT 1"
+NEWEST_WISH_SQL: Final = (
+    "SELECT since, id FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
+    " ORDER BY queue DESC, since DESC, id DESC LIMIT 1"
 )
 RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
 
@@ -37,9 +40,10 @@ def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (limit,))]
 
 
-def any_wanted(tx: Tx, queues: Sequence[str]) -> bool:
-    """Whether any task of these queues wants a triage."""
-    return any(tx.one(ANY_WANTED_SQL, (queue,)) for queue in queues)
+def newest_wish(tx: Tx, queues: Sequence[str]) -> Wish | None:
+    """The last task of these queues that came to want a triage: since when, and its id."""
+    found = (tx.one(NEWEST_WISH_SQL, (queue,)) for queue in queues)
+    return max(((int(row[0]), str(row[1])) for row in found if row), default=None)
 
 
 def get(tx: Tx, triage_id: str) -> Triage | None:

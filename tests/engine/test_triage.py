@@ -262,3 +262,26 @@ def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: Wor
         assert triages.open_fix(tx, task.id) is None
         (asked,) = questions.open_questions(tx)
     assert (asked.task_ids, world.task(task.id).streak) == ((task.id,), 6)
+
+
+def test_those_that_wait_for_each_other_follow_at_once(world: World) -> None:
+    """The next look comes with the end of the one before, and somebody new is seen at once; no second is waited for."""
+    agent = Says(None, {"verdict": "NOOP", "why": "wait"}, {"verdict": "NOOP", "why": "wait"}, None)
+    engine = world.engine(runners={"triage": agent})
+    for title in "abc":
+        world.add(title, *[failed()] * 3)
+    world.run(engine, ticks=8)
+    assert len(agent.asked) == 1
+
+    other = world.add("other", *[failed("something else broke in module nine")] * 3)
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET attempts = 2, streak = 2, charged = 2 WHERE id = ?", (other.id,))
+    world.run(engine, ticks=3, step_ms=10)
+    assert [each["task"]["title"] for each in agent.asked][1:] == ["other"]
+
+    running = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    running.running.outcome = Succeeded(  # type: ignore[attr-defined]
+        output=Output(result={"answer": json.dumps({"verdict": "NOOP", "why": "wait"})})
+    )
+    world.run(engine, ticks=4, step_ms=10)
+    assert len(agent.asked) == 4
