@@ -15,7 +15,7 @@ from medbay.errors import StoreError
 from medbay.service import waking
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
-from medbay.sim.machines import Machine, Machines, SimLeftovers
+from medbay.sim.machines import Machine, Machines, Process, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import NEVER_MS, Work
@@ -69,6 +69,7 @@ class SimDaemon:
         self._asleep_in_commit = False
         self._doze_ms = 0
         self._ambush: tuple[str, Callable[[], object]] | None = None
+        self._killers: list[Process] = []  # what it started that will kill it
 
     @property
     def healthy(self) -> bool:
@@ -193,6 +194,7 @@ class SimDaemon:
         store = FaultyStore(ground.store, self.name, ground.clock, faults=self.faults, committed=ground.committed)
         grace_ms = ground.plan.grace_ms
         runner = SimRunner(ground.machines, self.machine, self._pid, ground.work, ground.clock, grace_ms=grace_ms)
+        self._killers = runner.killers
         try:
             engine = Engine(
                 store=store,
@@ -319,11 +321,11 @@ class SimDaemon:
         return min([*wakes, self._look_ms - now, NEVER_MS if self._stored else AWAY_MS])
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:
+        """Asked of its runner, not of its machine: that forgets what ended when a neighbour starts something."""
         now = self._ground.clock.elapsed_ms
-        for process in self.machine.processes:
-            if process.engine_pid != self._pid or (process.task_id, process.number) not in engine.live:
-                continue
-            if process.fate.kind == "kill" and process.gone_ms is None and process.ends_ms <= now:
+        for process in self._killers:
+            held = (process.task_id, process.number) in engine.live
+            if held and process.gone_ms is None and process.ends_ms <= now:
                 self._ground.log(f"{self.name} is killed by {process.task_id}")
                 self.faults.crashes += 1
                 raise SimulatedCrash
