@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from medbay.core.agent import profile_of
+from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.engine.lease import KILL_AT
 from medbay.engine.settings import Settings
@@ -18,12 +20,13 @@ from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.machines import Machine, Machines, Process, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
-from medbay.sim.scripts import NEVER_MS, Work
+from medbay.sim.scripts import AGENT, NEVER_MS, Work
 from medbay.store.database import Store
 
 AWAY_MS: Final = 500
 NOTICED_AFTER_MS: Final = 50  # how soon another's commit is noticed
 ROOT: Final = Path("/simulated/.medbay")
+AGENTS: Final = Means(fix_agent=profile_of(AGENT), profiles=(profile_of(AGENT),))
 
 
 @dataclass(slots=True)
@@ -200,10 +203,16 @@ class SimDaemon:
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                runners={"shell": runner, "triage": runner},
+                runners={"shell": runner, "triage": runner, "agent": runner},
                 leftovers=SimLeftovers(self.machine, ground.clock),
                 see=self.machine.see,
-                settings=Settings(root=ROOT, slots=ground.plan.slots, lease_ms=ground.plan.lease_ms, grace_ms=grace_ms),
+                settings=Settings(
+                    root=ROOT,
+                    slots=ground.plan.slots,
+                    lease_ms=ground.plan.lease_ms,
+                    grace_ms=grace_ms,
+                    means=AGENTS if ground.plan.agents else Means(),
+                ),
                 host=self.machine.identity(self._pid),
             )
             self.engine = engine
