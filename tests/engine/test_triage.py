@@ -140,7 +140,7 @@ def test_a_rule_that_breaks_on_a_verdict_leaves_nobody_waiting(world: World, mon
     assert (own.status, own.live) == ("cancelled", None)
     with world.store.read() as tx:
         (asked,) = questions.open_questions(tx)
-        assert "please report it: ZeroDivisionError: ours" in asked.why
+        assert "please report it: ZeroDivisionError: ours" in asked.need
         assert triages.being_looked_at(tx) == frozenset()
         (attempt,) = attempts.of_task(tx, own.id, 5)
         assert attempt.diagnosis is not None and attempt.diagnosis.kind == "unknown/engine_error"
