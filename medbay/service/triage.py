@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from medbay.core.breaker import Breaker
@@ -13,7 +13,7 @@ from medbay.core.resources import incident_key
 from medbay.core.triage import agency, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
-from medbay.core.triage.starting import Around
+from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
 from medbay.service import free_ids, working_set
@@ -98,14 +98,7 @@ def _start_one(
     dry_run: bool = False,
     queue: str = "",
 ) -> Breaker | None:
-    running = triages.running_on(tx, task.last_fingerprint)
-    around = Around(
-        earlier=triages.of_task(tx, task.id),
-        running=running.id if running is not None else None,
-        incident=incident_key(task.last_fingerprint) in work.breakers,
-        agency=state,
-        asked_for=asked_for,
-    )
+    around = _around(tx, task, work.breakers, state, asked_for=asked_for)
     answer = starting.decide(task, policy.recurring, tx.now, around)
     match answer.what:
         case "start":
@@ -129,6 +122,28 @@ def _start_one(
     if not dry_run:
         apply(tx, made)
     return state
+
+
+def _around(
+    tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
+) -> Around:
+    """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
+    running = triages.running_on(tx, task.last_fingerprint)
+    return Around(
+        earlier=triages.of_task(tx, task.id),
+        running=running.id if running is not None else None,
+        incident=incident_key(task.last_fingerprint) in known,
+        agency=state,
+        asked_for=asked_for,
+    )
+
+
+def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
+    """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
+    if not task.wants_triage:
+        return None
+    known = breakers.not_closed(tx)
+    return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
 
 
 def abandon(tx: Tx, triage_task: Task) -> None:
