@@ -12,7 +12,7 @@ from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, width
+from medbay.cli.text import clean, width, wrap
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def changes(found: Explanation) -> list[str]:
         spent = found.breaker.question_id if found.breaker.spent else None
         ways.append(f"medbay answer {spent}" if spent else f"medbay breaker close {found.breaker.key}")
     ways += triage_lines.changes(found)
+    ways += [f"medbay answer {task.id}"] if found.question else []
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
     return [*ways, f"medbay pause {task.id}", f"medbay cancel {task.id}"]
@@ -153,6 +154,8 @@ def _why(found: Explanation, when: When) -> list[str]:
     if found.evaluation is not None and found.newest is not None:
         said.append(evaluation_lines.sentence(found.newest, found.evaluation, found.rescue_threshold))
     said += triage_lines.explained(found, when)
+    if found.question is not None and found.task.status != "blocked" and not found.task.paused:
+        said.append(f"a question about it is open: {found.question.need}")
     if len(found.chain) > 1:
         said.append("it waits for " + ", which waits for ".join(found.chain))
     return said
@@ -224,17 +227,9 @@ def _stop(action: str) -> str:
 
 def _wrapped(label: str, told: str, shown: Screen) -> list[str]:
     """A label and its sentence, broken between words to the width of the terminal."""
-    lines, line = [], ""
-    room = max(30, shown.width - _LABEL)
+    lines = wrap(shown.plain(told), max(30, shown.width - _LABEL))
     if width(label) >= _LABEL:
-        lines.append(shown.paint(label, BOLD))
+        lines.insert(0, shown.paint(label, BOLD))
         label = ""
-    for word in shown.plain(told).split(" "):
-        if line and width(line) + 1 + width(word) > room:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    lines.append(line)
     head = lines[0] if not label else shown.paint(label.ljust(_LABEL), BOLD) + lines[0]
     return [head, *(" " * _LABEL + each for each in lines[1:])]

@@ -77,7 +77,7 @@ def _beside(log: Path) -> None:
     """Where the rest of a triage is: its log is what it wrote on stderr."""
     for what, name in (("what it was shown", "context.json"), ("what it answered", "answer")):
         path = log.with_suffix(f".{name}")
-        if path.exists():
+        if path.exists() and path.stat().st_size:
             note(f"{what}: {os.path.relpath(path)}")
 
 

@@ -14,7 +14,7 @@ from medbay.cli.listing import waits_for
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, cut, width
+from medbay.cli.text import clean, cut, width, wrap
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def how_it_ended(each: Attempt) -> str:
 
 
 def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
-    lines = [f"  {cut(clean(line), shown.width - 2)}" for line in _judged(task, detail) if line]
+    lines = [part for line in _judged(task, detail) if line for part in _wrapped(clean(line), shown)]
     if task.guidance and not task.finished:
         newest = detail["guidance"][-1]
         record = told_record(newest["record"])
@@ -187,6 +187,12 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _wrapped(told: str, shown: Screen) -> list[str]:
+    """What has to be read to its end."""
+    first, *rest = wrap(told, shown.width - 4)
+    return [f"  {first}", *(f"    {each}" for each in rest)]
 
 
 def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:

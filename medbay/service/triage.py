@@ -75,14 +75,23 @@ def start_asked(
     """A person wants this task looked at now: neither threshold nor cooldown count."""
     if task.role == "triage":
         raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
-    if task.finished or task.live is not None or not task.last_fingerprint or task.paused:
-        raise NotAllowed(
-            f"{task.id} has no failure to look at now ({task.status})", hint=f"medbay explain {task.id} says why"
-        )
+    if why := _nothing_to_look_at(task):
+        raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
     found = Started()
     state = work.breakers.get(agency.KEY)
     _start_one(tx, task, found, work, state, policy=policy, means=means, asked_for=True, dry_run=dry_run, queue=queue)
     return found
+
+
+def _nothing_to_look_at(task: Task) -> tuple[str, str] | None:
+    """Why a task cannot be looked at now, and what would help."""
+    if task.finished:
+        return f"is {task.status}: there is nothing to look at", f"medbay show {task.id} has its attempts"
+    if task.live is not None:
+        return f"runs (attempt {task.live}), and may say more", f"medbay log {task.id} -f, then medbay triage {task.id}"
+    if not task.last_fingerprint:
+        return "has not failed", f"medbay explain {task.id} says where it stands"
+    return ("is paused", f"medbay resume {task.id} first") if task.paused else None
 
 
 def _start_one(

@@ -334,3 +334,105 @@ def test_a_threshold_that_was_changed_since_is_not_claimed(cli: Cli) -> None:
 
     assert "0.70, not rescued" in seen(cli, "show", task).out
     assert cli("log", cli.add("other"), "--check", "0").code == 3
+
+
+# What a newcomer types
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[triage]\ncommand = "./agent.sh --all"\n', '; write ["./agent.sh", "--all"]'),
+        ("[triage]\nagent = command\n", '; a text stands in quotes: name = "text"'),
+    ],
+)
+def test_a_common_mistake_in_the_file_says_how_it_is_written(cli: Cli, text: str, told: str) -> None:
+    """One line, with the remedy."""
+    (said,) = checked(cli, text)
+    assert said.endswith(told)
+
+
+def test_what_cannot_be_looked_at_says_why_and_what_helps(watched: Cli) -> None:
+    """Each state in its own words; exit 4."""
+    task = judged(watched, {"verdict": "PAUSE", "why": "it destroys data"})
+    fresh, done = watched.add("fresh"), watched.add("done")
+    watched.good("cancel", done)
+
+    for given, told in (
+        (task, f"{task} is paused; medbay resume {task} first"),
+        (fresh, f"{fresh} has not failed; medbay explain {fresh} says where it stands"),
+        (done, f"{done} is cancelled: there is nothing to look at; medbay show {done} has its attempts"),
+        (f".triage-{task}-1", f".triage-{task}-1 is a triage itself; medbay show {task} is what it looks at"),
+    ):
+        refused = watched("triage", given)
+        assert (refused.code, refused.err) == (4, f"medbay: {told}\n")
+    (watched.folder / "go").unlink(missing_ok=True)
+    runs = watched.add("runs", "--run", "touch began; while [ ! -e go ]; do sleep 0.1; done")
+    with daemon(watched):
+        wait_for(lambda: (watched.folder / "began").exists())
+        refused = watched("triage", runs)
+        (watched.folder / "go").touch()
+        wait_for(lambda: watched.bay().get(runs).finished)
+    assert refused.err.startswith(f"medbay: {runs} runs (attempt 1), and may say more; ")
+
+
+def test_a_cycle_on_a_terminal_tells_every_error_once_and_the_next_step(watched: Cli) -> None:
+    """In the row of its task; programs get it on stderr."""
+    task = judged(watched, {"verdict": "ESCALATE", "why": "look"})
+    (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
+
+    told = seen(watched, "triage", task).lines
+
+    assert told[0] == f'! {task}  verdict unreadable  the answer is no verdict: "rubbish"'
+    assert told[1].startswith("triage: issues_found 1, ")
+    assert told[2:] == ["next: medbay inbox"]
+    assert f'{task}: verdict_unreadable: the answer is no verdict: "rubbish"' in watched("triage", task).err
+    would = seen(watched, "triage", task, "--dry-run").lines
+    assert would[0] == f"▣ {task}  would be looked at  .triage-{task}-4 by command"
+    assert not would[-1].startswith("next")
+
+
+def test_the_log_of_a_triage_says_where_the_rest_is(watched: Cli) -> None:
+    """What it was shown and what it answered are files beside its log."""
+    task = judged(watched, "")
+    told = watched.good("log", f".triage-{task}-1")
+    assert told.out == "thinking hard\n"
+    assert [line.split(": ")[0] for line in told.err.splitlines()] == ["what it was shown"]
+    other = judged(watched, {"verdict": "NOOP", "why": "wait"}, title="other")
+    paths = [line.split(": ")[1] for line in watched.good("log", f".triage-{other}-1").err.splitlines()]
+    assert json.loads((watched.folder / paths[1]).read_text("utf-8"))["verdict"] == "NOOP"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_question_is_read_to_its_end_on_any_terminal(watched: Cli, columns: int) -> None:
+    """Need, why and what each option does are broken between words, never cut."""
+    persons = watched.good("add", "sign it", "--person").out.strip()
+    (watched.folder / "verdict").write_text(
+        json.dumps({"verdict": "RECOMMEND_CONFIG", "suggestion": "more memory " * 12, "why": "it is short " * 12}),
+        "utf-8",
+    )
+    task = watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    watched.process("up", "--until-idle")
+
+    told = seen(watched, "inbox", columns=columns)
+
+    assert all(len(line) <= columns for line in told.lines)
+    assert "…" not in told.out
+    flat = " ".join(told.out.split())
+    assert flat.count("more memory") == flat.count("it is short") == 12
+    assert "a --note becomes its result, and what comes after it goes on" in flat
+    assert f"medbay answer {persons} 1 more: medbay show {persons}" in flat
+    assert f"medbay answer q-{task}-1 1 more: medbay explain {task}" in flat
+
+
+def test_a_question_beside_a_schedule_is_explained(watched: Cli) -> None:
+    """A recurring task goes on, and says that somebody is asked."""
+    (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
+    task = watched.add("poll", "--every", "1h", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    watched.process("up", "--until-idle")
+    watched("triage", task)
+
+    told = explained(watched, task)
+
+    assert any(why.startswith("a question about it is open: poll: its triage cannot be read") for why in told["why"])
+    assert f"medbay answer {task}" in told["change"][0]
