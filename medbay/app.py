@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay import config as configuration
-from medbay import env
+from medbay import config_named, env
 from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core import agent
@@ -166,12 +166,8 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 def means_of(config: Config) -> Means:
     """What triage works with."""
     chosen = config.triage
-    if chosen.agent == "command" and not chosen.command:
-        hint = 'command = ["./triage.py"] below [triage]'
-        raise ConfigError(f"{config.source('triage.agent')}: triage.command names no program", hint=hint)
-    if chosen.fix_agent and chosen.fix_agent not in config.agents:
-        source, hint = config.source("triage.fix_agent"), f"[agents.{chosen.fix_agent}] makes one"
-        raise ConfigError(f'{source}: there is no agent "{chosen.fix_agent}"', hint=hint)
+    for each in config_named.names(chosen, config.agents):
+        raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
         command=chosen.command if chosen.agent == "command" else rules_agent.start_command(PACKAGE),

@@ -170,7 +170,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
         """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
-        chosen = replace(wanted or TaskFilter(), order="oldest")
+        chosen = replace(wanted or TaskFilter(), order="oldest", triages=False)
         with self.store.read() as tx:
             return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
 

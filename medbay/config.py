@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from medbay import config_named as elsewhere
 from medbay import toml_lines
 from medbay.config_key import Key
 from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
@@ -76,20 +77,34 @@ def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, obje
 
     A flag that is None was not given; an empty variable is not set.
     """
-    settings = {key.path: Setting(key=key, raw=key.default, value=_of_default(key), source="default") for key in KEYS}
+    settings = _defaults()
     if path is not None:
         settings |= _of_file(path)
     settings |= _of_environment(environ)
     settings |= _of_flags(flags)
-    return _config({name: found.value for name, found in settings.items()}, MappingProxyType(settings))
+    return _config(settings)
 
 
-def check_text(text: str, file: str) -> tuple[ConfigError, ...]:
-    """Every mistake in the text of a file, by line; empty if it can be used."""
-    return tuple(sorted(_read_text(text, file).mistakes, key=lambda mistake: mistake.line or 0))
+def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[ConfigError, ...]:
+    """Every mistake in the text of a file, by line; empty if it can be used.
+
+    With a folder also every program that is named and could not be started from there.
+    """
+    reading = _read_text(text, file)
+    if not reading.mistakes:
+        config = _config({**_defaults(), **reading.settings})
+        named = config.triage, config.agents
+        for each in (*elsewhere.names(*named), *(elsewhere.programs(*named, folder) if folder else ())):
+            reading.mistake(each.path, each.message, each.hint)
+    return tuple(sorted(reading.mistakes, key=lambda mistake: mistake.line or 0))
 
 
-def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config:
+def _defaults() -> dict[str, Setting]:
+    return {key.path: Setting(key=key, raw=key.default, value=_of_default(key), source="default") for key in KEYS}
+
+
+def _config(settings: Mapping[str, Setting]) -> Config:
+    value = {name: found.value for name, found in settings.items()}
     return Config(
         store=StoreConfig(url=value["store.url"], notify=value["store.notify"]),
         engine=EngineConfig(
@@ -112,7 +127,7 @@ def _config(value: Mapping[str, Any], settings: Mapping[str, Setting]) -> Config
         budget=_budget(value),
         runner=RunnerConfig(secrets=value["runner.secrets"], redact=value["runner.redact"]),
         agents=_agents(value),
-        settings=settings,
+        settings=MappingProxyType(dict(settings)),
     )
 
 
@@ -257,31 +272,32 @@ class _Reading:
             if known in _KEY_AT:
                 self._take(_KEY_AT[known], raw, path)
             elif known not in _TABLES:
-                self._mistake(path, *_unknown(path, raw))
+                self.mistake(path, *_unknown(path, raw))
             elif isinstance(raw, dict):
                 self.visit(raw, path)
                 if known == _AGENT:
                     self._check_agent(name, raw, path)
             else:
-                self._mistake(path, f"{'.'.join(path)} must be a table: [{'.'.join(path)}]")
+                self.mistake(path, f"{'.'.join(path)} must be a table: [{'.'.join(path)}]")
 
     def _check_agent(self, name: str, raw: Mapping[str, object], path: tuple[str, ...]) -> None:
         if not agent.NAME.fullmatch(name):
-            self._mistake(path, f"{shown(name)} is no name for an agent", "letters, digits, dots, dashes")
+            self.mistake(path, f"{shown(name)} is no name for an agent", "letters, digits, dots, dashes")
         if "command" not in raw:
-            self._mistake(path, f"agents.{name} has no command", f"write how {name} is started")
+            self.mistake(path, f"agents.{name} has no command", f"write how {name} is started")
 
     def _take(self, key: Key, raw: object, path: tuple[str, ...]) -> None:
         try:
             value = key.kind.read(raw)
         except Wrong as wrong:
             at = path if wrong.entry is None else (*path, str(wrong.entry))
-            self._mistake(at, _refusal(key, raw, wrong, ".".join(path)), wrong.hint)
+            self.mistake(at, _refusal(key, raw, wrong, ".".join(path)), wrong.hint)
         else:
             source = f"{self.file}:{toml_lines.nearest(self.lines, path)}"
             self.settings[".".join(path)] = Setting(key=key, raw=raw, value=value, source=source)
 
-    def _mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> None:
+    def mistake(self, path: tuple[str, ...], message: str, hint: str = "") -> None:
+        """Note what is wrong with the setting at a path."""
         line = toml_lines.nearest(self.lines, path)
         self.mistakes.append(ConfigError(message, file=self.file, line=line, hint=hint))
 

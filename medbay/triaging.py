@@ -49,6 +49,11 @@ class Triaging:
             self.daemon(workers=workers, queues=(queue,)).run(until_idle=True)
         return Cycle(tuple(sorted(self._items(found), key=lambda each: each.issue_id)))
 
+    def open_triages(self) -> dict[str, int]:
+        """How many triages have each status that is not an end."""
+        with self.store.read() as tx:
+            return triages.count_open(tx)
+
     def waits_for_a_person(self, task_id: str) -> bool:
         """Whether everything it comes after that is not completed waits for somebody."""
         with self.store.read() as tx:

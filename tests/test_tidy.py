@@ -27,7 +27,10 @@ TOLERATED: frozenset[str] = frozenset()
 FOR_USERS: frozenset[str] = frozenset()
 
 # What each part may import. `errors` everybody may; a part may import itself.
-CONFIG = {"config", "config_key", "config_keys", "config_kinds", "config_parts", "config_reference", "toml_lines"}
+CONFIG = {
+    *("config", "config_key", "config_keys", "config_kinds", "config_named", "config_parts", "config_reference"),
+    "toml_lines",
+}
 BELOW_ENGINE = {"service", "store", "core", "runners", "integrations", "env"}
 BELOW_APP = BELOW_ENGINE | CONFIG | {"engine"}
 BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", ""}
@@ -44,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_key": {"config_kinds"},
     "config_keys": {"core", "config_key", "config_kinds"},
     "config_parts": {"core"},
+    "config_named": {"core", "config_parts"},
     "config_reference": {"config_key", "config_keys", "config_kinds"},
     "config": {"core", *CONFIG},
     "engine": BELOW_ENGINE | CONFIG,

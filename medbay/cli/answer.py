@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,11 @@ from medbay.cli.completing import task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.errors import MedbayError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.core.model import Question
 
 
 @click.command()
@@ -33,29 +40,34 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
     """
     refuse_inside_attempts("medbay answer")
     bay = session.bay()
-    if option is None and sys.stdin.isatty() and screen().terminal and not session.json:
-        option = _ask(session, task_id)
+    asked = _asked(bay, task_id)
+    if asked and option is None and sys.stdin.isatty() and screen().terminal and not session.json:
+        option = _ask(asked)
     chosen, tasks = bay.answer(task_id, option or "default", note=words, attempts=attempts)
+    about = asked.id if asked else task_id
     if session.json:
-        print_json({"answer": chosen, "tasks": tasks})
+        print_json({"question": about, "answer": chosen, "tasks": tasks})
         return
-    say(f"{', '.join(tasks)}: {chosen}")
-    if screen(sys.stderr).terminal and not bay.workers():
+    say(f"{', '.join(tasks) or about}: {chosen}")
+    if tasks and screen(sys.stderr).terminal and not bay.workers():
         note("nothing runs tasks now: medbay up does")
 
 
-def _ask(session: Session, task_id: str) -> str | None:
-    """Show the question and take a number from the keyboard; None where there is none to show."""
+def _asked(bay: Bay, given: str) -> Question | None:
+    """The open question that is meant, by its own id or that of a task; what is wrong with it is said elsewhere."""
+    known = {each.id: each for each in bay.inbox()}
+    if given in known:
+        return known[given]
+    with contextlib.suppress(MedbayError):
+        task = bay.get(given)
+        return next((each for each in known.values() if task.id in each.task_ids), None)
+    return None
+
+
+def _ask(asked: Question) -> str:
+    """Show the question and take a number from the keyboard."""
     from medbay.env import SystemClock
 
-    bay = session.bay()
-    known = {each.id: each for each in bay.inbox()}
-    asked = known.get(task_id)
-    if asked is None:
-        task = bay.get(task_id)
-        asked = next((each for each in known.values() if task.id in each.task_ids), None)
-    if asked is None:
-        return None
     for line in question_lines(asked, SystemClock().now_ms(), screen())[:-1]:
         say(line)
     found: str = click.prompt("  your answer", default=str(asked.default), err=True)

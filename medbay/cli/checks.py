@@ -14,6 +14,7 @@ from medbay.cli import times
 from medbay.cli.session import ATTEMPT_KEY
 from medbay.config_keys import KEYS
 from medbay.config_kinds import without_password
+from medbay.config_named import names, programs
 from medbay.errors import MedbayError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[Check]:
         ("clock", _clock),
         ("disk", _disk),
         ("logs", _logs),
+        ("agents", _agents),
         ("engines", _engines),
         ("standstill", _standstills),
     )
@@ -122,6 +124,17 @@ def _logs(bay: Bay, now_ms: int) -> Iterator[Check]:
         yield Check("warning", "logs", said, f"chmod 700 {folder}")
         return
     yield Check("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
+
+
+def _agents(bay: Bay, now_ms: int) -> Iterator[Check]:
+    config, wrong = bay.place.config, False
+    named = config.triage, config.agents
+    for each in (*names(*named), *programs(*named, bay.place.folder.parent)):
+        wrong = True
+        yield Check("failed", "agents", each.message, each.hint)
+    if not wrong:
+        told = (f"triage by {config.triage.agent}", *sorted(config.agents))
+        yield Check("fine", "agents", ", ".join(told))
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:

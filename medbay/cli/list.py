@@ -22,7 +22,7 @@ _ON_A_SCREEN: Final = 50
 @click.command()
 @click.argument("words", required=False, default="", metavar="[TEXT]")
 @click.option("-v", "--verbose", is_flag=True, help="Also streak, next attempt, last triage.")
-@click.option("--all", "everything", is_flag=True, help="Also what ended more than 24h ago, without a limit.")
+@click.option("--all", "everything", is_flag=True, help="Also triages and what ended over 24h ago, without a limit.")
 @filter_options
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many; on a terminal 50.")
 @json_option
@@ -59,20 +59,29 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
         for row in rows:
             fields(*listing.cells(row, verbose=verbose))
     if screen(sys.stderr).terminal or shown.terminal:
-        note(_footer(bay, rows, found, filtered=asked.narrows))
+        left_out = 0 if everything else listing.count_triages(bay, asked, now)
+        note(_footer(bay, rows, found, filtered=asked.narrows) + _beside(left_out if rows else 0))
+
+
+def _beside(triages: int) -> str:
+    """What is listed with `--all` only."""
+    return f"; {triages} triage{'' if triages == 1 else 's'} beside (medbay list --all)" if triages else ""
 
 
 def _footer(bay: Bay, rows: list[Row], found: int, *, filtered: bool) -> str:
     if not rows and filtered:
         return "nothing matches; medbay list --all has everything"
-    counts = bay.counts()
     if not rows:
-        older = sum(counts.values())
+        from medbay.store.tasks import TaskFilter
+
+        older = bay.count(TaskFilter(triages=False))
         if older:
             return f"nothing is open; {older} ended more than 24h ago (medbay list --all)"
         return "no tasks yet; medbay add TITLE --run 'CMD' makes one"
     groups: Counter[str] = Counter("done" if row.task.finished else row.phrase.token for row in rows)
     words = {"you": "need you", "run": "running", "wait": "waiting", "held": "held", "idle": "ready", "done": "ended"}
     told = [f"{groups[group]} {word}" for group, word in words.items() if groups[group]]
+    if groups["you"] == 1:
+        told[0] = "1 needs you"
     cut = f"{len(rows)} of {found} shown, what needs you first (medbay list --all): " if len(rows) < found else ""
     return cut + ", ".join(told)

@@ -48,7 +48,21 @@ def ordered(bay: Bay, asked: TaskFilter, *, limit: int | None, everything: bool)
     """
     now = SystemClock().now_ms()
     limit = EVERY if limit is None else limit
-    wanted = replace(asked, order="need", only_open=False)
+    parts = _parts(asked, now, everything=everything, triages=None if everything else False)
+    kept: list[Task] = []
+    for part in parts:
+        kept += bay.select(replace(part, limit=limit - len(kept))) if len(kept) < limit else []
+    return kept, len(kept) if len(kept) < limit else sum(map(bay.count, parts)), now
+
+
+def count_triages(bay: Bay, asked: TaskFilter, now_ms: int) -> int:
+    """How many triages a list without `--all` leaves out."""
+    return sum(map(bay.count, _parts(asked, now_ms, everything=False, triages=True)))
+
+
+def _parts(asked: TaskFilter, now: int, *, everything: bool, triages: bool | None) -> list[TaskFilter]:
+    """What is open, then what ended: lately, unless everything is wanted."""
+    wanted = replace(asked, order="need", only_open=False, triages=triages)
     still = tuple(each for each in asked.statuses if each not in ENDED)
     ended = tuple(each for each in asked.statuses if each in ENDED) if asked.statuses else ENDED
     parts = []
@@ -57,10 +71,7 @@ def ordered(bay: Bay, asked: TaskFilter, *, limit: int | None, everything: bool)
     if ended:
         since = None if everything or asked.statuses else now - _RECENT_MS
         parts.append(replace(wanted, statuses=ended, ended_since=since))
-    kept: list[Task] = []
-    for part in parts:
-        kept += bay.select(replace(part, limit=limit - len(kept))) if len(kept) < limit else []
-    return kept, len(kept) if len(kept) < limit else sum(map(bay.count, parts)), now
+    return parts
 
 
 def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:

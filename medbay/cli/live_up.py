@@ -9,7 +9,8 @@ from medbay.cli import glyphs, times
 from medbay.cli.live import Display, Feed
 from medbay.cli.live_lines import Change, changes, soon
 from medbay.cli.text import clean, cut, width
-from medbay.core.model import Question
+from medbay.core.model import Event, Question
+from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 
@@ -22,6 +23,7 @@ QUESTIONS_SHOWN: Final = 10
 TITLE_SHOWN: Final = 40
 WHAT_MIN: Final = 40  # less than this says nothing; then the line wraps
 TITLES_KEPT: Final = 2_000
+TRIAGE_ENDED: Final = frozenset({"triage:verdict", "triage:refused", "triage:failed"})
 COUNT_EVERY_MS: Final = 500
 COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times as long as it took
 
@@ -33,6 +35,7 @@ class Telling:
         self._name = name
         self.completed = 0
         self.healed = 0
+        self.judged = 0  # triages that ended
         self._bay = bay
         self._display = display
         self._clock = SystemClock()
@@ -41,6 +44,7 @@ class Telling:
         self._counted_at = 0
         self._count_again_at = 0
         self._counts: dict[str, int] = {}
+        self._triages: dict[str, int] = {}
         self._miscounted = True  # something happened since they were counted
         self._daemon: Daemon | None = None
         self._stops_told = 0
@@ -71,15 +75,21 @@ class Telling:
             events = self._feed.take()
             self._miscounted |= bool(events)
             for event in events:
-                if event.name == "task:completed":
-                    self.completed += 1
-                    self.healed += bool(event.data.get("healed"))
+                self._tally(event)
             self._learn_titles({event.task_id for event in events if event.task_id is not None})
             if told := changes(events, self._title):
                 self._display.line("\n".join(map(self._words, told)))  # one write for all: there may be many
             self._count()
         except StoreError:
             return  # the daemon says that the store is away; nothing is missed when it is back
+
+    def _tally(self, event: Event) -> None:
+        """People's work, and beside it how often it was looked at."""
+        if event.name in TRIAGE_ENDED:
+            self.judged += 1
+        elif event.name == "task:completed" and not str(event.task_id).startswith(TRIAGE_IDS):
+            self.completed += 1
+            self.healed += bool(event.data.get("healed"))
 
     def note(self, words: str) -> None:
         """A line of the engine itself."""
@@ -92,7 +102,8 @@ class Telling:
         waiting = len(questions)
         needs = f"   {glyphs.YOU} {waiting} {'needs' if waiting == 1 else 'need'} you" if waiting else ""
         done = display.paint(f"{glyphs.DONE} {self.completed} completed{healed}", "done")
-        display.line(done + display.paint(needs, "you"))
+        looked = f"   {glyphs.JUDGED} {self.judged} triage{'' if self.judged == 1 else 's'}" if self.judged else ""
+        display.line(done + looked + display.paint(needs, "you"))
         for asked in questions[:QUESTIONS_SHOWN]:
             first = asked.task_ids[0] if asked.task_ids else asked.id
             also = f" (and {len(asked.task_ids) - 1} more)" if len(asked.task_ids) > 1 else ""
@@ -141,12 +152,14 @@ class Telling:
             return
         self._counted_at = now
         if self._miscounted and now >= self._count_again_at:
-            self._counts, self._miscounted = self._bay.open_counts(), False
+            self._counts, self._triages, self._miscounted = self._bay.open_counts(), self._bay.open_triages(), False
             done = self._clock.now_ms()
             self._count_again_at = done + COUNT_SHARE * (done - now)
-        counts = self._counts
+        counts = {status: number - self._triages.get(status, 0) for status, number in self._counts.items()}
         pending, soonest = self._bay.pending_retries(1)
         parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
+        if looking := sum(self._triages.values()):
+            parts.append(f"{glyphs.JUDGED} {looking} looked at")
         if ready := counts.get("pending", 0):
             parts.append(f"{glyphs.READY} {ready} pending")
         if pending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,6 +73,8 @@ def show(session: Session) -> None:
 def check(session: Session, file: str) -> int:
     """Name every mistake in a configuration file with its line; exit 2 if there is one.
 
+    Programs that it names and that are not there are mistakes too.
+
     \b
     Example:
       medbay policy check medbay.toml
@@ -80,7 +83,8 @@ def check(session: Session, file: str) -> int:
 
     with reading.opened(file) as stream:
         data = stream.read(reading.BYTES_MAX)
-    mistakes = check_text(data.decode("utf-8-sig", "replace"), "stdin" if file == "-" else file)
+    text, folder = data.decode("utf-8-sig", "replace"), Path(file).parent
+    mistakes = check_text(text, "stdin" if file == "-" else file, folder=folder)
     if session.json:
         print_json([{"file": at.file, "line": at.line, "message": at.message, "hint": at.hint} for at in mistakes])
         return _WRONG if mistakes else 0

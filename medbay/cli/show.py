@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, glyphs, recurring_lines, times, triage_lines
+from medbay.cli import check_lines, glyphs, recurring_lines, times, triage_lines, work_lines
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
@@ -46,22 +46,25 @@ def command(session: Session, task_id: str) -> None:
     checks = bay.checks(task.id, since=attempts[0].number) if attempts else {}
     shown, now = screen(), _now()
     if not shown.terminal:
-        _for_programs(task, attempts, detail)
+        _for_programs(task, attempts, detail, work_lines.work(task, bay.place.config))
         for number in checks:
             check_lines.tell_programs(checks[number], now)
         return
     waiting = waits_for(bay, [task]).get(task.id, ())
     told = _attempts(attempts, checks, now, shown)
     again = _recurring(task, detail, now, shown)
-    for line in (*_head(task, waiting, now, shown), *again, *told, *_rest(task, detail, shown)):
+    runs = shown.paint(f"  {cut(clean(work_lines.runs(task, bay.place.config)), shown.width - 2)}", DIM)
+    for line in (*_head(task, waiting, now, shown), runs, *again, *told, *_rest(task, detail, shown)):
         say(line)
-    note(next_command(task))
+    note(next_command(task, detail))
 
 
-def next_command(task: Task) -> str:
+def next_command(task: Task, detail: dict[str, Any]) -> str:
     """What a person would type next."""
-    if task.status == "blocked":
+    if detail["question"]:
         return f"next: medbay explain {task.id}, then medbay answer {task.id}"
+    if task.role == "triage":
+        return f"more: medbay log {task.id}, medbay show {task.subject}"
     if task.attempts:
         return f"more: medbay log {task.id}, medbay explain {task.id}"
     return f"more: medbay explain {task.id}"
@@ -95,8 +98,6 @@ def _head(task: Task, waiting: Sequence[str], now: int, shown: Screen) -> list[s
         lines += [f"  {words}", f"  {cut(told, shown.width - 2)}"]
     if task.status == "blocked" and task.reason:
         lines.append(f"  why: {cut(clean(task.reason), shown.width - 7)}")
-    run = task.command if isinstance(task.command, str) else " ".join(task.command)
-    lines.append(shown.paint(f"  runs {cut(clean(run), shown.width - 7)}", DIM))
     return lines
 
 
@@ -187,7 +188,7 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
 
 def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
     """Whom it serves, and what triage said of it."""
-    return triage_lines.serves(task), triage_lines.last(task, detail, _now())
+    return triage_lines.serves(task, detail), triage_lines.last(task, detail, _now())
 
 
 def _waits(detail: dict[str, Any]) -> str:
@@ -212,7 +213,7 @@ def _tell_judged(task: Task, detail: dict[str, Any]) -> None:
             fields(name, line)
 
 
-def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -> None:
+def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any], work: str) -> None:
     """One fact per line, then one attempt per line."""
     fields("id", task.id)
     fields("title", task.title)
@@ -222,7 +223,7 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any]) -
     for name in ("tags", "after"):
         if detail[name]:
             fields(name, ",".join(detail[name]))
-    fields("run", task.command if isinstance(task.command, str) else " ".join(task.command))
+    fields("run", work)
     fields("consecutive_failures", task.streak)
     if task.recurs:
         fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))

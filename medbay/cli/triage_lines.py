@@ -18,9 +18,15 @@ def last(task: Task, detail: Mapping[str, Any], now_ms: int) -> str:
     newest = found[0]
     if newest["ended_at"] is None:
         return f"looked at now by {newest['id']} ({newest['agent']})"
-    said = f"last triage {times.ago(from_iso(newest['started_at']), now_ms)}: {newest['action'].replace('_', ' ')}"
-    said += f", {newest['detail']}" if newest["detail"] else ""
-    return said + cooldown(detail, now_ms)
+    ago = times.ago(from_iso(newest["started_at"]), now_ms)
+    earlier = f", {len(found) - 1} earlier" if len(found) > 1 else ""
+    return f"last triage {ago} ({newest['id']}{earlier}): {outcome(newest)}{cooldown(detail, now_ms)}"
+
+
+def outcome(looked: Mapping[str, Any]) -> str:
+    """`adjusted, timeout 10m to 20m`: what a triage came to."""
+    said = str(looked["action"] or "under way").replace("_", " ")
+    return f"{said}, {looked['detail']}" if looked["detail"] else said
 
 
 def cooldown(detail: Mapping[str, Any], now_ms: int) -> str:
@@ -32,9 +38,10 @@ def cooldown(detail: Mapping[str, Any], now_ms: int) -> str:
     return f"; {times.short(until - now_ms)} of its cooldown left"
 
 
-def serves(task: Task) -> str:
-    """`fix for k7f2`: whom it was made for."""
+def serves(task: Task, detail: Mapping[str, Any]) -> str:
+    """`fix for k7f2`, `triage of k7f2: adjusted`: whom it was made for."""
     words = {"fix": "fix for", "review": "reviews the specification of", "part": "part of", "triage": "triage of"}
     if not task.subject:
         return ""
-    return f"{words.get(task.role, 'follows up on')} {task.subject}"
+    said = f"{words.get(task.role, 'follows up on')} {task.subject}"
+    return f"{said}: {outcome(detail['triage'])}" if detail["triage"] else said

@@ -330,8 +330,11 @@ def answer(
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
     held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
     asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
-    if asked is None or asked.status != "open":
+    if asked is None:
         raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
+    if asked.status != "open":
+        how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
+        raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
     option = choose(preferences.offered(tx, [asked])[0], choice)
     preferences.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, held, actor=actor, note=note):

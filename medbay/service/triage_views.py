@@ -12,8 +12,10 @@ from medbay.store.database import Tx
 
 def judged(tx: Tx, task: Task) -> dict[str, Any]:
     """Whom it serves, and what was thought of its failures."""
+    own = triages.get(tx, task.id) if task.role == "triage" else None
     return {
         "waits_for": task.waits_for,
+        "triage": _triage(own) if own is not None else None,
         "triages": [_triage(each) for each in triages.of_task(tx, task.id)],
         "subject": task.subject or None,
         "role": task.role or None,

@@ -16,6 +16,7 @@ from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
 from medbay.sim.probes import Probes
+from medbay.sim.splits import Splits
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
 
@@ -39,6 +40,7 @@ class Checker:
         self._slots = slots
         self._seq = 0
         self._probes = Probes()
+        self.splits = Splits()
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
     def process_started(self, process: Process, machines: Machines) -> None:
@@ -59,6 +61,7 @@ class Checker:
             if not events:
                 return
             self._seq = events[-1].seq
+            self.splits.hear(tx, events, graph)
             for task_id in self._probes.hear(events):
                 self.known[task_id].not_before = 0
             by_task: dict[str, list[Event]] = {}
@@ -75,7 +78,7 @@ class Checker:
     def sweep(self, added: Mapping[str, tuple[str, ...]]) -> None:
         """The checks of the whole store."""
         with self._store.read() as tx:
-            for task_id in added:
+            for task_id in (*added, *self.splits.all_parts()):
                 task = tasks.get(tx, task_id)
                 if task is None:
                     raise Broken("1 no task is lost", f"{task_id} was added and is not there")
@@ -96,11 +99,12 @@ class Checker:
         """Check one touched task and remember it; whether it was claimed."""
         after = tasks.get(tx, task_id)
         assert after is not None
+        self.splits.stays_closed(after)
         known = self.known.get(task_id)
         before = known.task if known else None
         known = known or Known(after)
         self.known[task_id] = known
-        before_ids = graph.get(task_id, ())
+        before_ids = self.splits.comes_after(task_id, graph)
         claimed = after.live is not None and (before is None or before.live != after.live)
         open_now = breakers.not_closed(tx) if claimed else {}
         seen = Seen(

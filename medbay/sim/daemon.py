@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from medbay.core.agent import profile_of
+from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.engine.lease import KILL_AT
 from medbay.engine.settings import Settings
@@ -15,15 +17,16 @@ from medbay.errors import StoreError
 from medbay.service import waking
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
-from medbay.sim.machines import Machine, Machines, SimLeftovers
+from medbay.sim.machines import Machine, Machines, Process, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
-from medbay.sim.scripts import NEVER_MS, Work
+from medbay.sim.scripts import AGENT, NEVER_MS, Work
 from medbay.store.database import Store
 
 AWAY_MS: Final = 500
 NOTICED_AFTER_MS: Final = 50  # how soon another's commit is noticed
 ROOT: Final = Path("/simulated/.medbay")
+AGENTS: Final = Means(fix_agent=profile_of(AGENT), profiles=(profile_of(AGENT),))
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class SimDaemon:
         self._asleep_in_commit = False
         self._doze_ms = 0
         self._ambush: tuple[str, Callable[[], object]] | None = None
+        self._killers: list[Process] = []  # what it started that will kill it
 
     @property
     def healthy(self) -> bool:
@@ -193,15 +197,22 @@ class SimDaemon:
         store = FaultyStore(ground.store, self.name, ground.clock, faults=self.faults, committed=ground.committed)
         grace_ms = ground.plan.grace_ms
         runner = SimRunner(ground.machines, self.machine, self._pid, ground.work, ground.clock, grace_ms=grace_ms)
+        self._killers = runner.killers
         try:
             engine = Engine(
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                runners={"shell": runner, "triage": runner},
+                runners={"shell": runner, "triage": runner, "agent": runner},
                 leftovers=SimLeftovers(self.machine, ground.clock),
                 see=self.machine.see,
-                settings=Settings(root=ROOT, slots=ground.plan.slots, lease_ms=ground.plan.lease_ms, grace_ms=grace_ms),
+                settings=Settings(
+                    root=ROOT,
+                    slots=ground.plan.slots,
+                    lease_ms=ground.plan.lease_ms,
+                    grace_ms=grace_ms,
+                    means=AGENTS if ground.plan.agents else Means(),
+                ),
                 host=self.machine.identity(self._pid),
             )
             self.engine = engine
@@ -319,11 +330,11 @@ class SimDaemon:
         return min([*wakes, self._look_ms - now, NEVER_MS if self._stored else AWAY_MS])
 
     def _die_if_its_work_kills_it(self, engine: Engine) -> None:
+        """Asked of its runner, not of its machine: that forgets what ended when a neighbour starts something."""
         now = self._ground.clock.elapsed_ms
-        for process in self.machine.processes:
-            if process.engine_pid != self._pid or (process.task_id, process.number) not in engine.live:
-                continue
-            if process.fate.kind == "kill" and process.gone_ms is None and process.ends_ms <= now:
+        for process in self._killers:
+            held = (process.task_id, process.number) in engine.live
+            if held and process.gone_ms is None and process.ends_ms <= now:
                 self._ground.log(f"{self.name} is killed by {process.task_id}")
                 self.faults.crashes += 1
                 raise SimulatedCrash

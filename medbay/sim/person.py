@@ -65,6 +65,7 @@ class Person:
             longest = rng.choice((MINUTE, HOUR, DAY))
             at = self._ground.clock.now_ms() + rng.randint(-SECOND, longest)
         command = self._ground.work.draw_command(rng)
+        runner, command = self._ground.work.given_to(command, len(known))
         checks = tuple(Check(self._ground.work.draw_command(rng)) for _ in range(rng.choice((0, 0, 1))))
         recurs = self._schedule() if not after else {}
         new = NewTask(
@@ -73,6 +74,7 @@ class Person:
             check_timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE)),
             title=f"task {len(known) + 1}",
             command=command,
+            runner=runner,
             resources=self._ground.work.draw_resources(command, rng),
             priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),
             timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE, 30 * MINUTE)),

@@ -35,6 +35,7 @@ class Plan:
     person_gap_ms: int = 10 * MINUTE
     outage_gap_ms: int = 4 * HOUR
     outage_ms: int = 30 * MINUTE
+    agents: bool = False  # whether agents work on half of it, so that triage may split it
     sweep_every: int = 500  # steps between two checks of the whole store
 
 
@@ -56,6 +57,7 @@ def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> P
         refusal_share=rng.choice((0.0, 0.0, 0.02, 0.1)),
         trouble_gap_ms=hours * HOUR // rng.choice((2, 6, 15)),
         person_gap_ms=hours * HOUR // rng.choice((5, 30, 80)),
+        agents=seeded(f"{seed}/agents").random() < 0.3,  # a stream of its own: the other worlds stay what they were
     )
     if days is not None or tasks is not None:
         plan = _stretched(plan, days, tasks)

@@ -7,4 +7,5 @@ from typing import Final
 REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (16, "a suspect came on top of the share of recovery"),
     (38, "a task could be put behind a cancelled one, and ran"),
+    (274, "a task that kills its engine ended well, as its machine had forgotten it when a neighbour started another"),
 )

@@ -40,6 +40,7 @@ class SimRunner:
         self._work = work
         self._clock = clock
         self._grace_ms = grace_ms
+        self.killers: list[Process] = []  # what will kill its engine, if that still holds it when it ends
 
     def start(self, launch: Launch, monotonic_s: float) -> SimRunning:
         """Start it; raises SpawnFailed when the script has no binary."""
@@ -51,6 +52,8 @@ class SimRunner:
         if fate.kind == "spawn":
             raise SpawnFailed("cannot start sim: Resource temporarily unavailable")
         process = self._machines.start(self._machine, self._engine_pid, launch.task_id, launch.number, fate)
+        if fate.kind == "kill":
+            self.killers.append(process)
         limit_ms = None if launch.timeout_s is None else process.begun_ms + round(launch.timeout_s * 1000)
         return SimRunning(process, launch, limit_ms=limit_ms, grace_ms=self._grace_ms, now_ms=self._now_ms)
 

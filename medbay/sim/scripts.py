@@ -14,6 +14,7 @@ from medbay.sim.plan import MINUTE, SECOND, Plan
 PROGRAM: Final = "sim"
 NEVER_MS: Final = 1 << 50
 SERVICES: Final = ("db", "api")
+AGENT: Final = "agent:sim"
 PROVIDER: Final = "anthropic"  # a service whose failures are limits of an account
 
 
@@ -127,6 +128,13 @@ class Work:
             case _:
                 return (PROGRAM, kind)
 
+    def given_to(self, command: tuple[str, ...], number: int) -> tuple[str, tuple[str, ...]]:
+        """Who works on a new task, by how many there were before it, and at what: some is too much for an agent."""
+        rng = seeded(f"{self._plan.seed}/agents/{number}")
+        if not self._plan.agents or rng.random() < 0.3:
+            return "shell", command
+        return AGENT, (PROGRAM, "poison", rng.choice(("test", "code"))) if rng.random() < 0.3 else command
+
     def draw_resources(self, command: tuple[str, ...], rng: Random) -> tuple[str, ...]:
         """What a new task says of the accounts it uses: nothing, the provider, or one of its accounts."""
         if PROVIDER not in command and rng.random() < 0.9:
@@ -153,6 +161,8 @@ class Work:
         rng = seeded(f"{self._plan.seed}/triage/{task_id}/{number}")
         kind = rng.choice(_TRIAGES) if not self.healed else "success"
         answer = rng.choice(ANSWERS) if kind == "success" else ""
+        if answer and '"SPLIT"' in asked and rng.random() < 0.5:  # where it may be split it often is
+            answer = _split_into(rng.randint(2, 4))
         return Fate(kind, NEVER_MS if kind == "hang" else _duration(rng), answer=answer)
 
     def _kind(self, command: tuple[str, ...], number: int, rng: Random, ends_ms: int) -> str:
@@ -172,6 +182,11 @@ class Work:
 
     def _is_down(self, service: str, at_ms: int) -> bool:
         return any(begin <= at_ms < end for begin, end in self._outages[service])
+
+
+def _split_into(number: int) -> str:
+    parts = [{"title": f"part {at}"} for at in range(1, number + 1)]
+    return json.dumps({"root_cause": "too much at once", "confidence": 0.9, "verdict": "SPLIT", "parts": parts})
 
 
 def _duration(rng: Random) -> int:

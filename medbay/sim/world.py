@@ -221,7 +221,8 @@ class World:
 
     def _unfinished(self) -> list[str]:
         known = self.checker.known
-        return [task_id for task_id in self.person.added if not known[task_id].task.finished]
+        everything = (*self.person.added, *self.checker.splits.all_parts())
+        return [task_id for task_id in everything if not known[task_id].task.finished]
 
     def _after(self, mean_ms: int) -> int:
         return SECOND + round(self._rng.expovariate(1 / max(MINUTE, mean_ms)))

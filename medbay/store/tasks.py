@@ -77,6 +77,7 @@ class TaskFilter:
     category: str = ""
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
+    triages: bool | None = None  # False: without the tasks that look at others; True: these alone
     order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
 
@@ -364,6 +365,8 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.ended_since is not None:
         parts.append("t.ended_at IS NOT NULL AND t.ended_at >= ?")
         params.append(wanted.ended_since)
+    if wanted.triages is not None:
+        parts.append("t.role = 'triage'" if wanted.triages else "t.role <> 'triage'")
     for tag in wanted.without_tags:
         parts.append("NOT EXISTS (SELECT 1 FROM task_tag n WHERE n.task_id = t.id AND n.tag = ?)")
         params.append(tag)

@@ -65,6 +65,12 @@ def being_looked_at(tx: Tx) -> frozenset[str]:
     return frozenset(row[0] for row in tx.rows("SELECT task_id FROM triage WHERE ended_at IS NULL"))
 
 
+def count_open(tx: Tx) -> dict[str, int]:
+    """How many of the tasks that look at others have each status that is not an end."""
+    sql = "SELECT t.status, count(*) FROM triage x JOIN task t ON t.id = x.id WHERE x.ended_at IS NULL"
+    return dict(tx.rows(f"{sql} GROUP BY t.status"))
+
+
 def acts_since(tx: Tx, task_id: str, seq: int) -> tuple[str, ...]:
     """The names of what happened to a task after an event; its row is locked, so nothing is missed."""
     rows = tx.rows("SELECT name FROM event WHERE task_id = ? AND seq > ? ORDER BY seq", (task_id, seq))

@@ -87,7 +87,7 @@ def test_every_line_fits_and_id_and_status_are_whole(cli: Cli, columns: int) -> 
     assert f"▶ {ids['runs']}  in_progress #1" in told.out
     assert f"○ {long}  pending · ready" in told.out
     assert ("medbay answer " + ids["asks"] in told.out) == (columns >= 96)
-    assert "1 need you, 1 running, 3 waiting, 1 held, 2 ready, 1 ended" in told.lines[-1]
+    assert "1 needs you, 1 running, 3 waiting, 1 held, 2 ready, 1 ended" in told.lines[-1]
 
 
 def test_at_sixty_columns_the_reason_stands_below(cli: Cli) -> None:

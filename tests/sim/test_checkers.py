@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from medbay.core import commands, counting, decision, ending, holding, policy, rules
-from medbay.core.decision import Decision
+from medbay.core.decision import Decision, Draft
 from medbay.core.model import Task
+from medbay.core.triage import effects
+from medbay.core.triage.case import Case
+from medbay.core.triage.making import Made
 from medbay.engine import settling
 from medbay.engine.engine import Engine
 from medbay.engine.slots import Slots
@@ -203,6 +206,53 @@ def stay_ready(patch: Patch) -> None:
     patch.setattr(decision.Draft, "change", change)
 
 
+def bend_splits(patch: Patch, bent: Callable[[Draft, Case, Any], Any]) -> None:
+    """Let a split do something else, after it did what it does."""
+    real = effects._EFFECTS["SPLIT"]
+    patch.setitem(
+        vars(effects)["_EFFECTS"], "SPLIT", lambda draft, case, said: bent(draft, case, real(draft, case, said))
+    )
+
+
+def lose_the_last_part(patch: Patch) -> None:
+    """A split is closed for parts of which one is not made."""
+
+    def bent(draft: Draft, case: Case, done: Any) -> Any:
+        lost = done.made[-1].task.id
+        kept = tuple(each for each in done.rewired if each.target != lost)
+        return replace(done, made=done.made[:-1], rewired=kept)
+
+    bend_splits(patch, bent)
+
+
+def split_without_closing(patch: Patch) -> None:
+    """The parts are made, and the task goes on beside them."""
+
+    def bent(draft: Draft, case: Case, done: Any) -> Any:
+        draft.task = replace(case.task, waits_for=None, due_at=draft.now)
+        draft._transitions.clear()
+        draft.events = [each for each in draft.events if each.name != "task:cancelled"]
+        return replace(done, others=(), rewired=())
+
+    bend_splits(patch, bent)
+
+
+def leave_what_comes_after_a_split(patch: Patch) -> None:
+    """What came after the task is not put behind its parts."""
+    bend_splits(patch, lambda draft, case, done: replace(done, others=(), rewired=()))
+
+
+def run_parts_together(patch: Patch) -> None:
+    """Each part waits for what the task waited for, and for no other part."""
+
+    def freed(case: Case, each: Made) -> Made:
+        change = each.added.change
+        after = replace(change.after, unmet=case.task.unmet, ready=True, ready_at=case.task.since)
+        return replace(each, added=replace(each.added, change=replace(change, after=after), after=case.after))
+
+    bend_splits(patch, lambda draft, case, done: replace(done, made=tuple(freed(case, each) for each in done.made)))
+
+
 # How a rule is bent, what the report has to say, and with which seed the search begins.
 MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (ignore_pauses, "", 1),
@@ -226,6 +276,10 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (break_a_rule, "no rule breaks", 1),
     (forget_outcomes, "", 1),
     (stay_ready, "", 1),
+    (lose_the_last_part, "a split is whole or not at all", 35),
+    (split_without_closing, "a split is whole or not at all", 35),
+    (leave_what_comes_after_a_split, "what came after a split comes after its parts", 35),
+    (run_parts_together, "the parts of a split follow each other", 35),
 ]
 
 

@@ -57,6 +57,15 @@ def diff(task: Task, wanted: Adjustment) -> dict[str, list[Any]]:
     return found
 
 
+def why_nothing(task: Task, wanted: Adjustment) -> str:
+    """Why an adjustment would leave everything as it is, in words for whoever has to decide now."""
+    advice = advice_line(wanted.guidance) if wanted.guidance else ""
+    told = [each.attempt for each in task.guidance if each.advice == advice]
+    if told:
+        return f'its only advice is what attempt {told[-1]} was told already: "{advice}"'
+    return "it asks for what the task has already" if wanted != Adjustment() else "ADJUST changes nothing"
+
+
 def beyond(task: Task, wanted: Adjustment, means: Means) -> list[str]:
     """Every limit that it does not keep."""
     return [

@@ -54,11 +54,13 @@ def is_due(case: Case) -> bool:
     return task.status in ("failed", "pending") and rights.stale(case) is None
 
 
-def escalate(draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None) -> tuple[Question, ...]:
+def escalate(
+    draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
+) -> tuple[Question, ...]:
     """Tier 3: a one-off is blocked for a person, a recurring task only asks."""
     number = case.triage.number
     draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
-    asked = ask(draft, case, why, verdict=verdict)
+    asked = ask(draft, case, why, verdict=verdict, headline=headline)
     known = asked[0].id if asked else case.question.id if case.question is not None else None
     draft.tell("task:escalated", attempt=number, reason=why, question=known)
     if not case.task.recurs and case.task.status in ("failed", "pending"):
@@ -66,17 +68,36 @@ def escalate(draft: Draft, case: Case, why: str, *, verdict: Verdict | None = No
     return asked
 
 
-def ask(draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None) -> tuple[Question, ...]:
-    """The question with what triage found out, unless one about the task is open already."""
+def ask(
+    draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
+) -> tuple[Question, ...]:
+    """The question with what triage found out, unless one about the task is open already.
+
+    Where the triage itself is the reason to ask, that is the headline, and why the task failed stands below it.
+    """
     if case.question is not None:
         return ()
-    made = question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=case.diagnosis)
+    below = f"{why}; {_more(case)}" if not headline else f"{_failed(case, verdict)}; {_more(case)}"
+    made = question.ask(draft.task, kind="human", why=below, now=draft.now, diagnosis=case.diagnosis)
+    meant = headline or (verdict and (verdict.look_at or verdict.suggestion or verdict.root_cause))
+    if meant:
+        made = replace(made, need=line(f"{case.task.title}: {meant}", NEED_MAX))
     if verdict is not None:
-        meant = verdict.look_at or verdict.suggestion or verdict.root_cause
-        need = line(f"{case.task.title}: {meant}", NEED_MAX) if meant else made.need
         shown = block("\n".join(dict.fromkeys((*verdict.evidence, *made.evidence.split("\n")))), EVIDENCE_MAX)
-        made = replace(made, need=need, evidence=shown)
+        made = replace(made, evidence=shown)
     return (draft.ask(made),)
+
+
+def _failed(case: Case, verdict: Verdict | None) -> str:
+    """What is the matter with the task itself, as far as anybody knows."""
+    times = "once" if case.task.streak == 1 else f"{case.task.streak} times"
+    cause = verdict.root_cause if verdict is not None else ""
+    return cause or f"it failed {times}: {diagnosis_of(case).summary}"
+
+
+def _more(case: Case) -> str:
+    """Where the words of the triage are."""
+    return f"more: medbay log {case.triage.id}"
 
 
 def recommend(draft: Draft, case: Case, verdict: Verdict) -> tuple[Question, ...]:

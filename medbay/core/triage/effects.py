@@ -71,19 +71,21 @@ def fell_through(case: Case, why: str, action: Action, now: int, *, actor: str) 
 def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None) -> Judged:
     draft = Draft(case.task, now, actor=actor)
     event = "triage:refused" if action == "refused" else "triage:failed"
-    said = {"verdict": verdict.word} if verdict is not None else {}
-    draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **said)
+    word = {"verdict": verdict.word} if verdict is not None else {}
+    draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **word)
     done = _Done(action=action, detail=why)
     if asking.is_due(case):
-        asked = asking.escalate(draft, case, _PREFIX.get(action, "") + why, verdict=verdict)
+        said = _PREFIX.get(action, "") + why
+        asked = asking.escalate(draft, case, said, verdict=verdict, headline=said)
         done = replace(done, questions=asked, closes_retry=not case.task.recurs)
     _stop_waiting(draft)
     return _judged(draft, case, done, verdict)
 
 
+_PAUSED: Final = "triage paused it"
 _PREFIX: Final[Mapping[Action, str]] = {
-    "refused": "triage answered with what it has no right to: ",
-    "verdict_unreadable": "the answer of the triage cannot be read: ",
+    "refused": "the verdict of its triage was refused: ",
+    "verdict_unreadable": "its triage cannot be read: ",
 }
 
 
@@ -182,6 +184,7 @@ def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> R
     """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
     task, found = draft.task, diagnosis_of(case)
     if task.recurs or task.status != "failed" or task.waits_for != TRIAGE:
+        _stop_waiting(draft)
         return None
     advice = advice or Advice(found.suggested_fix)
     step = policy.retry_step("retry_with_guidance", why, found, record_of(task), case.policy, draft.now, advice=advice)
@@ -208,11 +211,12 @@ def _escalated(draft: Draft, case: Case, verdict: Verdict, why: str) -> _Done:
 
 def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     """Out of the way with every counter it has, and a person is told."""
-    why = verdict.why or verdict.root_cause or "triage paused it"
+    why = verdict.why or verdict.root_cause or _PAUSED
     retry = _wait(draft, case, f"paused by triage: {why}")
     draft.set(paused=True)
     draft.tell("task:paused", by=draft.actor, why=why)
-    asked = asking.ask(draft, case, f"triage paused it: {why}", verdict=verdict)
+    said = f"triage paused it: {why}" if why != _PAUSED else why
+    asked = asking.ask(draft, case, said, verdict=verdict, headline=said)
     closes = retry is not None
     return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
 

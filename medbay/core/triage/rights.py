@@ -125,7 +125,7 @@ def _adjusts(verdict: Verdict, case: Case) -> Iterator[str]:
     yield from adjusting.beyond(case.task, wanted, case.means)
     changed = adjusting.diff(case.task, wanted).keys()
     if not changed:
-        yield "ADJUST changes nothing"
+        yield adjusting.why_nothing(case.task, wanted)
     elif changed <= _CHANGES_NOTHING_FOR_AN_AGENT and _forbidden(case):
         yield "ADJUST changes nothing that the next attempt would do differently"
     if "criteria" in changed and case.task.depth >= DEPTH_MAX:

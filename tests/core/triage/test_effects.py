@@ -202,7 +202,9 @@ def test_a_pause_keeps_every_counter_and_asks() -> None:
     left = after(found.decision)
 
     assert (left.paused, left.status, left.due_at, left.streak) == (True, "failed", NOW + HOUR, 3)
-    assert (found.action, len(found.decision.questions)) == ("paused", 1)
+    (asked,) = found.decision.questions
+    assert (found.action, asked.need) == ("paused", "build: triage paused it: because of foo")
+    assert asked.why == "foo is missing; more: medbay log .triage-t-1-1"
     assert told(found.decision, "task:paused").data == {"by": ACTOR, "why": "because of foo"}
     assert judged(case(repeating(), question=OPEN), says("PAUSE")).decision.questions == ()
 
@@ -215,6 +217,7 @@ def test_a_paused_one_off_is_tried_again_when_it_is_resumed() -> None:
     assert (left.paused, left.waits_for, found.detail) == (True, None, "triage paused it")
     assert within(left.due_at, 15)
     assert found.decision.retry is not None
+    assert found.decision.questions[0].need == "build: triage paused it"
 
 
 # FILE_FIX
@@ -457,7 +460,8 @@ def test_a_verdict_outside_its_rights_is_refused_recorded_and_escalated() -> Non
 
     assert (found.action, row.action, left.block_kind, left.guidance) == ("refused", "refused", "human", ())
     assert told(found.decision, "triage:refused").data["why"] == "it is about t-2, not t-1"
-    assert "no right" in asked.why
+    assert asked.need == "build: the verdict of its triage was refused: it is about t-2, not t-1"
+    assert asked.why == f"foo is missing; more: medbay log {row.id}"
     assert row.verdict is not None
     assert row.verdict["task_id"] == "t-2"
     assert new(found.decision) == []
@@ -470,7 +474,7 @@ def test_an_unreadable_answer_asks_a_person() -> None:
     assert (found.action, found.detail) == ("verdict_unreadable", "it is empty")
     assert after(found.decision).block_kind == "human"
     assert names(found.decision).count("triage:failed") == 1
-    assert "cannot be read: it is empty" in found.decision.questions[0].why
+    assert found.decision.questions[0].need == "build: its triage cannot be read: it is empty"
     assert found.decision.triages[0].verdict is None
 
 
@@ -485,7 +489,10 @@ def test_a_triage_that_fails_leaves_a_one_off_to_a_person() -> None:
     left = after(found.decision)
 
     assert (found.action, left.status, left.block_kind, left.waits_for) == ("triage_failed", "blocked", "human", None)
-    assert (len(found.decision.questions), found.decision.questions[0].why) == (1, "no answer within 5m")
+    (asked,) = found.decision.questions
+    assert asked.need == "build: no answer within 5m"
+    assert asked.why.startswith("it failed 3 times: ") and asked.why.endswith("more: medbay log .triage-t-1-1")
+    assert fell(waiting(streak=1, charged=1)).decision.questions[0].why.startswith("it failed once: ")
     assert names(found.decision)[0] == "triage:failed"
     assert fell(waiting(), question=OPEN).decision.questions == ()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.model import Task
+from medbay.core.model import Guidance, Task
 from medbay.core.question import ask
 from medbay.core.triage.rights import allowed, outside, repetition_forbidden, stale
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Verdict
@@ -172,6 +172,13 @@ def test_an_adjustment_changes_something() -> None:
     """Also where only the same advice is given again."""
     assert refused(says("ADJUST", adjust=None)) == "ADJUST changes nothing"
     assert refused(says("ADJUST", adjust=Adjustment())) == "ADJUST changes nothing"
+    same = says("ADJUST", adjust=Adjustment(guidance="pin the  seed"))
+    told = (Guidance(2, "pin the seed", "..."), Guidance(3, "something else", "..."))
+    assert refused(same, waiting(guidance=told)) == (
+        'its only advice is what attempt 2 was told already: "pin the seed"'
+    )
+    as_it_is = says("ADJUST", adjust=Adjustment(timeout_ms=60_000))
+    assert refused(as_it_is, waiting(timeout_ms=60_000)) == "it asks for what the task has already"
 
 
 def test_an_agent_that_failed_at_its_code_is_told_something_new() -> None:

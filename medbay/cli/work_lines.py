@@ -1,0 +1,31 @@
+"""What an attempt of a task does: its command, its agent with how that one is started, a person, a triage. Pure."""
+
+from __future__ import annotations
+
+from medbay.config import Config
+from medbay.core import person
+from medbay.core.agent import profile_of
+from medbay.core.model import Task
+from medbay.core.triage.starting import RUNNER as TRIAGE
+
+
+def runs(task: Task, config: Config) -> str:
+    """`runs ./pull.sh`, `runs agent helper: my-agent {prompt_file}`: one line for `show`."""
+    return "done by a person" if person.is_persons(task) else f"runs {work(task, config)}"
+
+
+def work(task: Task, config: Config) -> str:
+    """The same for programs, without the verb."""
+    if person.is_persons(task):
+        return "person"
+    if name := profile_of(task.runner):
+        known = config.agents.get(name)
+        return f"agent {name}" + (f": {' '.join(known.command)}" if known else ", which is not configured here")
+    if task.runner == TRIAGE:
+        return f"the triage agent {_triage_agent(config)} on {task.subject}"
+    return task.command if isinstance(task.command, str) else " ".join(task.command)
+
+
+def _triage_agent(config: Config) -> str:
+    chosen = config.triage
+    return " ".join(chosen.command) if chosen.agent == "command" else chosen.agent
