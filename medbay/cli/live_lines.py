@@ -16,7 +16,7 @@ from medbay.core.triage.starting import TRIAGE_IDS
 SUMMARY_MAX: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: a busy daemon tells of thousands a second
 class Change:
     """Something that happened to a task (or to the engine), and what follows."""
 
@@ -40,15 +40,16 @@ def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[Cha
             continue
         if name in _CONSEQUENCES and task_id in failed:
             where = failed.pop(task_id)
-            told[where] = replace(told[where], then=_CONSEQUENCES[name](event))
+            told[where].then = _CONSEQUENCES[name](event)
             continue
         change = _WORDS[name](event) if name in _WORDS else None
         if change is None:
             continue
         if name in ("task:failed", "task:requeued", "task:lost"):
             failed[task_id] = len(told)
-        title = clean(title_of(task_id)) if task_id else ""
-        told.append(replace(change, task_id=task_id, attempt=event.attempt or 0, title=title))
+        change.task_id, change.attempt = task_id, event.attempt or 0
+        change.title = clean(title_of(task_id)) if task_id else ""
+        told.append(change)
     return told
 
 

@@ -189,8 +189,7 @@ def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
     try:
         text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
     except OSError:
-        silent = printed.kept is not None and printed.kept.total_bytes == 0  # then no file was made
-        text, whole = printed.kept.text() if printed.kept else "", silent
+        text, whole = (printed.kept.text(), not printed.kept.head) if printed.kept else ("", False)
     return {
         "task": attempt.task_id,
         "attempt": attempt.number,
@@ -210,9 +209,8 @@ def _from_store(printed: _Printed, out: Printer) -> None:
         what = "it has printed nothing yet" if printed.attempt.ended_at is None else "nothing of it was kept"
         note(f"{where} cannot be read here, and {what}")
         return
-    if kept.total_bytes == 0:
-        return  # it printed nothing, and a short Python call that does so has no file
-    note(f"{where} cannot be read here; this is what the store kept of {kept.total_bytes} bytes")
+    if kept.head:  # without one, the rest is all there was: a Python call that prints little has no file either
+        note(f"{where} cannot be read here; this is what the store kept of {kept.total_bytes} bytes")
     out.write(kept.text().encode("utf-8", "replace"))
 
 
