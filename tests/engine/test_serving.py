@@ -15,7 +15,7 @@ from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
 from medbay.service import liveness, requests, tasks
 from medbay.store import attempts, checks, history, questions, retries
-from medbay.store.apply import insert_tasks
+from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World, failed
 
@@ -45,7 +45,7 @@ def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
     """A task that serves another; its id."""
     with world.store.write() as tx:
         own = Task(id=f"serves-{subject}", title=role, role=role, subject=subject, created_by="triage", **fields)
-        insert_tasks(tx, [(on_added(own, tx.now), ())])
+        insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
     return own.id
 
 
