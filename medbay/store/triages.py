@@ -40,6 +40,12 @@ def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (limit,))]
 
 
+def count_wanted(tx: Tx) -> int:
+    """How many tasks want a triage, in all queues."""
+    row = tx.one("SELECT count(*) FROM task WHERE wants_triage = 1 AND paused = 0")
+    return int(row[0]) if row else 0
+
+
 def newest_wish(tx: Tx, queues: Sequence[str]) -> Wish | None:
     """The last task of these queues that came to want a triage: since when, and its id."""
     found = (tx.one(NEWEST_WISH_SQL, (queue,)) for queue in queues)
@@ -62,6 +68,20 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
     return _triage(row) if row else None
+
+
+def open_ones(tx: Tx) -> list[Triage]:
+    """Every triage that has not ended."""
+    return [_triage(row) for row in tx.rows(f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL")]
+
+
+def not_begun(tx: Tx) -> list[Triage]:
+    """Triages that nobody runs at this moment, the oldest first."""
+    sql = (
+        f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
+        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND subject <> '' AND ready = 1) ORDER BY started_at, id"
+    )
+    return [_triage(row) for row in tx.rows(sql)]
 
 
 def being_looked_at(tx: Tx) -> frozenset[str]:
