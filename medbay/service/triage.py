@@ -24,6 +24,7 @@ from medbay.store.database import Tx
 
 AT_ONCE = 500
 EVERYWHERE = 10_000
+ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
 
 
@@ -137,10 +138,12 @@ def _around(
     tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
 ) -> Around:
     """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
-    running = triages.running_on(tx, task.last_fingerprint)
+    earlier = triages.of_task(tx, task.id)
     return Around(
-        earlier=triages.of_task(tx, task.id),
-        running=running.id if running is not None else None,
+        earlier=earlier,
+        told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
+        fix=triages.open_fix(tx, task.id) if earlier else None,
+        running=triages.running_on(tx, task.last_fingerprint),
         incident=incident_key(task.last_fingerprint) in known,
         agency=state,
         asked_for=asked_for,
