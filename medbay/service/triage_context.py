@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from medbay.core.model import Event, Task
-from medbay.core.redaction import redact
+from medbay.core.redaction import Redaction
 from medbay.core.times import iso
 from medbay.core.triage.case import Means
 from medbay.core.triage.context import FAILURES_MAX, Failure, Looked, make
@@ -17,8 +17,8 @@ LOOKED_THROUGH: Final = 20  # attempts, for those that failed
 EVENTS_SHOWN: Final = 20
 
 
-def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
-    """The context of one triage as JSON; an empty object where its task is not there any more."""
+def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) -> str:
+    """The context of one triage as JSON, redacted; an empty object where its task is not there any more."""
     looked, task = triages.get(tx, triage_task.id), tasks.get(tx, triage_task.subject)
     if looked is None or task is None:
         return "{}"
@@ -38,7 +38,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
         means=means,
         descendants=triages.count_parts(tx, task),
     )
-    return json.dumps(make(shown, redact))
+    return json.dumps(make(shown, redaction.knowing(dict(task.env)).text))
 
 
 def _line(event: Event) -> str:

@@ -118,6 +118,7 @@ def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
         evidence=list(verdict.evidence),
         confidence=verdict.confidence,
         applied=True,
+        **({"warning": verdict.warning} if verdict.warning else {}),
     )
 
 
