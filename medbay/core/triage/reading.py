@@ -114,8 +114,15 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
         if name in made and made[name] != value:
             twice.append(name)
         made[name] = value
+        twice += _twice_inside(name, value)
     made.twice = tuple(dict.fromkeys(twice))[:ORDERS_MAX]
     return made
+
+
+def _twice_inside(name: str, value: Any) -> list[str]:
+    """What the objects below a key say twice."""
+    objects = value if isinstance(value, list) else [value]
+    return [line(f"{name} {each}", SHOWN_MAX) for one in objects if isinstance(one, _Object) for each in one.twice]
 
 
 def spelled(key: str) -> str:

@@ -516,3 +516,18 @@ def test_of_several_verdicts_one_counts_and_the_others_are_not_lost(answer: str,
     assert isinstance(found, Verdict)
     assert found.word == word
     assert found.warning == (f"the answer holds other verdicts as well: {others}" if others else "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "order"),
+    [
+        ('{"verdict": "ADJUST", "adjust": {"guidance": "a", "guidance": "b"}}', "adjust guidance said twice"),
+        ('{"verdict": "FILE_FIX", "fix": {"title": "a", "Title": "b"}}', "fix title said twice"),
+        ('{"verdict": "SPLIT", "parts": [{"title": "a"}, {"title": "b", "title": "c"}]}', "parts title said twice"),
+    ],
+)
+def test_what_is_said_twice_below_is_refused_as_well(answer: str, order: str) -> None:
+    """Nothing is guessed, wherever it stands."""
+    found = read(answer)
+    assert isinstance(found, Verdict)
+    assert order in found.orders
