@@ -91,7 +91,7 @@ def changes(found: Explanation) -> list[str]:
     moves = (task.ready and found.breaker is None) or task.unmet > 0 or recurring_lines.waits_for_turn(task)
     ways = [] if moves else [f"medbay retry {task.id} (now{_likely(found)})"]
     if found.breaker is not None:
-        asked = found.breaker.question_id if found.breaker.spent else None
+        asked = found.breaker.question_id if found.breaker.spent or found.breaker.paused else None
         ways.append(f"medbay answer {asked}" if asked else f"medbay breaker close {found.breaker.key}")
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Final
 
+from medbay.core.triage import incident
 from medbay.core.triage.starting import RUNNER
 from medbay.engine.settings import Settings
 from medbay.env import Clock
@@ -13,7 +14,7 @@ from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Launch
 from medbay.service import triage, triage_context, working_set
 from medbay.service.attempts import Claim
-from medbay.store import triages
+from medbay.store import breakers, triages
 from medbay.store.database import Store, Tx
 
 LOOK_AGAIN_S: Final = 1.0  # at those that wait for another triage, or for the agency breaker
@@ -26,7 +27,8 @@ class Triager:
 
     def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
         self.again_s: float | None = None  # when those that were held back are looked at again
-        self._due = False
+        self._due = self._incidents = False
+        self._incidents_at_s = 0.0
         self._store = store
         self._clock = clock
         self._settings = settings
@@ -34,11 +36,15 @@ class Triager:
     def notice(self, tx: Tx) -> None:
         """Whether there is something to start; asked in a transaction that is open anyway."""
         self._due = triages.any_wanted(tx, self._settings.queues)
+        now_s = self._clock.monotonic_s()
+        if now_s >= self._incidents_at_s:  # which are rare: not in every round
+            self._incidents_at_s = now_s + LOOK_AGAIN_S
+            self._incidents = any(map(incident.wants_one, breakers.open_incidents(tx)))
 
     def start(self) -> int:
         """Start what may start now; how many were."""
         now_s = self._clock.monotonic_s()
-        if not self._due or (self.again_s is not None and now_s < self.again_s):
+        if not (self._due or self._incidents) or (self.again_s is not None and now_s < self.again_s):
             return 0
         settings = self._settings
         try:
@@ -49,6 +55,7 @@ class Triager:
             log.info("triages are looked at again (%s)", error)
             self.again_s = now_s
             return 0
+        self._incidents = False
         self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
         if found.held_back:
             log.warning("suppressing triage: the agency breaker is open, %d held back", len(found.held_back))

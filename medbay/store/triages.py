@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Task, Triage
+from medbay.core.triage.starting import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, task
@@ -57,6 +58,15 @@ def of_task(tx: Tx, task_id: str, limit: int = 50) -> list[Triage]:
 def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
+    return _triage(row) if row else None
+
+
+def last_of_incidents(tx: Tx, fingerprint: str) -> Triage | None:
+    """The newest triage of an incident on this fingerprint."""
+    # Their ids name the fingerprint, so that the primary key finds them.
+    begins = f"{INCIDENT_IDS}{fingerprint.rpartition(':')[2]}-"
+    sql = f"SELECT {COLUMNS} FROM triage WHERE id >= ? AND id < ? ORDER BY started_at DESC LIMIT 1"
+    row = tx.one(sql, (begins, begins[:-1] + "."))
     return _triage(row) if row else None
 
 

@@ -18,6 +18,7 @@ from medbay.core.triage.case import Means
 
 RUNNER: Final = "triage"
 TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
+INCIDENT_IDS: Final = TRIAGE_IDS + "incident-"  # those of incidents
 OPTED_OUT: Final = "no-recurring-triage"
 TAGS: Final = ("recurring-triage", OPTED_OUT)
 TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
@@ -51,6 +52,11 @@ def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> 
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
 
 
+def of_incident(triage_id: str) -> bool:
+    """Whether this triage looks at an incident, with its task as an example."""
+    return triage_id.startswith(INCIDENT_IDS)
+
+
 def cooling_until(task: Task, rules: Recurring) -> int | None:
     """When the cooldown after its last triage is over."""
     return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
@@ -62,7 +68,8 @@ def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
         return Answer("wait", f"attempt {task.live} runs, and may say more")
     until = cooling_until(task, rules)
     cooling = until is not None and now < until
-    alike = sum(each.fingerprint == task.last_fingerprint for each in around.earlier)
+    own = [each for each in around.earlier if not of_incident(each.id)]  # what looked at many of them is not its own
+    alike = sum(each.fingerprint == task.last_fingerprint for each in own)
     if task.recurs and not around.asked_for and (cooling or OPTED_OUT in task.tags or task.streak == 0):
         return Answer("drop", "it was looked at within its cooldown" if cooling else "it does not want one any more")
     if not task.recurs and not around.asked_for and cooling and alike:
@@ -94,7 +101,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
     draft = Draft(task, now, actor="triage")
     draft.set(wants_triage=False, triages=number, triaged_at=now)
     draft.tell("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
-    own = Draft(_own_task(task, looked, means, now, queue), now, actor="triage")
+    own = Draft(own_task(task, looked, means, now, queue), now, actor="triage")
     own.tell("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
     made = Decision(
         changes=(draft.change(),),
@@ -133,7 +140,8 @@ def to_a_person(task: Task, now: int, why: str, *, open_question: Question | Non
     return Decision(changes=(draft.change(),), questions=asked, events=tuple(draft.events))
 
 
-def _own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+    """The task that runs a triage of this one."""
     return Task(
         id=looked.id,
         title=f"Triage of {task.title}"[:500],
