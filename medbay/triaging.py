@@ -10,7 +10,6 @@ from medbay.app import Place
 from medbay.core.model import PRIVATE_QUEUES, Triage
 from medbay.core.policy import Policy
 from medbay.core.triage.cycle import Cycle, Item
-from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.env import Ids
 from medbay.errors import MedbayError
 from medbay.service import tasks, triage, working_set
@@ -88,6 +87,6 @@ class Triaging:
 
 def _item(looked: Triage) -> Item:
     if not looked.action:
-        return Item(looked.task_id, 2, "triage_started", f"{looked.id.removeprefix(TRIAGE_IDS)} by {looked.agent}")
+        return Item(looked.task_id, 2, "triage_started", f"{looked.id} by {looked.agent}")
     tier = 3 if looked.action in ("escalated_to_human", "refused", "triage_failed", "verdict_unreadable") else 2
     return Item(looked.task_id, tier, looked.action, looked.detail)

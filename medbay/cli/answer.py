@@ -68,7 +68,7 @@ def _ask(asked: Question) -> str:
     """Show the question and take a number from the keyboard."""
     from medbay.env import SystemClock
 
-    for line in question_lines(asked, SystemClock().now_ms(), screen())[:-1]:
+    for line in question_lines(asked, SystemClock().now_ms(), screen()):
         say(line)
     found: str = click.prompt("  your answer", default=str(asked.default), err=True)
     return found

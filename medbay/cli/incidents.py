@@ -47,7 +47,7 @@ def show(session: Session, incident_id: str) -> None:
     found, held, some = session.bay().incident(incident_id)
     looked, said = session.bay().triage_of_incident(found)
     if session.json:
-        judged = triage_views.looked(looked) if looked is not None else None
+        judged = triage_views.triage(looked) if looked is not None else None
         print_json({**views.breaker(found, held), "held_tasks": [task.id for task in some], "judged": judged})
         return
     shown, now = screen(), SystemClock().now_ms()

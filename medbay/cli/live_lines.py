@@ -16,7 +16,7 @@ from medbay.core.triage.starting import TRIAGE_IDS
 SUMMARY_MAX: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: a busy daemon tells of thousands a second
 class Change:
     """Something that happened to a task (or to the engine), and what follows."""
 
@@ -40,15 +40,16 @@ def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[Cha
             continue
         if name in _CONSEQUENCES and task_id in failed:
             where = failed.pop(task_id)
-            told[where] = replace(told[where], then=_CONSEQUENCES[name](event))
+            told[where].then = _CONSEQUENCES[name](event)
             continue
         change = _WORDS[name](event) if name in _WORDS else None
         if change is None:
             continue
         if name in ("task:failed", "task:requeued", "task:lost"):
             failed[task_id] = len(told)
-        title = clean(title_of(task_id)) if task_id else ""
-        told.append(replace(change, task_id=task_id, attempt=event.attempt or 0, title=title))
+        change.task_id, change.attempt = task_id, event.attempt or 0
+        change.title = clean(title_of(task_id)) if task_id else ""
+        told.append(change)
     return told
 
 
@@ -150,7 +151,7 @@ def _blocked(event: Event) -> Change:
     kind = event.data["kind"]
     what = f"blocked · {kind}: {clean(str(event.data['reason']))}"
     token: Token = "wait" if kind in ("spec", "external") else "you"
-    return replace(_change(event, glyphs.YOU, token, what), then=_needs_you(event))
+    return replace(_change(event, glyphs.YOU, token, what), then=_answer(event))
 
 
 def _answered(event: Event) -> Change:
@@ -190,9 +191,13 @@ def _retry_in(event: Event) -> str:
 
 
 def _needs_you(event: Event) -> str:
-    if event.data["kind"] in ("spec", "external"):
-        return ""
-    return f"{glyphs.YOU} blocked · {event.data['kind']}: medbay answer {event.task_id}"
+    answer = _answer(event)
+    return f"{glyphs.YOU} blocked · {event.data['kind']}: {answer}" if answer else ""
+
+
+def _answer(event: Event) -> str:
+    """What to type about a block; nothing where time or somebody else ends it."""
+    return "" if event.data["kind"] in ("spec", "external") else f"medbay answer {event.task_id}"
 
 
 def _change(event: Event, glyph: str, token: Token, what: str) -> Change:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
 
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
-_LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.DONE, "done"), 3: (glyphs.YOU, "you")}
+_LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.JUDGED, "wait"), 3: (glyphs.YOU, "you")}
 
 
 @click.command()
@@ -105,9 +105,13 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
             fields(each.issue_id, each.tier, each.action, each.detail)
     elif not cycle.broken:
         say("nothing waits for a triage")
-    for error in cycle.errors:
-        note(clean(error))
+    listed = screen().terminal and not session.json
+    for error in (cycle.broken,) if listed else cycle.errors:  # what went wrong with a task stands in its row
+        if error:
+            note(clean(error))
     note(cycle.line())
+    if listed and not dry_run and any(each.tier == 3 for each in cycle.items):
+        note("next: medbay inbox")
     return 1 if cycle.broken else 0
 
 

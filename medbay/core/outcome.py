@@ -147,9 +147,11 @@ def redacted(outcome: Outcome, redaction: Redaction) -> Outcome:
     if output.tail or output.head or result is not None:
         head, tail = redaction.ends(output.head, output.tail)
         if result is not None:
-            kept = {name: result[name] for name in _OWN if name in result}
-            result = {**redaction.data({name: each for name, each in result.items() if name not in kept}), **kept}
-        outcome = replace(outcome, output=replace(output, head=head, tail=tail, result=result))
+            result = {
+                name: each if name in _OWN else redaction.data({name: each})[name] for name, each in result.items()
+            }
+        if (head, tail, result) != (output.head, output.tail, output.result):  # most have no secret
+            outcome = replace(outcome, output=replace(output, head=head, tail=tail, result=result))
     match outcome:
         case Failed(spawn_error=said) if said:
             return replace(outcome, spawn_error=redaction.text(said))

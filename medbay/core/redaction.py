@@ -10,6 +10,7 @@ import re
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 MARK: Final = "[redacted]"
@@ -29,8 +30,9 @@ class Rule:
     """
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: str  # compiled when the letters are first seen: most runs never see any of them
     any_case: bool = False
+    letters: str = ""  # in lower case: a text without them has none of its kind
 
 
 _BREAKS: Final = "\\r\\n\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
@@ -64,15 +66,22 @@ _ALONE: Final = rf"|({_BARE}{{4,40}}+)(?=[^\S\r\n]{{0,8}}(?:[\r\n]|\Z))"  # the 
 _NUMBER: Final = r"(?![0-9.]{1,20}+(?![^\s\"'&,;(){}\[\]<>\\]))"
 
 
+def _letters(begin: str) -> str:
+    """The plain letters that a pattern begins with."""
+    plain = re.match(r"[A-Za-z_-]*", begin.partition("[")[0].partition("(")[0])
+    return plain.group().lower() if plain else ""
+
+
 def _token(name: str, begin: str, rest: str) -> Rule:
     """A word that begins so; also where a line break before it is written as \\n."""
-    return Rule(name, re.compile(rf"{begin}(?:(?<![A-Za-z0-9]{begin})|(?<=\\[nrt]{begin})){rest}"))
+    pattern = rf"{begin}(?:(?<![A-Za-z0-9]{begin})|(?<=\\[nrt]{begin})){rest}"
+    return Rule(name, pattern, letters=_letters(begin))
 
 
 def _named(word: str, *, more: str = "", less: str = "") -> Rule:
     """A value with a name that says what it is; `more` adds to how it may look, `less` takes away."""
     pattern = f"{word}{_REST}{_GIVEN}{_NOT_ONE}{less}(?:{_QUOTED}|{_UNQUOTED}{more})"
-    return Rule("named value", re.compile(pattern), any_case=True)
+    return Rule("named value", pattern, any_case=True, letters=_letters(word))
 
 
 def _header(name: str) -> Rule:
@@ -80,7 +89,7 @@ def _header(name: str) -> Rule:
         rf"{name}(?:\\{{0,3}}[\"'])?\s{{0,3}}[:=]\s{{0,3}}(?:\\{{0,3}}[\"'])?(?:(?:bearer|basic|token|digest)\s{{1,3}})?+"
         rf"{_NOT_ONE}([^\s\"',\\\[][^\"'\\{_BREAKS}]{{5,4000}}+)"
     )
-    return Rule("header", re.compile(pattern), any_case=True)
+    return Rule("header", pattern, any_case=True, letters=name)
 
 
 _KEYS: Final = (
@@ -98,13 +107,13 @@ _KEYS: Final = (
 
 RULES: Final = (
     _token("jwt", "eyJ", r"[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]{8,8000}+(?:\.[A-Za-z0-9_-]{0,2000}+)?"),
-    _token("aws key", "A[KS]IA", r"[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    *(_token("aws key", begin, r"[0-9A-Z]{16}(?![0-9A-Za-z])") for begin in ("AKIA", "ASIA")),
     _token("github", "gh[pousr]_", r"[A-Za-z0-9]{20,255}+"),
     _token("github", "github_pat_", r"[A-Za-z0-9_]{20,255}+"),
     _token("gitlab", "glpat-", r"[A-Za-z0-9_-]{16,100}+"),
     _token("slack", "xox[abeoprs]-", r"[A-Za-z0-9-]{10,250}+"),
-    Rule("slack hook", re.compile(r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)")),
-    Rule("telegram", re.compile(r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)")),
+    Rule("slack hook", r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)", letters="hooks.slack"),
+    Rule("telegram", r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)", letters="api.tele"),
     _token("model provider", "sk-", r"[A-Za-z0-9_-]{16,250}+"),
     *(_token("stripe", begin, r"[A-Za-z0-9]{10,250}+") for begin in ("sk_live_", "rk_live_")),
     _token("google", "AIza", r"[0-9A-Za-z_-]{35}"),
@@ -113,10 +122,11 @@ RULES: Final = (
     _token("hugging face", "hf_", r"[A-Za-z0-9]{30,60}+"),
     _header("authorization"),
     _header("cookie"),
-    Rule("bearer", re.compile(r"bearer {1,3}([a-z0-9._~+/=-]{12,4000}+)"), any_case=True),
+    Rule("bearer", r"bearer {1,3}([a-z0-9._~+/=-]{12,4000}+)", any_case=True, letters="bearer "),
     Rule(
         "password in a url",
-        re.compile(r"://[^\s/:@\"'\\<>]{0,200}+:(?!\[redacted\]@)([^\s/@\"'\\<>]{1,500}+)(?=@)"),
+        r"://[^\s/:@\"'\\<>]{0,200}+:(?!\[redacted\]@)([^\s/@\"'\\<>]{1,500}+)(?=@)",
+        letters="://",
     ),
     _named(r"passw(?:or)?d", more=_ALONE),
     _named("passphrase", more=_ALONE),
@@ -124,13 +134,24 @@ RULES: Final = (
     _named("token(?!s)", less=_NUMBER),
     _named("credential"),
     _named("key(?:" + "|".join(rf"(?<={each})" for each in _KEYS) + ")"),
-    Rule("option", re.compile(rf"--(?:password|token|secret|api-key) {{1,3}}(?!-)({_BARE}{{3,4000}}+)"), any_case=True),
+    Rule(
+        "option",
+        rf"--(?:password|token|secret|api-key) {{1,3}}(?!-)({_BARE}{{3,4000}}+)",
+        any_case=True,
+        letters="--",
+    ),
 )
 _BEGIN: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _BLOCK_MAX: Final = 20_000
 _BLOCK_LINES: Final = re.compile(r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+")
 _SECRET_NAMES: Final = re.compile(r"(?i)passw|secret|token|api_?key|credential|private_?key|access_?key|passphrase")
 _TOKEN_LETTERS: Final = string.ascii_letters + string.digits + "_+/=.-"
+
+
+@cache  # of the rules alone
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern of a rule, ready to search with."""
+    return re.compile(pattern)
 
 
 def redact(text: str) -> str:
@@ -173,8 +194,10 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            hidden = {key: isinstance(each, str) and is_secret_name(str(key)) for key, each in value.items()}
-            return {key: MARK if hidden[key] else self.data(each) for key, each in value.items()}
+            return {
+                key: MARK if isinstance(each, str) and is_secret_name(str(key)) else self.data(each)
+                for key, each in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self.data(each) for each in value]
         return value
@@ -242,7 +265,9 @@ class Redactor:
 def _once(text: str) -> str:
     lowered = _lowered(text)
     for rule in RULES:
-        found = rule.pattern.finditer(lowered if rule.any_case else text)
+        if rule.letters not in lowered:
+            continue
+        found = compiled(rule.pattern).finditer(lowered if rule.any_case else text)
         spans = [each.span(each.lastindex or 0) for each in found]
         if spans:
             text = _spliced(text, spans)

@@ -19,6 +19,7 @@ _MESSAGE_MAX: Final = 10_000
 _CAUSES_MAX: Final = 10
 _TRY_AGAIN: Final = 75
 _INTERRUPTED: Final = 130  # as a shell says it of SIGINT
+_OURS: Final = (__file__, os.path.join(os.path.dirname(os.path.dirname(__file__)), "function.py"))
 
 
 def perform(target: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def _asks_again(value: Any) -> bool:
 
 def _own_part(trace: TracebackType | None) -> TracebackType | None:
     """The traceback from the task's own first line on; of an import that found nothing, the import."""
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+    while trace is not None and trace.tb_frame.f_code.co_filename in _OURS:
         trace = trace.tb_next
     below = trace
     while below is not None and "importlib" in below.tb_frame.f_code.co_filename:

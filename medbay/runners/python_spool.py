@@ -1,7 +1,8 @@
-"""Where a warm worker process writes: one file for call after call, which becomes the log of a call that wrote.
+"""Where a warm worker process writes: one file for call after call, which becomes the log of a call that wrote much.
 
-A call that writes nothing costs no file. While a call lasts, the engine may already show the file as its log: both
-sides use `place`, and what a file is called says nothing, only which file it is.
+A call that writes nothing, or so little that the store keeps all of it, costs no file. While a call lasts, the engine
+may already show the file as its log: both sides use `place`, and what a file is called says nothing, only which file it
+is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-TEXT_BYTES_MAX: Final = 4_096  # output up to this is told with the answer, and nobody has to read the file
+TEXT_BYTES_MAX: Final = 4_096  # output up to this is told with the answer and kept in the store, without a file
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
@@ -46,10 +47,14 @@ class Spool:
             told["result"] = True
         about = os.fstat(self._file)
         shown = about.st_nlink > 1 and _is_file(log, about.st_ino)  # a link may also have come too late for another
-        if about.st_size == 0 and not shown:
-            return {**told, "bytes": 0, "text": "", "log": False}
         if about.st_size <= TEXT_BYTES_MAX:
-            told["text"] = os.pread(self._file, TEXT_BYTES_MAX, 0).decode("utf-8", "replace").replace("\0", "\ufffd")
+            written = os.pread(self._file, TEXT_BYTES_MAX, 0) if about.st_size else b""
+            told["text"] = text = written.decode("utf-8", "replace").replace("\0", "\ufffd")
+            as_it_is = not told.get("result") and text.encode() == written
+            if not shown and (not written or (as_it_is and not os.path.lexists(log))):  # then the store keeps all of it
+                if written:
+                    os.ftruncate(self._file, 0)
+                return {**told, "bytes": len(written), "log": False}
         place(self.path, log)
         self._renew()
         return {**told, "bytes": about.st_size, "log": True}

@@ -109,12 +109,14 @@ class Server:
         """Be as before the call, with its output in its own log; False where that cannot be done."""
         try:
             spool.restore()
-            answer.update(spool.hand_out(call["log"], call["result"]))
             answer["resident"] = self._baseline.resident_bytes()
             # The mark before the answer: that of an attempt never outlives it.
-            return self._baseline.restore() and self._mark.show(self._mark.idle_key)
+            if not self._baseline.restore() or not self._mark.show(self._mark.idle_key):
+                return False
+            answer.update(spool.hand_out(call["log"], call["result"]))
         except (OSError, ValueError):
             return False
+        return True
 
     def _say(self, answer: dict[str, Any]) -> None:
         send(self._outbox, as_json(answer).encode(), wait=True)

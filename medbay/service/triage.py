@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from medbay.core.breaker import Breaker
@@ -13,7 +13,7 @@ from medbay.core.resources import incident_key
 from medbay.core.triage import agency, incident, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
-from medbay.core.triage.starting import Around
+from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
 from medbay.service import free_ids, working_set
@@ -25,6 +25,7 @@ from medbay.store.database import Tx
 AT_ONCE = 500
 EVERYWHERE = 10_000
 EXAMPLES = 20  # tasks that failed like an incident, to choose one from
+ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
 
 
@@ -37,11 +38,12 @@ class Started:
     held_back: list[Task] = field(default_factory=list)  # by the agency breaker
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
     dropped: list[tuple[Task, str]] = field(default_factory=list)
+    incidents_waiting: list[tuple[Breaker, str]] = field(default_factory=list)
 
     @property
     def look_again(self) -> bool:
         """Whether somebody still wants one."""
-        return bool(self.waiting or self.held_back)
+        return bool(self.waiting or self.held_back or self.incidents_waiting)
 
 
 def start_wanted(
@@ -109,12 +111,10 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
             made, looked = incident.start(each, example, tx.now, means=how.means, last_seq=seq, queue=how.queue)
             found.started.append(looked)
             made, state = starting.under_agency(made, state, looked)
-        case "held_back" if example is not None:
-            found.held_back.append(example)
-            return state
         case "drop":
             made = incident.passed_over(each, answer.why)
         case _:
+            found.incidents_waiting.append((each, answer.why))
             return state
     if not how.dry_run:
         apply(tx, made)
@@ -127,14 +127,23 @@ def start_asked(
     """A person wants this task looked at now: neither threshold nor cooldown count."""
     if task.role == "triage":
         raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
-    if task.finished or task.live is not None or not task.last_fingerprint or task.paused:
-        raise NotAllowed(
-            f"{task.id} has no failure to look at now ({task.status})", hint=f"medbay explain {task.id} says why"
-        )
+    if why := _nothing_to_look_at(task):
+        raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
     found = Started()
     state = work.breakers.get(agency.KEY)
     _start_one(tx, task, found, work, state, policy=policy, means=means, asked_for=True, dry_run=dry_run, queue=queue)
     return found
+
+
+def _nothing_to_look_at(task: Task) -> tuple[str, str] | None:
+    """Why a task cannot be looked at now, and what would help."""
+    if task.finished:
+        return f"is {task.status}: there is nothing to look at", f"medbay show {task.id} has its attempts"
+    if task.live is not None:
+        return f"runs (attempt {task.live}), and may say more", f"medbay log {task.id} -f, then medbay triage {task.id}"
+    if not task.last_fingerprint:
+        return "has not failed", f"medbay explain {task.id} says where it stands"
+    return ("is paused", f"medbay resume {task.id} first") if task.paused else None
 
 
 def _start_one(
@@ -150,14 +159,7 @@ def _start_one(
     dry_run: bool = False,
     queue: str = "",
 ) -> Breaker | None:
-    running = triages.running_on(tx, task.last_fingerprint)
-    around = Around(
-        earlier=triages.of_task(tx, task.id),
-        running=running.id if running is not None else None,
-        incident=incident_key(task.last_fingerprint) in work.breakers,
-        agency=state,
-        asked_for=asked_for,
-    )
+    around = _around(tx, task, work.breakers, state, asked_for=asked_for)
     answer = starting.decide(task, policy.recurring, tx.now, around)
     match answer.what:
         case "start":
@@ -181,6 +183,30 @@ def _start_one(
     if not dry_run:
         apply(tx, made)
     return state
+
+
+def _around(
+    tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
+) -> Around:
+    """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
+    earlier = triages.of_task(tx, task.id)
+    return Around(
+        earlier=earlier,
+        told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
+        fix=triages.open_fix(tx, task.id) if earlier else None,
+        running=triages.running_on(tx, task.last_fingerprint),
+        incident=incident_key(task.last_fingerprint) in known,
+        agency=state,
+        asked_for=asked_for,
+    )
+
+
+def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
+    """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
+    if not task.wants_triage:
+        return None
+    known = breakers.not_closed(tx)
+    return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
 
 
 def abandon(tx: Tx, triage_task: Task) -> None:

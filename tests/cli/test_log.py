@@ -13,6 +13,9 @@ from tests.cli.calling import COMMAND, Cli
 NOISY = r"printf '\033[31mred\033[0m \033[2J\033]0;owned\007 bytes \377\n'; exit "
 
 
+LONG = "seq 1 30000"  # more than the store keeps
+
+
 def ran(cli: Cli, command: str) -> str:
     """A task whose first attempt has ended."""
     task_id = cli.add("a", "--run", command)
@@ -71,15 +74,25 @@ def test_a_task_that_did_not_start_has_no_log(cli: Cli) -> None:
 
 
 def test_without_the_file_the_store_still_has_its_ends(cli: Cli) -> None:
-    """As on another machine; host and path are named."""
-    task_id = ran(cli, "echo kept by the store")
+    """As on another machine; host and path are named where something is missing."""
+    task_id = ran(cli, LONG)
     path = Path(cli.bay().attempts(task_id)[0].log_path)
     path.unlink()
 
     called = cli.process("log", task_id)
 
-    assert called.out == "kept by the store\n"
+    assert called.out.startswith("1\n2\n") and called.out.endswith("\n30000\n")
     assert str(path) in called.err
+
+
+def test_what_the_store_has_all_of_needs_no_file(cli: Cli) -> None:
+    """As of a short Python call."""
+    task_id = ran(cli, "echo kept by the store")
+    Path(cli.bay().attempts(task_id)[0].log_path).unlink()
+
+    called = cli.process("log", task_id)
+
+    assert (called.out, called.err) == ("kept by the store\n", "")
 
 
 def test_following_ends_with_the_task(cli: Cli) -> None:
@@ -118,7 +131,15 @@ def test_a_log_is_data_too(cli: Cli) -> None:
     assert (found["task"], found["attempt"], found["text"], found["whole"]) == (task_id, 1, "some text\n", True)
     Path(found["log_path"]).unlink()
     again = cli.good("log", task_id, "--json").json
-    assert (again["text"], again["whole"]) == ("some text\n", False)
+    assert (again["text"], again["whole"]) == ("some text\n", True)
+
+
+def test_the_ends_of_a_log_are_not_the_whole(cli: Cli) -> None:
+    """Whoever reads the data is told."""
+    task_id = ran(cli, LONG)
+    Path(cli.bay().attempts(task_id)[0].log_path).unlink()
+
+    assert cli.good("log", task_id, "--json").json["whole"] is False
 
 
 def test_following_one_attempt_ends_with_it(cli: Cli) -> None:
@@ -148,11 +169,11 @@ def test_what_was_dropped_from_a_long_log_is_one_line(tmp_path: Path) -> None:
 
 def test_following_what_ran_elsewhere_ends_with_what_the_store_kept(cli: Cli) -> None:
     """Nothing can be read while it runs; its ends come when it has ended, with host and path."""
-    task_id = ran(cli, "echo kept by the store")
+    task_id = ran(cli, LONG)
     attempt = cli.bay().attempts(task_id)[0]
     Path(attempt.log_path).unlink()
 
     called = cli.process("log", task_id, "-f")
 
-    assert called.out == "kept by the store\n"
+    assert called.out.endswith("\n30000\n")
     assert f"{attempt.host}:{attempt.log_path} cannot be read here" in called.err

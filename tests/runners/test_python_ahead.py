@@ -13,7 +13,7 @@ import pytest
 
 from medbay.core.feeding import AHEAD_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
-from medbay.runners import python_running
+from medbay.runners import python_running, python_spool
 from medbay.runners.protocol import Feeding
 from medbay.runners.python import PythonRunner
 from medbay.runners.python_process import Lifetime
@@ -37,6 +37,7 @@ def hold(name):
 def speak(word): print(word); return note(word)
 def result(word): open(os.environ["MEDBAY_RESULT"], "w").write('{"summary": "%s"}' % word)
 def result_and_die(word): result(word); os.kill(os.getpid(), signal.SIGKILL)
+def speak_bytes(numbers): os.write(1, bytes(numbers))
 def much(size): os.write(1, b"x" * size)
 """
 
@@ -275,7 +276,7 @@ def test_ending_the_call_that_is_made_leaves_the_others_to_be_made(call: Caller)
     ended = settle([first, *behind], call.runner, free=1)
 
     assert isinstance(ended[0], Cancelled)
-    assert notes(call) == ["first", "1", "2"]
+    assert sorted(notes(call)) == ["1", "2", "first"]
 
 
 def test_killing_all_leaves_nothing_and_the_next_call_finds_a_process(call: Caller) -> None:
@@ -317,18 +318,29 @@ def test_the_time_limit_counts_from_the_beginning(call: Caller) -> None:
     assert [type(outcome) for outcome in outcomes] == [Succeeded, Succeeded, TimedOut]
 
 
-def test_a_silent_call_makes_no_file_and_one_that_writes_has_its_own(call: Caller) -> None:
-    """In whatever order; nothing of one is in the log of another."""
-    calls = [
-        call.start(f"more:{name}", n, ahead=n > 0) for n, name in enumerate(["note", "speak", "note", "speak", "note"])
-    ]
+def test_a_call_that_writes_little_makes_no_file_and_one_that_writes_much_has_its_own(call: Caller) -> None:
+    """In whatever order; nothing of one is in the log of another, or in what is told of it."""
+    much = "x" * python_spool.TEXT_BYTES_MAX
+    said = [("note", 0), ("speak", 1), ("speak", much), ("note", 3), ("speak", 4), ("speak", much), ("speak", 6)]
+    calls = [call.start(f"more:{name}", given, ahead=n > 0) for n, (name, given) in enumerate(said)]
 
     outcomes = settle(calls)
 
-    assert [outcome.output.tail for outcome in outcomes] == ["", "1\n", "", "3\n", ""]
-    assert [outcome.output.total_bytes for outcome in outcomes] == [0, 2, 0, 2, 0]
+    assert [outcome.output.text() for outcome in outcomes] == ["", "1\n", f"{much}\n", "", "4\n", f"{much}\n", "6\n"]
+    assert [outcome.output.total_bytes for outcome in outcomes] == [0, 2, len(much) + 1, 0, 2, len(much) + 1, 2]
     paths = [Path(each.launch.log_path) for each in calls]
-    assert [path.read_text() if path.exists() else None for path in paths] == [None, "1\n", None, "3\n", None]
+    kept = [path.read_text() if path.exists() else None for path in paths]
+    assert kept == [None, None, f"{much}\n", None, None, f"{much}\n", None]
+
+
+def test_what_the_store_could_not_keep_as_it_is_has_a_file(call: Caller) -> None:
+    """However short: bytes that are no text, and NUL."""
+    odd = call.start("more:speak_bytes", [0xFF, 0])
+
+    outcome = finish(odd)
+
+    assert (outcome.output.tail, outcome.output.total_bytes) == ("\ufffd\ufffd", 2)
+    assert Path(odd.launch.log_path).read_bytes() == b"\xff\0"
 
 
 def test_the_log_of_a_call_that_lasts_can_be_read_while_it_does(call: Caller) -> None:

@@ -40,7 +40,7 @@ LOOP = {
     "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
     "find who wants a triage": (triages.WANTED_SQL, "", ("other", 50), "task_wants_triage"),
-    "does anybody want a triage": (triages.ANY_WANTED_SQL, "", ("other",), "task_wants_triage"),
+    "does anybody want a triage": (triages.NEWEST_WISH_SQL, "", ("other",), "task_wants_triage"),
     "is anybody waiting for a triage": (activity.WANTS_TRIAGE_SQL, "", ("other",), "task_wants_triage"),
     "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
     "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"], ["f7"]), "task_pkey"),

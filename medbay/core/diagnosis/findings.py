@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
 from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
 from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
@@ -60,54 +60,68 @@ class _Search:
         self.length = max(1, len(text.body))
         self.ended = _last_chain(text.body)
         self.roles: dict[int, Role] = {}
-        self.tried: set[tuple[int, str]] = set()
+        self.tried: set[tuple[int, str, bool]] = set()
         self.best: dict[str, Finding] = {}
 
     def ask(self, index: Index) -> None:
         """Search for the rules that the words of the text lead to."""
+        words = self.text.words_of_lines
         for word, lines in _lines_by_word(self.text, index).items():
             few = _ends(lines)
             for entry in index.entries(word):
-                self._search(entry, word, few if entry[0].first else few[::-1])
+                besides = entry[2]
+                if besides is None:
+                    likely = few
+                elif len(few) == 1:
+                    likely = [] if besides.isdisjoint(words[few[0]]) else few
+                else:
+                    likely = [line for line in few if not besides.isdisjoint(words[line])]
+                if likely:
+                    self._search(entry, word, likely if entry[0].first else likely[::-1])
 
     def _search(self, entry: Entry, word: str, lines: list[int]) -> None:
         """Search the lines with a word for a rule: the last first, unless the first match counts."""
-        rule, _, besides, needles, source = entry
-        text, found = self.text, rule.id in self.best
-        lows, words, starts = text.lows, text.words_of_lines, text.starts
+        rule, at_start, _, leads = entry
+        text, found, texts = self.text, rule.id in self.best, leads.texts
+        starts, zeros = text.starts, text.cased_zeros if rule.case else text.zeros
         for line in lines:
-            if besides is not None and besides.isdisjoint(words[line]):
-                continue
             start, end = starts[line], starts[line + 1] - 1
             if found and self._settled(rule, end):
                 if rule.first:
                     continue
                 break  # the lines before say less
-            stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-            if needles:
-                low = lows[line] if stop == end else text.lowered[start:stop]
-                if not any(map(low.__contains__, needles)):
+            if rule.strict and end - start <= LONG_LINE:  # every word leads to the same phrases
+                if (line, rule.id, at_start) in self.tried:
                     continue
-            if rule.strict and end - start <= LONG_LINE:  # every word leads to the same pattern
-                if (line, source) in self.tried:
-                    continue
-                self.tried.add((line, source))
-            match = self._match(entry, word, (start, end, stop))
+                self.tried.add((line, rule.id, at_start))
+            if rule.lines == 1:
+                stop, held = end, zeros[line]
+            else:
+                stop = text.bounds(line + rule.lines - 1)[1]
+                held = (text.cased_zeroed if rule.case else text.zeroed)[start:stop]
+            if texts and not any(map(held.__contains__, texts)):
+                continue
+            patterns = leads.together or leads.patterns(held)
+            match = self._match(entry, patterns, word, (start, end, stop)) if patterns else None
             if match is not None and match.start() <= end:
                 self._keep(rule, match, line)
                 found = rule.id in self.best
 
-    def _match(self, entry: Entry, word: str, bounds: tuple[int, int, int]) -> re.Match[str] | None:
+    def _match(
+        self, entry: Entry, patterns: Sequence[re.Pattern[str]], word: str, bounds: tuple[int, int, int]
+    ) -> re.Match[str] | None:
         """The first match of a rule on a line: at its start, anywhere, or near the word if the line is long."""
-        rule, starts, _, _, source = entry
         start, end, stop = bounds
-        text, pattern = self.text, compiled(source)
-        body = text.body if rule.case else text.lowered
-        if starts:
-            return pattern.match(body, start, stop)
+        body = self.text.body if entry[0].case else self.text.lowered
+        if entry[1]:
+            for pattern in patterns:
+                match = pattern.match(body, start, stop)
+                if match is not None:
+                    return match
+            return None
         if end - start <= LONG_LINE:
-            return _search(pattern, body, start, stop)
-        return _near(pattern, body, text.lowered, word.removeprefix(PART), bounds)
+            return _search(patterns, body, start, stop)
+        return _near(patterns, body, self.text.lowered, word.removeprefix(PART), bounds)
 
     def decided(self) -> bool:
         """Whether no weaker rule could still change which finding decides."""
@@ -158,26 +172,32 @@ def _better(finding: Finding, best: Finding) -> bool:
 
 
 def _near(
-    pattern: re.Pattern[str], body: str, lowered: str, word: str, bounds: tuple[int, int, int]
+    patterns: Sequence[re.Pattern[str]], body: str, lowered: str, word: str, bounds: tuple[int, int, int]
 ) -> re.Match[str] | None:
     """The first match around the word on a long line; a few places of the word, so that the work stays bounded."""
     start, end, stop = bounds
     if word in (POSITIONED, OTHER_SCRIPTS):
-        return _search(pattern, body, start, min(stop, start + LONG_LINE))
+        return _search(patterns, body, start, min(stop, start + LONG_LINE))
     at = lowered.find(word, start, end)
     for _ in range(TRIES_MAX):
         if at < 0:
             break
-        match = _search(pattern, body, max(start, at - AROUND), min(stop, at + AROUND))
+        match = _search(patterns, body, max(start, at - AROUND), min(stop, at + AROUND))
         if match is not None:
             return match
         at = lowered.find(word, at + AROUND, end)
     return None
 
 
-def _search(pattern: re.Pattern[str], text: str, start: int, stop: int) -> re.Match[str] | None:
-    match = pattern.search(text, start, stop)
-    return match and _whole(match, pattern, text, stop)
+def _search(patterns: Sequence[re.Pattern[str]], text: str, start: int, stop: int) -> re.Match[str] | None:
+    """The match that begins first; of several there, that of the first pattern."""
+    best: re.Match[str] | None = None
+    for pattern in patterns:
+        match = pattern.search(text, start, stop)
+        whole = match and _whole(match, pattern, text, stop)
+        if whole is not None and (best is None or whole.start() < best.start()):
+            best = whole
+    return best
 
 
 def _whole(found: re.Match[str], pattern: re.Pattern[str], text: str, stop: int) -> re.Match[str] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.record import Location
-from medbay.core.diagnosis.rules.places import PLACES
+from medbay.core.diagnosis.rules.places import PLACES, Place
 from medbay.core.diagnosis.text import CleanText
 
 SUFFIX_MAX: Final = 11  # of a file name, its dot included
@@ -45,17 +45,25 @@ def _in_tex(text: CleanText) -> Location | None:
 def _found(text: CleanText) -> Iterator[Location]:
     positioned = [(text.lines[number], text.zeros[number]) for number in text.positioned]
     every = "\n".join([zeros for _, zeros in positioned])
+    jointed = {"": positioned}
     for place in PLACES:
         if place.needle not in every:
             continue
-        lines = [line for line, zeros in positioned if place.needle in zeros]
-        search = place.pattern.search
-        for line in reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX]:
-            match = search(line)
-            if match is None or compiled(_LIBRARY).search(match["file"]):
-                continue
-            if place.id not in _LOOSE or not compiled(_NOISE).search(line):
-                yield _location(match["file"], match)
+        among = jointed.get(place.joint)
+        if among is None:
+            search = compiled(place.joint).search
+            among = jointed[place.joint] = [line for line in positioned if search(line[1])]
+        lines = [line for line, zeros in among if place.needle in zeros]
+        yield from _on_lines(place, reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX])
+
+
+def _on_lines(place: Place, lines: Iterable[str]) -> Iterator[Location]:
+    for line in lines:
+        match = place.pattern.search(line)
+        if match is None or compiled(_LIBRARY).search(match["file"]):
+            continue
+        if place.id not in _LOOSE or not compiled(_NOISE).search(line):
+            yield _location(match["file"], match)
 
 
 def _headed(text: CleanText) -> Location | None:

@@ -10,12 +10,18 @@ from typing import Final
 VARIANTS_MAX: Final = 48
 _ANY: Final = "\x02"  # stands for text that a phrase leaves open
 _EDGE: Final = "\x03"  # stands for what is no letter or digit
+_DIGIT: Final = "\x04"  # stands for one digit
+_DIGITS: Final = f"{_DIGIT}{_ANY}{_DIGIT}"  # for some: the first and the last may be the same one
+_TO_ZEROS: Final = str.maketrans(f"{_DIGIT}123456789", "0" * 10)
+_NUMBER: Final = re.compile(r"(?:\[[01]-9\]|\\d)(?:\\d\{0,\d+\}|\+|\{1,\d+\})")
 _PLAIN: Final = re.compile(r"(?:[\w \-:,;'\"/=!<>#@%&~`](?![?*+{]))+")  # each stands for itself
 _GAP: Final = re.compile(f"[{_ANY}{_EDGE}]+")
 NEEDLE_MIN: Final = 2
 NEEDLES_MAX: Final = 16  # more are no cheaper to look for than the phrases
-_WORD: Final = re.compile(rf"(?<![^\W_{_ANY}])(?<!{_ANY})[^\W_]+(?![^\W_])(?!{_ANY})")
+_OPEN: Final = f"{_ANY}{_DIGIT}"
+_WORD: Final = re.compile(rf"(?<![^\W_])(?<![{_OPEN}])[^\W_]+(?![^\W_])(?![{_OPEN}])")
 _NO_SPACES: Final = "\u0e00"  # from here on scripts write words without spaces between them
+_ESCAPES: Final = {"b": _EDGE, "s": _EDGE, "n": _EDGE, "d": _DIGIT}
 _ESCAPED: Final = re.compile(r"(\\.|\(\?P<\w+>)|[^\\(]+|\(")
 _COMMON: Final = frozenset(
     "a an and are at be been by can cannot could error errors failed fail failure file for found from has have in is "
@@ -31,11 +37,10 @@ _COMMON: Final = frozenset(
 def anchors(phrase: str) -> tuple[str, ...]:
     """Words of which every match holds at least one, the rarest there are; nothing when a way to match shows none."""
     chosen: set[str] = set()
-    for variant in _variants(phrase):
-        words = _WORD.findall(variant)
+    for words in _words(phrase):
         if not words:
             return ()
-        chosen.add(max(words, key=_rarity))
+        chosen.add(_rarest(words))
     return tuple(sorted(chosen))
 
 
@@ -46,28 +51,48 @@ def companions(phrases: tuple[str, ...], anchor: str) -> frozenset[str] | None:
     """
     found: set[str] = set()
     for phrase in phrases:
-        for variant in _variants(phrase):
-            words = _WORD.findall(variant)
-            if anchor and words and max(words, key=_rarity) != anchor:
+        for words in _words(phrase):
+            if anchor and words and _rarest(words) != anchor:
                 continue  # another word leads to this way of matching
             others = [word for word in words if word != anchor]
             if not others:
                 return None
-            found.add(max(others, key=_rarity))
+            found.add(_rarest(others))
     return frozenset(found)
 
 
-def needles(phrases: tuple[str, ...]) -> tuple[str, ...]:
-    """Texts in lower case of which every match holds at least one; nothing when a way to match shows none."""
-    found: set[str] = set()
-    for phrase in phrases:
-        found |= {max(_GAP.split(variant), key=len) for variant in _variants(phrase)}
-    shortest = [one for one in found if not any(other in one for other in found if other != one)]
+@cache
+def needles(phrase: str, case: bool) -> tuple[str, ...]:
+    """Texts with zeros for digits of which every match holds one; nothing when a way to match shows none.
+
+    In lower case, unless `case` asks for the text as it is written.
+    """
+    variants = _variants(phrase) if case else _low_variants(phrase)
+    return _fewest({max(_GAP.split(variant), key=len).translate(_TO_ZEROS) for variant in variants})
+
+
+def covering(phrases: tuple[str, ...], case: bool) -> tuple[str, ...]:
+    """The same for several phrases together."""
+    held = [needles(phrase, case) for phrase in phrases]
+    return _fewest({text for texts in held for text in texts}) if all(held) else ()
+
+
+def _fewest(texts: set[str]) -> tuple[str, ...]:
+    shortest = [one for one in texts if not any(other in one for other in texts if other != one)]
     return tuple(sorted(shortest)) if min(map(len, shortest)) >= NEEDLE_MIN and len(shortest) <= NEEDLES_MAX else ()
 
 
-def _rarity(word: str) -> tuple[bool, int, str]:
-    return (word not in _COMMON, len(word), word)
+def _rarest(words: list[str]) -> str:
+    """The longest of the words that are not common; of several the last in the alphabet."""
+    rare = [word for word in words if word not in _COMMON] or words
+    return rare[0] if len(rare) == 1 else max(rare, key=lambda word: (len(word), word))
+
+
+def _words(phrase: str) -> list[list[str]]:
+    """The whole words of each way to match."""
+    if phrase.isascii() and phrase.replace(" ", "").isalnum():  # the shape of most, and far cheaper
+        return [phrase.lower().split()]
+    return [_WORD.findall(variant) for variant in _low_variants(phrase)]
 
 
 def bounded(phrase: str) -> str:
@@ -85,24 +110,36 @@ def lowered(phrase: str) -> str:
 
 
 @cache
+def _low_variants(phrase: str) -> tuple[str, ...]:
+    return tuple(variant.lower() for variant in _variants(phrase))
+
+
+@cache
 def _variants(phrase: str) -> tuple[str, ...]:
-    """The plain texts a phrase stands for, in lower case, with marks where it is open."""
+    """The plain texts a phrase stands for, with marks where it is open."""
     found = [""]
     at = 0
     while at < len(phrase):
         pieces, at = _piece(phrase, at)
         pieces, at = _repeated(phrase, at, pieces)
         if len(found) * len(pieces) > VARIANTS_MAX:
-            pieces = [_ANY]
+            found, pieces = ([_ANY], pieces) if _shows_nothing(found) else (found, [_ANY])
         found = [before + piece for before in found for piece in pieces]
-    return tuple(variant.lower() for variant in found)
+    return tuple(found)
+
+
+def _shows_nothing(variants: list[str]) -> bool:
+    return any(len(max(_GAP.split(variant), key=len)) < NEEDLE_MIN for variant in variants)
 
 
 def _piece(phrase: str, at: int) -> tuple[list[str], int]:
     char = phrase[at]
+    number = _NUMBER.match(phrase, at) if char in "[\\" else None
+    if number is not None:
+        return [_DIGITS], number.end()
     if char == "\\":
         after = phrase[at + 1]
-        return [_EDGE if after in "bsn" else _ANY if after.isalnum() else after], at + 2
+        return [_ESCAPES.get(after) or (_ANY if after.isalnum() else after)], at + 2
     if char == "(":
         end = _group_end(phrase, at)
         return _group(phrase[at + 1 : end - 1]), end
@@ -118,7 +155,7 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
 
 
 def _group(inner: str) -> list[str]:
-    if inner.startswith(("?=", "?!", "?<")):
+    if inner.startswith(("?=", "?!", "?<", "?i")):
         return [_ANY]
     body = inner[inner.index(">") + 1 :] if inner.startswith("?P<") else inner.removeprefix("?:")
     return [variant for side in _sides(body) for variant in _variants(side)]
@@ -127,7 +164,7 @@ def _group(inner: str) -> list[str]:
 def _class(inner: str) -> list[str]:
     if len(inner) > 4 or inner[0] == "^" or "\\" in inner or "-" in inner[1:-1]:
         return [_ANY]
-    return sorted({char if char.isalnum() else _EDGE for char in inner})
+    return sorted(set(inner))
 
 
 def _repeated(phrase: str, at: int, pieces: list[str]) -> tuple[list[str], int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from medbay.core.diagnosis.consequences import advice_for
@@ -60,9 +62,14 @@ class Rule:
                 grouped.setdefault((word, phrase.startswith("^")), []).append(phrase)
         yield from ((word, starts, tuple(phrases)) for (word, starts), phrases in grouped.items())
 
-    def source(self, phrases: tuple[str, ...]) -> str:
-        """Some of its phrases as one regular expression."""
-        return "(?m)" + _joined([bounded(phrase if self.case else lowered(phrase)) for phrase in phrases])
+
+@cache
+def pattern_of(phrases: tuple[str, ...], case: bool) -> re.Pattern[str]:
+    """Phrases as one regular expression, made when a line first may hold one; `case` for the text as it is written."""
+    sources = [bounded(phrase if case else lowered(phrase)) for phrase in phrases]
+    # A name may stand once in a pattern, so what, what1, what2 ... mean the same.
+    named = (source.replace("(?P<what>", f"(?P<what{at}>") for at, source in enumerate(sources))
+    return re.compile("|".join(named), re.MULTILINE)
 
 
 def rule(
@@ -107,8 +114,3 @@ def rule(
         lines=lines,
         strict=strict,
     )
-
-
-def _joined(phrases: list[str]) -> str:
-    # A name may stand once in a pattern, so what, what1, what2 ... mean the same.
-    return "|".join(phrase.replace("(?P<what>", f"(?P<what{at}>") for at, phrase in enumerate(phrases))

@@ -27,23 +27,24 @@ _STEP: Final = re.compile(r"#\d{1,4} \d{1,5}\.")
 # Zero-width and bidirectional marks would hide words from the rules.
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _WITHOUT_CONTROL: Final = {n: None if _CONTROL.match(chr(n)) else n for n in range(128)}  # of ASCII: far faster
+_JOB: Final = re.compile(r"[\w.-]{1,60}\t[^\t\n]{1,80}\t")  # gh run view: job, step
 _STAMP: Final = re.compile(
-    r"^(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
     r"(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
     r"(?:\d\d:\d\d:\d\d(?=\s|$))?"
-    r"|^#\d{1,4} \d{1,5}\.\d{1,3} "  # docker build: step, seconds
+    r"|#\d{1,4} \d{1,5}\.\d{1,3} "  # docker build: step, seconds
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
-_POSITION: Final = re.compile(r"[\",:] ?\d{1,7}[:.\s]")
 _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 # With zeros for digits, what holds a position, and what may hold one.
 _POSITIONS: Final = (
     ":0", "(0", "[0", "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
-_MAY_BE_POSITIONS: Final = (": 0", '"0', '" 0', ",0", ", 0")
+_MAY_BE_POSITIONS: Final = tuple(
+    (f"{sign}0", re.compile(f"{sign}0{{1,7}}[:.\\s]")) for sign in (": ", '"', '" ', ",", ", ")
+)
 _FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
@@ -104,9 +105,25 @@ class CleanText:
         return self.lowered.encode("utf-8", "surrogatepass")
 
     @cached_property
+    def zeroed(self) -> str:
+        """In lower case, with zeros for all digits."""
+        return self._encoded.translate(_TO_ZEROS).decode("utf-8", "surrogatepass")
+
+    @cached_property
     def zeros(self) -> list[str]:
-        """The lines in lower case, with zeros for all digits."""
-        return self._encoded.translate(_TO_ZEROS).decode("utf-8", "surrogatepass").split("\n")
+        """The lines of it."""
+        return self.zeroed.split("\n")
+
+    @cached_property
+    def cased_zeroed(self) -> str:
+        """As it is written, but with zeros for all digits."""
+        encoded = self.body.encode("utf-8", "surrogatepass")
+        return encoded.translate(_TO_ZEROS).decode("utf-8", "surrogatepass")
+
+    @cached_property
+    def cased_zeros(self) -> list[str]:
+        """The lines of it."""
+        return self.cased_zeroed.split("\n")
 
     @cached_property
     def telling(self) -> list[int]:
@@ -138,12 +155,11 @@ class CleanText:
         lines = [(number, zeros[number]) for number in self.telling if "0" in zeros[number]]
         every = "\n".join([line for _, line in lines])
         sure = [sign for sign in _POSITIONS if sign in every]
-        maybe = [sign for sign in _MAY_BE_POSITIONS if sign in every]
+        maybe = [(sign, shape) for sign, shape in _MAY_BE_POSITIONS if sign in every]
         return [
             number
             for number, line in lines
-            if any(map(line.__contains__, sure))
-            or (any(map(line.__contains__, maybe)) and _POSITION.search(line) is not None)
+            if any(map(line.__contains__, sure)) or any(sign in line and shape.search(line) for sign, shape in maybe)
         ]
 
     @cached_property
@@ -219,7 +235,8 @@ def clean_window(body: str, added: str = "") -> CleanText:
 
 
 def _unstamped(line: str) -> str:
-    stamp = _STAMP.match(line)
+    job = _JOB.match(line) if "\t" in line else None
+    stamp = _STAMP.match(line, job.end() if job else 0)
     return line[stamp.end() :] if stamp is not None else line
 
 

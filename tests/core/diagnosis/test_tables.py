@@ -9,7 +9,7 @@ import pytest
 from medbay.core.diagnosis.consequences import CONSEQUENCES, consequence_of
 from medbay.core.diagnosis.findings import find_all
 from medbay.core.diagnosis.location import locate
-from medbay.core.diagnosis.phrases import lowered, needles
+from medbay.core.diagnosis.phrases import covering, lowered, needles
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.diagnosis.rule import Rule, rule
 from medbay.core.diagnosis.rules import RULES
@@ -87,22 +87,32 @@ def test_a_phrase_without_a_whole_word_is_refused() -> None:
         ),
         (("TEST-UNEXPECTED-FAIL", r"\.{3} FAILED$"), (" failed", "test-unexpected-fail")),
         (("error", "error: x"), ("error",)),
-        ((r"\d+ [a-z]",), ()),
+        ((r"\d+ [a-z]",), ("0 ",)),
+        ((r"line [1-9]\d{0,6}: E\d", r"exit 12\b"), ("exit 00", "line 0")),
+        ((r"[:(]\d+[,)]",), ("(0", ":0")),
+        (("(?i:one|two)", "three"), ()),
+        ((r"(?:a|b|c|d|e|f|g)\w(?:a|b|c|d|e|f|g)\w(?:fatal|failed)",), ("failed", "fatal")),
         (("".join(f"(?:{n}a|{n}b)" for n in range(5)),), ()),
     ],
 )
 def test_a_phrase_shows_texts_that_every_match_holds(phrases: tuple[str, ...], texts: tuple[str, ...]) -> None:
     """As few and as long as can be told; nothing where a way to match shows none, or there are too many."""
-    assert needles(phrases) == texts
+    assert covering(phrases, False) == texts
+
+
+def test_a_phrase_that_minds_its_case_shows_texts_as_they_are_written() -> None:
+    """So that a line with the word in another case is passed by."""
+    assert needles(r"^FAIL\s", True) == ("FAIL",)
 
 
 @BY_ID
 def test_an_example_holds_what_its_phrase_needs(one: Rule) -> None:
     """Otherwise a search would pass by what matches."""
     for phrase in one.phrases:
-        pattern = re.compile(lowered(phrase), re.MULTILINE)
-        for hit in filter(pattern.search, map(str.lower, one.hits)):
-            assert not needles((phrase,)) or any(needle in hit for needle in needles((phrase,)))
+        pattern = re.compile(phrase if one.case else lowered(phrase), re.MULTILINE)
+        texts = needles(phrase, one.case)
+        for hit in filter(pattern.search, one.hits if one.case else map(str.lower, one.hits)):
+            assert not texts or any(text in re.sub(r"\d", "0", hit) for text in texts)
 
 
 def test_every_category_has_a_consequence() -> None:

@@ -10,11 +10,14 @@ import pytest
 from medbay.core import breaker, incident
 from medbay.core.breaker import Breaker
 from medbay.core.decision import Decision, Draft, WorkingSet
-from medbay.core.model import Question
+from medbay.core.ending import Ended, on_attempt_ended
+from medbay.core.model import Attempt, Question, Triage
 from medbay.core.outcome import Failed, Outcome, Output, Succeeded
+from medbay.core.policy import Policy
+from medbay.core.presets import Recurring
 from medbay.core.resources import incident_key
 from medbay.core.serving import Served, cancelled, completed
-from medbay.core.triage import rights
+from medbay.core.triage import rights, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.effects import Judged
 from medbay.core.triage.incident import Around, decide, example_of, in_words, passed_over, start, wants_one
@@ -321,3 +324,41 @@ def test_while_it_is_paused_nothing_sends_a_canary() -> None:
     assert later.probe_at is not None and later.probe_at > NOW
     assert breaker.answered(out, NOW, at_once=True).probe_at == out.probe_at
     assert breaker.answered(OPEN, NOW, at_once=False).probe_at == OPEN.probe_at
+
+
+def test_the_end_of_a_fix_by_an_agent_is_seen_by_the_next_rule() -> None:
+    """Within one transaction."""
+    known = replace(OPEN, version=3)
+    fix = running(id="f-1", role="fix", subject=EXAMPLE.id, runner="agent:fixer")
+    ended = Ended(
+        task=fix,
+        attempt=Attempt(task_id="f-1", number=1, worker_id="w-1", host="h-1", started_at=NOW - MINUTE),
+        outcome=Succeeded(),
+        policy=Policy(),
+        served=Served(EXAMPLE, of_incident=True, incident=known),
+    )
+
+    made = on_attempt_ended(ended, NOW, holding(known))
+
+    assert made.breakers[0].after.probe_at == NOW
+    assert (made.work.breakers[known.key].probe_at, made.work.breakers[known.key].version) == (NOW, 4)
+
+
+def test_an_ordinary_triage_that_is_cancelled_leaves_its_task_to_a_person() -> None:
+    """Beside those of incidents."""
+    made = abandoned(LookedAt(case=case()), NOW, WorkingSet())
+
+    assert made.changes[0].after.block_kind == "human"
+
+
+def test_a_look_at_many_is_none_of_the_two_looks_at_one() -> None:
+    """The example was only shown."""
+    of, _ = started()
+    own = triage_of(EXAMPLE)
+
+    def what(*earlier: Triage) -> str:
+        task = replace(EXAMPLE, triaged_at=None, waits_for="triage")
+        return starting.decide(task, Recurring(), NOW, starting.Around(earlier=earlier)).what
+
+    assert what(own, own) == "to_a_person"
+    assert what(own, of.triage) == "start"

@@ -12,6 +12,12 @@ _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,20
 _NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
 _LINE: Final = r"(?P<line>\d{1,7})"
 _COL: Final = r"(?::(?P<col>\d{1,6}))?"
+# What else a line of some shapes holds, in lower case and with zeros for digits: short to look for, and mostly absent.
+_COLON: Final = r"\.[a-z]\w{0,9}:0"
+_BRACKET: Final = r"\.[a-z]\w{0,9}\(0"
+_NAMED_COLON: Final = r"(?:file|build|workspace):0"
+_PAIR: Final = r"\(0{1,7}:0"
+_COMMA_LINE: Final = r"\.[a-z]\w{0,9}\"?, line 0"
 _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
 
 
@@ -19,13 +25,15 @@ _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
 class Place:
     """One shape in which tools name a position.
 
-    `needle` is what its lines hold, in lower case and with zeros for digits, so that others are skipped.
+    `needle` is what its lines hold, in lower case and with zeros for digits, and `joint` a pattern that they match so,
+    or nothing: others are skipped.
     """
 
     id: str
     needle: str
     source: str
     last: bool
+    joint: str
     example: str
 
     @property
@@ -34,8 +42,8 @@ class Place:
         return compiled(self.source)
 
 
-def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False) -> Place:
-    return Place(id, needle, pattern, last, example)
+def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False, joint: str = "") -> Place:
+    return Place(id, needle, pattern, last, joint or (_COLON if f"{_FILE}:{_LINE}" in pattern else ""), example)
 
 
 # The sharpest shapes first: the first one that names a file of the project's own wins.
@@ -52,8 +60,8 @@ PLACES: Final = (
     _place("required", "required from here", rf"^{_FILE}:{_LINE}{_COL}:\s+required from here", "m.cpp:6:9:   required from here"),
     _place("pytest", "0: ", rf"^{_FILE}:{_LINE}: (?:[\w.]*(?:Error|Exception|Failed|Warning|Exit|Interrupt|Timeout\w*)|Failed)$", "tests/a.py:10: AssertionError"),
     _place("failed", "fail", rf"^\s{{0,8}}{_FILE}:{_LINE}{_COL}:? (?:FAILED|Failure|FAIL)\b", "/app/test.cpp:7: FAILED:"),
-    _place("inside", "(0", rf"(?:^|[\s\]]){_FILE}: .{{1,300}}\({_LINE}:(?P<col>\d{{1,6}})\)", "SyntaxError: src/a.js: Unexpected token (3:8)"),
-    _place("rollup", " (0", rf"(?:^|\s){_FILE} \({_LINE}:(?P<col>\d{{1,6}})\)", "RollupError: src/main.js (3:8): Expected"),
+    _place("inside", "(0", rf"(?:^|[\s\]]){_FILE}: .{{1,300}}\({_LINE}:(?P<col>\d{{1,6}})\)", "SyntaxError: src/a.js: Unexpected token (3:8)", joint=_PAIR),
+    _place("rollup", " (0", rf"(?:^|\s){_FILE} \({_LINE}:(?P<col>\d{{1,6}})\)", "RollupError: src/main.js (3:8): Expected", joint=_PAIR),
     _place("python", "file \"", rf"^(?:E\s{{1,8}})?\s*File \"(?P<file>[^\"\n]{{1,300}})\", lines? {_LINE}", '  File "a.py", line 3, in f', last=True),
     _place("panic", "panicked at", rf"panicked at (?:'.{{0,200}}', )?{_FILE}:{_LINE}{_COL}", "thread 'main' panicked at src/main.rs:4:21:"),
     _place("dotnet", ":line 0", rf" in {_FILE}:line {_LINE}", "   at A.B() in /app/A.cs:line 9"),
@@ -75,15 +83,15 @@ PLACES: Final = (
     _place("shell.number", ": 0", rf"^{_FILE}: {_LINE}: \S", "a.sh: 2: DEPLOY_ENV: parameter not set"),
     _place("shell.bracket", "(line 0", rf"^{_FILE} \(line {_LINE}\): \S", "a.fish (line 1): Missing end"),
     _place("on_line", " line 0", rf"(?:\bin|\bat|\bon|\bIn|\bfile) (?:file )?['\"]?{_FILE}['\"]?,?:? (?:on )?line {_LINE}", "x in /app/a.php on line 3"),
-    _place("comma", ", line 0", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:'),
+    _place("comma", ", line 0", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:', joint=_COMMA_LINE),
     _place("yaml", "line 0", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
     _place("from_line", "line 0", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
-    _place("makefile", "file:0", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop."),
+    _place("makefile", "file:0", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop.", joint=_NAMED_COLON),
     _place("named.comma", "e, line 0", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
-    _place("dockerfile", ":0", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x"),
+    _place("dockerfile", ":0", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x", joint=_NAMED_COLON),
     _place("parenthesis", ":0", rf"\({_URL}{_FILE}:{_LINE}{_COL}\)", "(src/app/core.clj:3:1)"),
     _place("plain", ":0", rf"^\s{{0,12}}[^\w\n/.]{{0,6}}(?:[\w-]{{1,20}}: ){{0,2}}{_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "./main.go:5:2: undefined: x"),
     _place("generic", ":0", rf"(?<![\w/.\\@-]){_URL}{_FILE}:{_LINE}{_COL}(?![\w.])", "see src/a.ts:3:5 for more"),
-    _place("bracket", "(0", rf"(?<![\w/.\\@-]){_FILE}\({_LINE}(?:[,:] ?(?P<col>\d{{1,6}}))?\)", "x.d(3): Error: y"),
+    _place("bracket", "(0", rf"(?<![\w/.\\@-]){_FILE}\({_LINE}(?:[,:] ?(?P<col>\d{{1,6}}))?\)", "x.d(3): Error: y", joint=_BRACKET),
 )  # fmt: skip
