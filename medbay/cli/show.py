@@ -183,7 +183,8 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["after"]:
         lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
     if detail["question"]:
-        lines.append(cut(f"  asked: {clean(detail['question']['need'])}", shown.width))
+        lines += _wrapped(f"asked: {clean(detail['question']['need'])}", shown)
+    lines += [cut(f"  {name}: {clean(told)}", shown.width) for name, told in work_lines.came_to(detail, _now())]
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
@@ -248,5 +249,7 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any], w
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
     _tell_judged(task, detail)
+    for name, said in work_lines.came_to(detail, _now()):
+        fields(name, said)
     for told in detail["guidance"]:
         fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

@@ -19,6 +19,7 @@ from medbay.core.model import (
     CatchUp,
     Check,
     Event,
+    Question,
     Task,
     changed,
 )
@@ -337,12 +338,7 @@ def answer(
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
     held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
-    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
-    if asked is None:
-        raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
-    if asked.status != "open":
-        how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
-        raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
+    asked = _asked(tx, given.strip())
     option = choose(preferences.offered(tx, [asked])[0], choice)
     preferences.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, held, actor=actor, note=note):
@@ -370,6 +366,24 @@ def answer(
         if option.effect == "cancel":
             triage.abandon(tx, task)
     return option.label, list(asked.task_ids)
+
+
+def _asked(tx: Tx, given: str) -> Question:
+    """The open question that is meant, by its own id or by a task; what was asked before says what became of it."""
+    asked = questions.get(tx, given)
+    if asked is None:
+        try:
+            task_id = _id_of(tx, given)
+        except NotFound:
+            hint = "medbay inbox lists the questions"
+            raise NotFound(f'there is no question and no task "{given}"', hint=hint) from None
+        asked = questions.open_of_task(tx, task_id) or next(reversed(questions.of_task(tx, task_id)), None)
+    if asked is None:
+        raise NotAllowed(f"nothing was asked about {given}", hint="medbay inbox lists the questions")
+    if asked.status != "open":
+        how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
+        raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
+    return asked
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

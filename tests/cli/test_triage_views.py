@@ -436,3 +436,46 @@ def test_a_question_beside_a_schedule_is_explained(watched: Cli) -> None:
 
     assert any(why.startswith("a question about it is open: poll: its triage cannot be read") for why in told["why"])
     assert f"medbay answer {task}" in told["change"][0]
+
+
+# One command, with healing
+
+
+@pytest.mark.parametrize(
+    ("verdict", "last"),
+    [
+        (
+            {"verdict": "PAUSE", "why": "it destroys data"},
+            [
+                "▣ triage says PAUSE: down",
+                "‖ paused by triage",
+                "! failed · paused: triage paused it: it destroys data",
+            ],
+        ),
+        (
+            {"verdict": "FILE_FIX", "fix": {"title": "Repair it"}},
+            ["▣ triage says FILE_FIX: down", "! pending · after {fix}: waits for its fix {fix}; Repair it"],
+        ),
+        (
+            "rubbish",
+            [
+                '▣ triage failed: the answer is no verdict: "rubbish"',
+                '! blocked · human: its triage cannot be read: the answer is no verdict: "rubbish"',
+            ],
+        ),
+    ],
+)
+def test_run_tells_what_triage_says_and_where_it_leaves_you(watched: Cli, verdict: Any, last: list[str]) -> None:
+    """With the command that answers, for the task or for what it waits for."""
+    if isinstance(verdict, dict):
+        verdict = json.dumps({"root_cause": "down"} | verdict)
+    (watched.folder / "verdict").write_text(verdict, encoding="utf-8")
+
+    ran = watched.process("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+
+    (task,) = (each["id"] for each in watched.good("list", "--json").json if each["title"] == "import")
+    asked = next(iter(watched.good("show", task, "--json").json["after"]), task)
+    told = ran.err.splitlines()
+    assert ran.code == 75
+    assert told[-3 - len(last) : -2] == ["▣ looked at by command", *(line.format(fix=asked) for line in last)]
+    assert told[-1].startswith(f"  medbay answer {asked} 1, then medbay up")
