@@ -19,6 +19,7 @@ from medbay.store import breakers, triages
 from medbay.store.database import Store, Tx
 from medbay.store.triages import Wish
 
+SUPPRESSED: Final = "suppressing triage: the agency breaker is open, %d held back"
 LOOK_AGAIN_S: Final = 1.0  # at those that wait for another triage, or for the agency breaker
 
 log = logging.getLogger("medbay.engine")
@@ -70,7 +71,7 @@ class Triager:
         left = ((task.since, task.id) for task in (*(each for each, _ in found.waiting), *found.held_back))
         self._seen = max(left, default=None)
         if found.held_back:
-            log.warning("suppressing triage: the agency breaker is open, %d held back", len(found.held_back))
+            log.warning(SUPPRESSED, len(found.held_back))
         return len(found.started)
 
     def prepared(self, claim: Claim, launch: Launch) -> Launch:

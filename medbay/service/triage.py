@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from medbay.core import rules
 from medbay.core.breaker import Breaker
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Question, Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.resources import incident_key
+from medbay.core.rules import Edit
 from medbay.core.triage import agency, incident, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
@@ -17,7 +19,7 @@ from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
 from medbay.service import free_ids, working_set
-from medbay.store import attempts, breakers, history, questions, triages
+from medbay.store import attempts, breakers, history, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -34,6 +36,7 @@ class Started:
     """What one look at the tasks that want a triage did."""
 
     started: list[Triage] = field(default_factory=list)
+    under_way: list[Triage] = field(default_factory=list)  # somebody else runs them
     waiting: list[tuple[Task, str]] = field(default_factory=list)  # another look, later
     held_back: list[Task] = field(default_factory=list)  # by the agency breaker
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
@@ -44,6 +47,11 @@ class Started:
     def look_again(self) -> bool:
         """Whether somebody still wants one."""
         return bool(self.waiting or self.held_back or self.incidents_waiting)
+
+    @property
+    def found_any(self) -> bool:
+        """Whether there was anybody to look at."""
+        return any(getattr(self, each.name) for each in fields(self))
 
 
 def start_wanted(
@@ -167,6 +175,9 @@ def _start_one(
             made, looked = starting.start(task, tx.now, means=means, last_seq=seq, queue=queue)
             found.started.append(looked)
             made, state = starting.under_agency(made, state, looked)
+        case "wait" if around.running is not None and around.running.task_id == task.id:
+            found.under_way.append(around.running)
+            return state
         case "wait":
             found.waiting.append((task, answer.why))
             return state
@@ -207,6 +218,19 @@ def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
         return None
     known = breakers.not_closed(tx)
     return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
+
+
+def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage]:
+    """Triages that were handed back where nobody serves their queue are run in this one; of one task, or of all."""
+    served = {each for worker in workers.alive(tx) if worker.lease_until > tx.now for each in worker.queues}
+    taken = []
+    for looked in triages.not_begun(tx):
+        own = task_rows.get(tx, looked.id) if task_id in (None, looked.task_id) else None
+        if own is not None and own.ready and own.queue not in served:
+            edit = Edit(fields={"queue": queue})
+            apply(tx, rules.on_edit_command(own, tx.now, actor="engine", edit=edit))
+            taken.append(looked)
+    return taken
 
 
 def abandon(tx: Tx, triage_task: Task) -> None:

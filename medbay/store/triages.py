@@ -41,6 +41,12 @@ def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (limit,))]
 
 
+def count_wanted(tx: Tx) -> int:
+    """How many tasks want a triage, in all queues."""
+    row = tx.one("SELECT count(*) FROM task WHERE wants_triage = 1 AND paused = 0")
+    return int(row[0]) if row else 0
+
+
 def newest_wish(tx: Tx, queues: Sequence[str]) -> Wish | None:
     """The last task of these queues that came to want a triage: since when, and its id."""
     found = (tx.one(NEWEST_WISH_SQL, (queue,)) for queue in queues)
@@ -67,11 +73,25 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
 
 def last_of_incidents(tx: Tx, fingerprint: str) -> Triage | None:
     """The newest triage of an incident on this fingerprint."""
-    # Their ids name the fingerprint, so that the primary key finds them.
-    begins = f"{INCIDENT_IDS}{fingerprint.rpartition(':')[2]}-"
-    sql = f"SELECT {COLUMNS} FROM triage WHERE id >= ? AND id < ? ORDER BY started_at DESC LIMIT 1"
-    row = tx.one(sql, (begins, begins[:-1] + "."))
+    sql = (  # rare, and never many rows: read without an index of its own
+        f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND substr(id, 1, ?) = ? ORDER BY started_at DESC LIMIT 1"
+    )
+    row = tx.one(sql, (fingerprint, len(INCIDENT_IDS), INCIDENT_IDS))
     return _triage(row) if row else None
+
+
+def open_ones(tx: Tx) -> list[Triage]:
+    """Every triage that has not ended."""
+    return [_triage(row) for row in tx.rows(f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL")]
+
+
+def not_begun(tx: Tx) -> list[Triage]:
+    """Triages that nobody runs at this moment, the oldest first."""
+    sql = (
+        f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
+        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND subject <> '' AND ready = 1) ORDER BY started_at, id"
+    )
+    return [_triage(row) for row in tx.rows(sql)]
 
 
 def being_looked_at(tx: Tx) -> frozenset[str]:
