@@ -191,7 +191,8 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             share = self.place.config.engine.slots_for_recovery
             first = explaining.first_reason(tx, task, recovery_share=share)
             waits = {**views.waits(task, self.policy.recurring, tx.now), "held_back": views.reason(first)}
-            return {**views.detail(tx, task), **waits}
+            rescue = {"rescue_threshold": self.place.config.triage.rescue_threshold}
+            return {**views.detail(tx, task), **waits, **rescue}
 
     def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -216,8 +217,9 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            share = self.place.config.engine.slots_for_recovery
-            return explaining.explain(tx, tasks.resolve(tx, task_id), self.policy, recovery_share=share)
+            share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
+            task = tasks.resolve(tx, task_id)
+            return explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
 
     def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
         """What comes after what: around one task, or everything that waits for another."""

@@ -322,7 +322,8 @@ def _broken(message: str, text: str, file: str) -> ConfigError:
     line = int(place[1]) if place and place[1] else max(1, len(text.rstrip("\n").split("\n")))
     said = message[: place.start()] if place else message
     said = said if said.isprintable() else said.encode("ascii", "backslashreplace").decode()
-    return ConfigError(f"is not valid TOML: {said}", file=file, line=line)
+    hint = 'a text stands in quotes: name = "text"' if said == "Invalid value" else ""
+    return ConfigError(f"is not valid TOML: {said}", file=file, line=line, hint=hint)
 
 
 _TABLES = frozenset(

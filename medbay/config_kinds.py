@@ -284,9 +284,15 @@ def _says_duration(low_ms: int) -> str:
     return f'a duration like "30s" or "1h30m", {bounds}'
 
 
+def _as_list(raw: object) -> str:
+    """What somebody meant who wrote a command line where its words are wanted."""
+    words = raw.split() if isinstance(raw, str) else []
+    return f"write {shown(words)}" if 0 < len(words) < 5 else ""
+
+
 def _words(raw: object) -> tuple[str, ...]:
     if not isinstance(raw, list | tuple):
-        raise Wrong
+        raise Wrong(hint=_as_list(raw))
     for at, entry in enumerate(raw):
         if not isinstance(entry, str) or not entry:
             raise Wrong(entry=at)

@@ -65,6 +65,7 @@ class TaskFunction(Generic[P, R]):
         self._function = function
         self._options = options
         self._signature: Signature | None = None  # looked at when something is added
+        self._targets: dict[str, str] = {}  # by the directory that tasks were added in
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
@@ -80,7 +81,9 @@ class TaskFunction(Generic[P, R]):
         import inspect  # as slow to load as all the rest, and no worker process needs it
 
         options = {"title": self._function.__name__, "cwd": os.getcwd(), **self._options}
-        target = target_of(self._function, options["cwd"])
+        target = self._targets.get(options["cwd"])
+        if target is None:
+            target = self._targets[options["cwd"]] = target_of(self._function, options["cwd"])
         if self._signature is None:
             self._signature = inspect.signature(self._function)
         try:

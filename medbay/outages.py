@@ -23,9 +23,9 @@ class Outages:
     actor: str
 
     def breakers(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
-        """The breakers, the newest first, each with how many tasks are parked under it."""
+        """The breakers, the newest first, each with how many tasks it holds: parked, or kept from their triage."""
         with self.store.read() as tx:
-            return [(each, task_rows.count_held(tx, each.key)) for each in breakers.select(tx, closed=closed)]
+            return [(each, breaker_service.count_held(tx, each)) for each in breakers.select(tx, closed=closed)]
 
     def incidents(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
         """The incidents, the newest first, each with how many tasks are parked under it."""

@@ -19,6 +19,15 @@ def test_there_are_examples() -> None:
     assert EXAMPLES
 
 
+def test_the_how_to_shows_the_example_of_triage() -> None:
+    """What is copied from the page is what runs here."""
+    home = Path(__file__).parent.parent
+    example = (home / "examples" / "triage.sh").read_text("utf-8").split("medbay init 2>/dev/null\n", 1)[1]
+    shown = (home / "docs" / "how-to" / "triage.md").read_text("utf-8")
+
+    assert "\n".join(f"    {line}" if line else "" for line in example.strip("\n").split("\n")) in shown
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_the_example_runs(example: Path, tmp_path: Path) -> None:
     """From any directory, with nothing set up."""

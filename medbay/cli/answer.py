@@ -12,7 +12,7 @@ from medbay.cli.completing import task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.errors import MedbayError
+from medbay.errors import MedbayError, UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -65,10 +65,18 @@ def _asked(bay: Bay, given: str) -> Question | None:
 
 
 def _ask(asked: Question) -> str:
-    """Show the question and take a number from the keyboard."""
+    """Show the question and take an answer from the keyboard; what is none is asked for again."""
+    from medbay.core.question import choose
     from medbay.env import SystemClock
 
-    for line in question_lines(asked, SystemClock().now_ms(), screen())[:-1]:
+    def checked(typed: str) -> str:
+        try:
+            choose(asked, typed)
+        except UsageError as error:
+            raise click.UsageError(f"{error.message}; {error.hint}") from None
+        return typed
+
+    for line in question_lines(asked, SystemClock().now_ms(), screen()):
         say(line)
-    found: str = click.prompt("  your answer", default=str(asked.default), err=True)
+    found: str = click.prompt("  your answer", default=str(asked.default), err=True, value_proc=checked)
     return found

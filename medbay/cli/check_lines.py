@@ -10,6 +10,7 @@ from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean
+from medbay.core import evaluating
 from medbay.core.durations import format_duration
 from medbay.core.model import CheckResult, CheckStatus
 
@@ -27,15 +28,15 @@ _LOOKS: Final[Mapping[CheckStatus, tuple[str, Token]]] = {
 def check_lines(checks: Sequence[CheckResult], now: int, shown: Screen) -> list[str]:
     """Below the line of their attempt."""
     rows = []
-    for each in checks:
+    for each in _numbered(checks):
         glyph, token = _LOOKS[each.status]
         rows.append(
             [
-                Cell(f"check {each.position}" if each.position else "evaluation"),
+                Cell(f"check {each.position}"),
                 Cell(glyph, glyphs.COLOURS[token]),
                 Cell(each.status + (" required" if each.required else "")),
                 Cell(_how(each)),
-                Cell(_lasted(each, now)),
+                Cell(lasted(each, now)),
                 Cell(clean(_line(each))),
             ]
         )
@@ -45,8 +46,13 @@ def check_lines(checks: Sequence[CheckResult], now: int, shown: Screen) -> list[
 
 def tell_programs(checks: Sequence[CheckResult], now: int) -> None:
     """Attempt, position, status, how it ended, how long it took, command."""
-    for each in checks:
-        fields("check", each.number, each.position, each.status, _how(each), _lasted(each, now), _line(each))
+    for each in _numbered(checks):
+        fields("check", each.number, each.position, each.status, _how(each), lasted(each, now), _line(each))
+
+
+def _numbered(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    """The checks of the task; what evaluates a failed attempt is told in its own words."""
+    return [each for each in checks if each.position != evaluating.POSITION]
 
 
 def _line(each: CheckResult) -> str:
@@ -59,7 +65,8 @@ def _how(each: CheckResult) -> str:
     return "" if each.exit_code is None else f"exit {each.exit_code}"
 
 
-def _lasted(each: CheckResult, now: int) -> str:
+def lasted(each: CheckResult, now: int) -> str:
+    """How long it took, or has taken so far."""
     if each.started_at is None or (each.ended_at is None and each.status != "RUNNING"):
         return ""
     return format_duration(max(0, (each.ended_at or now) - each.started_at))

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli import recurring_lines, times
+from medbay.cli import evaluation_lines, recurring_lines, times, triage_lines
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, width
+from medbay.cli.text import clean, width, wrap
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
     from medbay.core.forecast import Forecast
     from medbay.core.knowledge import Known
-    from medbay.core.model import Triage
     from medbay.service.explain import Explanation
 
 When = Callable[[int], str]
@@ -87,12 +86,15 @@ def changes(found: Explanation) -> list[str]:
         answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
         return [answer, f"medbay cancel {task.id}"]
     if task.paused:
-        return [f"medbay resume {task.id}", f"medbay cancel {task.id}"]
+        asked = [f"medbay answer {task.id}"] if found.question else []
+        return [*asked, f"medbay resume {task.id}", f"medbay cancel {task.id}"]
     moves = (task.ready and found.breaker is None) or task.unmet > 0 or recurring_lines.waits_for_turn(task)
     ways = [] if moves else [f"medbay retry {task.id} (now{_likely(found)})"]
     if found.breaker is not None:
-        asked = found.breaker.question_id if found.breaker.spent else None
-        ways.append(f"medbay answer {asked}" if asked else f"medbay breaker close {found.breaker.key}")
+        spent = found.breaker.question_id if found.breaker.spent else None
+        ways.append(f"medbay answer {spent}" if spent else f"medbay breaker close {found.breaker.key}")
+    ways += triage_lines.changes(found)
+    ways += [f"medbay answer {task.id}"] if found.question else []
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
     return [*ways, f"medbay pause {task.id}", f"medbay cancel {task.id}"]
@@ -100,7 +102,7 @@ def changes(found: Explanation) -> list[str]:
 
 def as_json(found: Explanation) -> dict[str, Any]:
     """The same as data."""
-    from medbay.service import views
+    from medbay.service import triage_views, views
 
     return {
         "id": found.task.id,
@@ -112,6 +114,8 @@ def as_json(found: Explanation) -> dict[str, Any]:
             {"number": each.number, "what": each.what, "needs": each.needs, "until": views.iso(each.until)}
             for each in found.reasons
         ],
+        "triage": triage_views.triage(found.triage) if found.triage else None,
+        "triage_waits": {"what": found.wanted.what, "why": found.wanted.why} if found.wanted else None,
         "last_failure": views.attempt(found.last_failure) if found.last_failure else None,
         "known": views.pattern(found.known) if found.known else None,
         "retry": views.retry(found.retry) if found.retry else None,
@@ -147,20 +151,14 @@ def _why(found: Explanation, when: When) -> list[str]:
         )
     if found.known is not None and found.task.status != "completed":
         said.append(_known(found.known, when))
-    if found.triage is not None and not found.task.finished:
-        said.append(_triage(found.triage, when))
+    if found.evaluation is not None and found.newest is not None:
+        said.append(evaluation_lines.sentence(found.newest, found.evaluation, found.rescue_threshold))
+    said += triage_lines.explained(found, when)
+    if found.question is not None and found.task.status != "blocked" and not found.task.paused:
+        said.append(f"a question about it is open: {found.question.need}")
     if len(found.chain) > 1:
         said.append("it waits for " + ", which waits for ".join(found.chain))
     return said
-
-
-def _triage(looked: Triage, when: When) -> str:
-    """What the last triage said, or that one is under way."""
-    if looked.ended_at is None:
-        return f"{looked.id} ({looked.agent}) looks at attempt {looked.number} since {when(looked.started_at)}"
-    cause = str((looked.verdict or {}).get("root_cause") or "")
-    said = f"triage of attempt {looked.number} by {looked.agent} at {when(looked.started_at)}: {looked.action}"
-    return said.replace("_", " ") + "".join(f"; {each}" for each in (cause, looked.detail) if each)
 
 
 def _known(known: Known, when: When) -> str:
@@ -178,6 +176,8 @@ def _next(found: Explanation, when: When) -> str:
     task, now = found.task, found.now
     if task.finished:
         return "nothing: it has ended"
+    if task.status == "pending_verification" and found.evaluation is not None and found.newest is not None:
+        return f"the evaluation of attempt {found.newest.number}, which failed, says whether it counts all the same"
     if task.status == "pending_verification":
         latest = f", at the latest about {when(task.since + task.check_timeout_ms)}"
         return f"attempt {task.live} ended well; its checks decide whether it counts{latest}"
@@ -189,7 +189,10 @@ def _next(found: Explanation, when: When) -> str:
     if task.status == "blocked":
         return "nothing until somebody answers: " + (found.question.need if found.question else task.reason)
     if task.paused:
-        return "nothing until it is resumed"
+        asked = f", or somebody answers: {found.question.need}" if found.question else ""
+        return f"nothing until it is resumed{asked}"
+    if step := triage_lines.next_step(found, when):
+        return step
     if recurring_lines.waits_for_turn(task):
         return f"attempt {task.attempts + 1}, when its turn comes in the loop of {task.loop}"
     if task.ready and not found.reasons:
@@ -224,17 +227,9 @@ def _stop(action: str) -> str:
 
 def _wrapped(label: str, told: str, shown: Screen) -> list[str]:
     """A label and its sentence, broken between words to the width of the terminal."""
-    lines, line = [], ""
-    room = max(30, shown.width - _LABEL)
+    lines = wrap(shown.plain(told), max(30, shown.width - _LABEL))
     if width(label) >= _LABEL:
-        lines.append(shown.paint(label, BOLD))
+        lines.insert(0, shown.paint(label, BOLD))
         label = ""
-    for word in shown.plain(told).split(" "):
-        if line and width(line) + 1 + width(word) > room:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    lines.append(line)
     head = lines[0] if not label else shown.paint(label.ljust(_LABEL), BOLD) + lines[0]
     return [head, *(" " * _LABEL + each for each in lines[1:])]

@@ -9,7 +9,8 @@ import click
 from medbay.cli import glyphs, times
 from medbay.cli.output import DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut
+from medbay.cli.text import clean, cut, wrap
+from medbay.core.triage.asking import RECOMMENDED
 
 if TYPE_CHECKING:
     from medbay.core.model import Question
@@ -38,7 +39,7 @@ def command(session: Session) -> None:
     shown = screen()
     for question in asked:
         if shown.terminal:
-            for line in question_lines(question, now, shown):
+            for line in (*question_lines(question, now, shown), *_commands(question, shown)):
                 say(line)
         else:
             since = (times.iso(question.asked_at), question.need, question.why, question.sent)
@@ -48,17 +49,17 @@ def command(session: Session) -> None:
 
 
 def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
-    """A question for a terminal: need, evidence, options, and what to type."""
+    """A question for a terminal: need, evidence and options."""
     first = question.task_ids[0] if question.task_ids else question.id
     waits = times.short(now_ms - question.asked_at)
     often = f"    asked {waits} ago, sent {question.sent} times" if question.sent > 1 else ""
     head = shown.token(f"{glyphs.YOU} {first}", "you")
-    room = shown.width - len(first) - len(waits) - 6
-    lines = [f"{head}  {waits}  {cut(clean(question.need), room)}"]
+    need, *rest = wrap(clean(question.need), shown.width - len(first) - len(waits) - 6)
+    lines = [f"{head}  {waits}  {need}", *(f"    {each}" for each in wrap(" ".join(rest), shown.width - 4) if rest)]
     if often:
         lines.append(often)
     if clean(question.why) not in clean(question.need):
-        lines.append(f"    why: {cut(clean(question.why), shown.width - 9)}")
+        lines += _hanging(f"why: {clean(question.why)}", 5, shown)
     for line in question.evidence.strip().splitlines()[:_EVIDENCE_LINES]:
         lines.append("    " + shown.paint(f"| {cut(clean(line), shown.width - 6)}", DIM))
     if len(question.task_ids) > 1:
@@ -67,8 +68,28 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
     for number, option in enumerate(question.options, start=1):
         default = " (default)" if number == question.default else ""
         default += " (you chose this last time)" if number == question.remembered else ""
-        told = f"{number} {clean(option.label)}{default}: {clean(option.consequence)}"
-        lines.append("    " + cut(told, shown.width - 4))
-    more = f"evidence: medbay log {first}" if question.task_ids else "more: medbay incidents"
-    lines.append(f"    medbay answer {first} {question.default}        {more}")
+        lines += _hanging(f"{number} {clean(option.label)}{default}: {clean(option.consequence)}", 2, shown)
     return [shown.plain(line) for line in lines]
+
+
+def _commands(question: Question, shown: Screen) -> list[str]:
+    """What to type: the answer, and what says more."""
+    first = question.task_ids[0] if question.task_ids else question.id
+    answer, more = f"    medbay answer {first} {question.default}", _more(question, first)
+    return [f"{answer}        {more}"] if len(answer + more) + 8 <= shown.width else [answer, f"    {more}"]
+
+
+def _hanging(told: str, indent: int, shown: Screen) -> list[str]:
+    """A sentence that has to be read to its end, its further lines below its own beginning."""
+    begun, *rest = wrap(told, shown.width - 4 - indent)
+    return [f"    {begun}", *(" " * (4 + indent) + each for each in rest)]
+
+
+def _more(question: Question, first: str) -> str:
+    """Where the rest is: in the log of an attempt, or with the task or incident it is about."""
+    if question.task_ids:
+        asks_to_do = question.options[0].effect == "done"  # nothing ran that would have a log
+        return f"more: medbay show {first}" if asks_to_do else f"evidence: medbay log {first}"
+    about = question.id.removeprefix("q-").rpartition("-")[0]
+    recommended = (question.scope or "").startswith(RECOMMENDED)
+    return f"more: medbay explain {about}" if recommended else "more: medbay incidents"

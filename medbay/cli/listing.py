@@ -224,6 +224,8 @@ def _next(task: Task, phrase: Phrase, now_ms: int) -> str:
         return f"medbay answer {task.id}"
     if task.live is not None and task.timeout_ms is not None:
         return f"time limit in {times.short(task.since + task.timeout_ms - now_ms)}"
+    if phrase.kind == "paused":
+        return f"medbay resume {task.id}"
     if phrase.token == "wait" and task.due_at is not None:
         return times.clock(task.due_at, now_ms)
     if task.finished:

@@ -151,7 +151,7 @@ def _blocked(event: Event) -> Change:
     kind = event.data["kind"]
     what = f"blocked · {kind}: {clean(str(event.data['reason']))}"
     token: Token = "wait" if kind in ("spec", "external") else "you"
-    return replace(_change(event, glyphs.YOU, token, what), then=_needs_you(event))
+    return replace(_change(event, glyphs.YOU, token, what), then=_answer(event))
 
 
 def _answered(event: Event) -> Change:
@@ -191,9 +191,13 @@ def _retry_in(event: Event) -> str:
 
 
 def _needs_you(event: Event) -> str:
-    if event.data["kind"] in ("spec", "external"):
-        return ""
-    return f"{glyphs.YOU} blocked · {event.data['kind']}: medbay answer {event.task_id}"
+    answer = _answer(event)
+    return f"{glyphs.YOU} blocked · {event.data['kind']}: {answer}" if answer else ""
+
+
+def _answer(event: Event) -> str:
+    """What to type about a block; nothing where time or somebody else ends it."""
+    return "" if event.data["kind"] in ("spec", "external") else f"medbay answer {event.task_id}"
 
 
 def _change(event: Event, glyph: str, token: Token, what: str) -> Change:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli import glyphs
+from medbay.cli.glyphs import status_phrase
+from medbay.cli.listing import waits_for
 from medbay.cli.live import Display, Feed, Interrupts
-from medbay.cli.live_lines import diagnosed, ended, soon
+from medbay.cli.live_lines import changes, diagnosed, ended, soon
 from medbay.cli.live_output import Tail
 from medbay.cli.text import clean
 from medbay.core.durations import format_duration
-from medbay.core.model import DEFAULT_QUEUE, Attempt, Event, Task
+from medbay.core.model import DEFAULT_QUEUE, TRIAGE, Attempt, Event, Task
 from medbay.env import SystemClock
 from medbay.errors import MedbayError, StoreError
 
@@ -30,6 +32,8 @@ TOLD_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be be
 _ENDS: Final = frozenset(
     {"task:verifying", "task:failed", "task:completed", "task:requeued", "task:lost", "task:cancelled"}
 )
+
+_JUDGED: Final = frozenset({"triage:started", "triage:verdict", "triage:refused", "triage:failed", "task:rescued"})
 
 
 class Watch:
@@ -138,6 +142,9 @@ class Watch:
         match event.name:
             case "task:started":
                 self._begin(event.attempt or 1)
+            case name if name in _JUDGED or (name == "task:verifying" and "evaluation" in event.data):
+                for change in changes([event], lambda _: ""):
+                    self._display.line(self._display.paint(f"{change.glyph} {change.what}", change.token))
             case "task:verifying":
                 self._display.line(self._display.paint(f"{glyphs.VERIFYING} ended well, its checks run", "run"))
             case "gate:passed" if event.data.get("warning"):
@@ -195,6 +202,8 @@ class Watch:
                 display.status(f"{glyphs.RUNNING} attempt {self._attempt.number}  {running}", "run")
         elif task.paused:
             display.status(f"{glyphs.HELD} paused; medbay resume {task.id} lets it go on", "held")
+        elif task.waits_for == TRIAGE:
+            display.status(f"{glyphs.JUDGED} waits for its triage; medbay explain {task.id} says more", "wait")
         elif task.due_at is not None:
             left = format_duration(max(0, -(-(task.due_at - now) // 1000) * 1000))
             display.status(f"{glyphs.WAITING} again in {left} (Ctrl-C gives up)", "wait")
@@ -213,16 +222,19 @@ class Watch:
     def _hand_over(self) -> None:
         """The question and how to answer it. Its queue was ours alone: from here on `up` may take it."""
         display, task = self._display, self.task
-        asked = next((each for each in self._bay.inbox() if task.id in each.task_ids), None)
+        known, after = self._bay.inbox(), waits_for(self._bay, [task]).get(task.id, [])
+        asked = next((each for name in (task.id, *after) for each in known if name in each.task_ids), None)
         need = asked.need.removeprefix(f"{task.title}: ") if asked is not None else ""
         # The line of the failure stands right above; what it said is not said again.
         why = task.reason.removesuffix(task.last_summary).removeprefix(f"{task.last_summary}; ").rstrip(": ")
         words = need if why in need else f"{why}; {need}"
-        display.line(display.paint(f"{glyphs.YOU} blocked · {task.block_kind}: {clean(words)}", "you"))
+        stands = status_phrase(task, self._clock.now_ms(), after=after).words
+        display.line(display.paint(f"{glyphs.YOU} {stands}: {clean(words)}", "you"))
         if asked is not None:
             options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
             display.line(f"  {'   '.join(options)}")
-            answer = f"medbay answer {task.id} {asked.default}, then medbay up"
+            about = task.id if task.id in asked.task_ids else asked.task_ids[0]
+            answer = f"medbay answer {about} {asked.default}, then medbay up"
             display.line(f"  {answer}     medbay log {task.id}     exit {self.exit_code()}")
         try:
             self._bay.edit(task.id, queue=DEFAULT_QUEUE)

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 65_536
 _LOOK_EVERY_S: Final = 0.2
+_CHECK_HELP: Final = "The output of its check K instead; 0 is the evaluation."
 
 
 @click.command()
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
 @click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
-@click.option("--check", "position", type=click.IntRange(min=1), metavar="K", help="The output of its check K instead.")
+@click.option("--check", "position", type=click.IntRange(min=0), metavar="K", help=_CHECK_HELP)
 @json_option
 @pass_session
 def command(session: Session, task_id: str, follow: bool, number: int | None, position: int | None) -> None:
@@ -68,6 +69,16 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, po
     if out.copy(printed.path, 0) is None:
         _from_store(printed, out)
     out.end()
+    if task.role == "triage":
+        _beside(printed.path)
+
+
+def _beside(log: Path) -> None:
+    """Where the rest of a triage is: its log is what it wrote on stderr."""
+    for what, name in (("what it was shown", "context.json"), ("what it answered", "answer")):
+        path = log.with_suffix(f".{name}")
+        if path.exists() and path.stat().st_size:
+            note(f"{what}: {os.path.relpath(path)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,8 @@ def _of_check(bay: Bay, attempt: Attempt, position: int) -> _Printed:
     each = next((each for each in found if each.position == position), None)
     if each is None:
         hint = f"medbay show {attempt.task_id} lists its checks"
-        raise NotFound(f"attempt {attempt.number} of {attempt.task_id} has no check {position}", hint=hint)
+        what = f"check {position}" if position else "evaluation"
+        raise NotFound(f"attempt {attempt.number} of {attempt.task_id} has no {what}", hint=hint)
     kept = Output(head=each.head, tail=each.tail, total_bytes=each.total_bytes) if each.total_bytes else None
     return _Printed(attempt, Path(each.log_path or "nowhere"), kept, position)
 

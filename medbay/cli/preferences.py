@@ -73,11 +73,13 @@ def _list(session: Session) -> None:
         if not shown.terminal:
             fields(each.scope, each.answer, each.told_by, times.iso(each.told_at), each.used)
             continue
-        again = f", again {each.used} times" if each.used else ""
+        again = f", again {'once' if each.used == 1 else f'{each.used} times'}" if each.used else ""
         told = f"{each.answer}  by {clean(each.told_by)} {times.short(now - each.told_at)} ago{again}"
         say(shown.plain(cut(f"{clean(each.scope)}  {told}", shown.width)))
     if not found:
         note("nothing is remembered: what you answer is, from now on")
+    elif shown.terminal:
+        note("offered first when the same is asked again; medbay preferences forget SCOPE ends that")
 
 
 def _as_json(each: Preference) -> dict[str, object]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, glyphs, recurring_lines, times, triage_lines, work_lines
+from medbay.cli import check_lines, evaluation_lines, glyphs, recurring_lines, times, triage_lines, work_lines
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import status_phrase
 from medbay.cli.listing import waits_for
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, cut, width
+from medbay.cli.text import clean, cut, width, wrap
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ def command(session: Session, task_id: str) -> None:
     shown, now = screen(), _now()
     if not shown.terminal:
         _for_programs(task, attempts, detail, work_lines.work(task, bay.place.config))
-        for number in checks:
-            check_lines.tell_programs(checks[number], now)
+        for each in attempts:
+            check_lines.tell_programs(checks.get(each.number, ()), now)
+            evaluation_lines.tell_programs(each, checks.get(each.number, ()), detail["rescue_threshold"], now)
         return
     waiting = waits_for(bay, [task]).get(task.id, ())
-    told = _attempts(attempts, checks, now, shown)
+    told = _attempts(attempts, checks, detail["rescue_threshold"], now, shown)
     again = _recurring(task, detail, now, shown)
     runs = shown.paint(f"  {cut(clean(work_lines.runs(task, bay.place.config)), shown.width - 2)}", DIM)
     for line in (*_head(task, waiting, now, shown), runs, *again, *told, *_rest(task, detail, shown)):
@@ -111,12 +112,14 @@ def _recurring(task: Task, detail: dict[str, Any], now: int, shown: Screen) -> l
 
 
 def _attempts(
-    attempts: list[Attempt], checks: Mapping[int, Sequence[CheckResult]], now: int, shown: Screen
+    attempts: list[Attempt], checks: Mapping[int, Sequence[CheckResult]], threshold: float, now: int, shown: Screen
 ) -> list[str]:
-    """A line per attempt, below it the checks of its result."""
+    """A line per attempt, below it the checks of its result, or what evaluated it."""
     lines = _attempt_lines(attempts, now, shown)
     for told, each in zip(lines, attempts, strict=True):
-        told += check_lines.check_lines(checks.get(each.number, ()), now, shown)
+        looked = checks.get(each.number, ())
+        told += check_lines.check_lines(looked, now, shown)
+        told += evaluation_lines.lines(each, looked, threshold, now, shown)
     return [line for told in lines for line in told]
 
 
@@ -167,7 +170,7 @@ def how_it_ended(each: Attempt) -> str:
 
 
 def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
-    lines = [f"  {cut(clean(line), shown.width - 2)}" for line in _judged(task, detail) if line]
+    lines = [part for line in _judged(task, detail) if line for part in _wrapped(clean(line), shown)]
     if task.guidance and not task.finished:
         newest = detail["guidance"][-1]
         record = told_record(newest["record"])
@@ -180,10 +183,17 @@ def _rest(task: Task, detail: dict[str, Any], shown: Screen) -> list[str]:
     if detail["after"]:
         lines.append(cut(f"  comes after {', '.join(detail['after'])}", shown.width))
     if detail["question"]:
-        lines.append(cut(f"  asked: {clean(detail['question']['need'])}", shown.width))
+        lines += _wrapped(f"asked: {clean(detail['question']['need'])}", shown)
+    lines += [cut(f"  {name}: {clean(told)}", shown.width) for name, told in work_lines.came_to(detail, _now())]
     if detail["attempts_total"] > len(detail["attempts"]):
         lines.append(f"  {detail['attempts_total']} attempts in all, the newest are shown")
     return [shown.plain(line) for line in lines]
+
+
+def _wrapped(told: str, shown: Screen) -> list[str]:
+    """What has to be read to its end."""
+    first, *rest = wrap(told, shown.width - 4)
+    return [f"  {first}", *(f"    {each}" for each in rest)]
 
 
 def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
@@ -239,5 +249,7 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any], w
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
     _tell_judged(task, detail)
+    for name, said in work_lines.came_to(detail, _now()):
+        fields(name, said)
     for told in detail["guidance"]:
         fields("guidance", told["attempt"], told["advice"], told_record(told["record"]).strip(" ()"))

@@ -55,6 +55,21 @@ def cut(text: str, columns: int) -> str:
     return "".join(kept).rstrip() + ELLIPSIS if columns > 0 else ""
 
 
+def wrap(text: str, columns: int) -> list[str]:
+    """A clean text in lines of at most so many columns, broken between words, and inside one that is longer."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and width(line) + 1 + width(word) > columns:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}" if line else word
+        while width(line) > columns:
+            fits = next(size for size in range(len(line), 0, -1) if width(line[:size]) <= columns or size == 1)
+            lines.append(line[:fits])
+            line = line[fits:]
+    return [*lines, line]
+
+
 def pad(text: str, columns: int) -> str:
     """Filled with blanks up to so many columns."""
     return text + " " * (columns - width(text))

@@ -1,11 +1,17 @@
-"""What an attempt of a task does: its command, its agent with how that one is started, a person, a triage. Pure."""
+"""What an attempt of a task does (its command, an agent, a person, a triage), and what that came to. Pure."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from medbay.cli import times
 from medbay.config import Config
 from medbay.core import person
 from medbay.core.agent import profile_of
 from medbay.core.model import Task
+from medbay.core.times import from_iso
 from medbay.core.triage.starting import RUNNER as TRIAGE
 
 
@@ -24,6 +30,17 @@ def work(task: Task, config: Config) -> str:
     if task.runner == TRIAGE:
         return f"the triage agent {_triage_agent(config)} on {task.subject}"
     return task.command if isinstance(task.command, str) else " ".join(task.command)
+
+
+def came_to(detail: Mapping[str, Any], now_ms: int) -> list[tuple[str, str]]:
+    """Its result, and the last answer that a person gave."""
+    said = [("result", json.dumps(detail["result"], ensure_ascii=False))] if detail["result"] is not None else []
+    answered = [each for each in detail["questions"] if each["status"] == "answered"]
+    if answered and not detail["question"]:
+        newest = answered[-1]
+        ago = times.ago(from_iso(newest["answered_at"]), now_ms)
+        said.append(("answered", f"{newest['answer']}, by {newest['answered_by']} {ago}"))
+    return said
 
 
 def _triage_agent(config: Config) -> str:

@@ -256,9 +256,9 @@ class Draft:
         if self.task.status == "pending":  # what is planned has not run
             self.set(planned_at=schedule.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
-        self.set(block_kind=kind, due_at=until, forced=False)
+        self.set(block_kind=kind, due_at=until, forced=False, wants_triage=False)
         if self.task.waits_for == TRIAGE:
-            self.set(waits_for=None, wants_triage=False)
+            self.set(waits_for=None)
         self.tell("task:blocked", kind=kind, reason=reason)
 
     def ask(self, asked: Question) -> Question:

@@ -20,13 +20,7 @@ from medbay.core import (
     verifying,
 )
 from medbay.core.cause import Cause, cause_of, is_charged
-from medbay.core.counting import (
-    count_ended,
-    count_uncharged,
-    counters,
-    forget_failures,
-    record_of,
-)
+from medbay.core.counting import count_ended, count_uncharged, counters, forget_failures, record_of
 from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.diagnosing import diagnose_checked, diagnose_outcome
 from medbay.core.diagnosis import Diagnosis
@@ -158,6 +152,9 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     )
     number = ended.attempt.number
     draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
+    if ended.looked_at is not None:  # who waits for this triage must not wait for ever
+        settled = triage.broke(ended.looked_at, draft, work, why=why)
+        return together(_decision(ended, draft, settled.work, word="failed", diagnosis=found), settled)
     asked = _escalate(ended, draft, why, diagnosis=found)
     made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
     made = replace(made, learned=(Seen(found, ended.task.id),))

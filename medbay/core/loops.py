@@ -107,7 +107,9 @@ def _give_up(owner: Draft, followed: Followed, failing: Task, *, mine: bool) -> 
     owner.set(waits_for=None)
     owner.tell("task:recovery_action", action="mark_as_blocked", why=why)
     owner.tell("task:retry_exhausted", reason=why, category=failing.last_category)
+    due = owner.task.wants_triage
     owner.block("exhausted", why)
+    owner.set(wants_triage=due)  # the triage that is due still starts
     if mine:
         owner.events[:] = [each for each in owner.events if each.name != "task:retry_scheduled"]
         return replace(followed, retry=None, questions=(*followed.questions, asked)), Decision()

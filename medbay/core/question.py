@@ -16,7 +16,7 @@ SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
 SENT_DAILY_MS: Final = 24 * 3_600_000
 
 CANCEL: Final = Option("cancel the task", "cancel", "ends it for good; what comes after it is blocked")
-PAUSE: Final = Option("leave it for later", "pause", "takes it out of the way, paused, until somebody resumes it")
+PAUSE: Final = Option("leave it for later", "pause", "out of the way, paused, until somebody resumes it")
 
 
 def _retry(task: Task, label: str) -> Option:

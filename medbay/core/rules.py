@@ -6,7 +6,6 @@ Each door is a pure function from frozen data to a `Decision`; `core.ending` and
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from medbay.core import person, recurring
 from medbay.core.breaker import Breaker, canary_started, send_canary
@@ -23,7 +22,7 @@ from medbay.core.commands import (
     on_unblock_command,
 )
 from medbay.core.counting import excuse
-from medbay.core.decision import Change, Decision, Draft, RetryClosed
+from medbay.core.decision import Decision, Draft, RetryClosed
 from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.loops import Loop, on_loop_command
@@ -65,9 +64,6 @@ __all__ = [
 ]
 
 
-OWN_WORDS: Final = frozenset({"id", "title", "command"})  # what decides nothing when a task is added
-
-
 def on_added(task: Task, now: int) -> Decision:
     """A new task: pending, and ready at once unless it waits for a time or for others."""
     draft = Draft(task, now, actor=task.created_by)
@@ -85,12 +81,10 @@ def on_handed_to_person(task: Task, now: int) -> Decision:
     return Decision(changes=(draft.change(),), questions=(asked,), events=tuple(draft.events))
 
 
-def on_added_alike(made: Decision, task: Task) -> Decision:
-    """As was decided about a new task that differs from this one in its id, title and command only."""
-    ((change,), (told,)) = made.changes, made.events
-    after = changed(change.after, id=task.id, title=task.title, command=task.command)
-    event = Event(name=told.name, task_id=task.id, data={**told.data, "title": task.title})
-    return Decision(changes=(Change(task, after, change.transitions),), events=(event,))
+def on_added_alike(added: Task, told: Event, task: Task) -> tuple[Task, Event]:
+    """What became of a new task and was told of it, for one that differs from it in id, title and command only."""
+    after = changed(added, id=task.id, title=task.title, command=task.command)
+    return after, Event(name=told.name, task_id=task.id, data=told.data | {"title": task.title})
 
 
 def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:

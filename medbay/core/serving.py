@@ -59,6 +59,13 @@ def completed(task: Task, served: Served | None, now: int, *, spec: str | None =
     return NOTHING
 
 
+def ended_meanwhile(fix: Task, served: Served | None, now: int) -> Decision:
+    """A fix that ended while an attempt of its subject ran means the same once that attempt has ended."""
+    if fix.status == "completed":
+        return completed(fix, served, now)
+    return block_dependents(cancelled(fix, served, ()), now, because=fix)
+
+
 def cancelled(task: Task, served: Served | None, dependents: tuple[Task, ...]) -> tuple[Task, ...]:
     """Whom a cancelled task leaves without what it waits for: those after it, and the one it served."""
     if served is None or task.role not in ("fix", "review"):

@@ -152,6 +152,7 @@ class Engine:
                 continue
             del self.live[key]
             self._footprints.ended(key, each.running)
+            self.triager.ended(each.claim.task)
             self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
                 ended.append(each.finished(outcome, now, self.settings.redaction))

@@ -123,7 +123,9 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
         return None
     decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, {}, work), tx.now, work)
     apply(tx, decision)
-    budgets.settle(tx, ended.task, finished.number, ended.outcome, by.budget)
+    budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
+    if serving.may_have_a_fix(ended.task):
+        serving.catch_up_with_fixes(tx, ended.task, ended.attempt.started_at)
     return decision.work
 
 
@@ -145,7 +147,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
-            budgets.settle(tx, each.claim.task, each.number, ended.outcome, by.budget)
+            budgets.settle(tx, each.claim.task, each.claim.attempt, ended.outcome, by.budget)
             work = decision.work
             for change in decision.changes[1:]:
                 met[change.after.id] = changed(change.after, version=change.before.version + 1)
@@ -156,6 +158,7 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is not None:
         apply(tx, rules.on_engine_error(ended, tx.now, work, traceback=traceback))
+        budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
 
 
 def lock(tx: Tx, finished: Sequence[Finished]) -> None:
@@ -225,8 +228,8 @@ def _ended(
 
 
 def _concerns_others(task: Task) -> bool:
-    """Whether its end means something for tasks that do not come after it."""
-    return bool(task.loop) or bool(task.subject)
+    """Whether its end means something for tasks that do not come after it, or theirs for it."""
+    return bool(task.loop) or bool(task.subject) or serving.may_have_a_fix(task)
 
 
 def _can_be_final(outcome: Outcome) -> bool:

@@ -13,7 +13,7 @@ from medbay.core.decision import Decision
 from medbay.core.model import Option, Question, Task
 from medbay.core.news import changed_breaker
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.store import activity, attempts, breakers, questions, workers
+from medbay.store import activity, attempts, breakers, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -71,6 +71,13 @@ def close_one(tx: Tx, given: str, *, actor: str) -> Breaker:
     after = replace(rule.close(before, tx.now), why=f"closed by {actor}: {before.why}")
     apply(tx, changed_breaker(before, after))
     return _found(tx, before.key)
+
+
+def count_held(tx: Tx, each: Breaker) -> int:
+    """How many tasks a breaker holds: what is parked under it, of the one of triages what waits for one."""
+    if each.kind == "agency":
+        return triages.count_wanted(tx) if each.state != "closed" else 0
+    return task_rows.count_held(tx, each.key)
 
 
 def incidents(tx: Tx, *, closed: bool) -> list[Breaker]:

@@ -9,7 +9,7 @@ from medbay.core import budget as rule
 from medbay.core import rules
 from medbay.core.budget import Amount, Budget, Day, Reservation
 from medbay.core.decision import Decision
-from medbay.core.model import Event, Task
+from medbay.core.model import Attempt, Event, Task
 from medbay.core.news import changed_breaker
 from medbay.core.outcome import Outcome
 from medbay.store import breakers, budgets
@@ -40,14 +40,14 @@ def reserve(tx: Tx, chosen: Sequence[Task], budget: Budget) -> list[Task]:
     return start
 
 
-def settle(tx: Tx, task: Task, number: int, outcome: Outcome, budget: Budget) -> None:
+def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budget) -> None:
     """An attempt has ended: what it cost is used, what was reserved for it is free, and who has to know is told."""
-    usage = rule.usage_of(outcome)
+    usage, number = rule.usage_of(outcome), attempt.number
     if usage is None and not rule.concerns(task):
         return
     made = budgets.reservation(tx, task.id, number)
-    if made is not None and made.settled:  # its work has ended before, now its checks have
-        return
+    if attempt.failure is not None or (made is not None and made.settled):
+        return  # its work has ended before, now its checks or its evaluation have
     used = rule.settle(made, outcome, usage)
     name = made.day if made is not None else budget.day_of(tx.now)
     before = budgets.day(tx, name)

@@ -17,6 +17,7 @@ RUNNER: Final = "python"
 ISOLATED: Final = "isolated"
 ARGUMENTS_MAX: Final = 1_000_000  # characters of JSON
 _TARGET_MAX: Final = 4_000
+_as_json: Final = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would make one for each call
 _TARGET: Final = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -69,7 +70,7 @@ def _arguments(given: Any) -> str:
         raise UsageError(f"args is a list, or an object by name, not {given!r}", hint='for example [1, "two"]')
     try:
         _refuse_other_keys(given)
-        text = json.dumps(given, allow_nan=False)
+        text = _as_json(given)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"args cannot be written as JSON: {error}") from None
     if len(text) > ARGUMENTS_MAX:

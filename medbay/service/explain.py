@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from medbay.core import holding
+from medbay.core import evaluating, holding
 from medbay.core.breaker import Breaker
 from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
 from medbay.core.knowledge import Known, apply_teaching
-from medbay.core.model import Attempt, Question, Retry, Task, Triage
+from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage
 from medbay.core.policy import Policy
+from medbay.core.presets import RESCUE_THRESHOLD
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
+from medbay.core.triage import agency
+from medbay.core.triage.starting import Answer
 from medbay.service import learning
-from medbay.store import activity, attempts, breakers, patterns, questions, retries, tasks, triages, workers
+from medbay.service import triage as triage_service
+from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
 from medbay.store.database import Tx
 
 
@@ -34,9 +38,22 @@ class Explanation:
     coming: tuple[Forecast, ...]
     breaker: Breaker | None = None  # what holds it
     triage: Triage | None = None  # the last look at it
+    looker: Task | None = None  # what runs that look, while it is under way
+    wanted: Answer | None = None  # whether a triage that it wants may start
+    agency: Breaker | None = None  # what keeps triages from starting
+    newest: Attempt | None = None
+    evaluation: CheckResult | None = None  # of the newest attempt
+    rescue_threshold: float = RESCUE_THRESHOLD
 
 
-def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) -> Explanation:
+def explain(
+    tx: Tx,
+    task: Task,
+    policy: Policy,
+    *,
+    recovery_share: float = 0.5,
+    rescue_threshold: float = RESCUE_THRESHOLD,
+) -> Explanation:
     """Collect the answer from the store; nothing is guessed."""
     recent = attempts.of_task(tx, task.id, 20)
     last = next((each for each in reversed(recent) if each.diagnosis is not None), None)
@@ -50,7 +67,9 @@ def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) 
             coming = forecast(task, found, learning.in_force(tx, policy, found.kind), tx.now)
     held = _held(tx, task)
     around = circumstances(tx, task, held, recovery_share=recovery_share)
-    reasons = holding.reasons(task, tx.now, around)
+    reasons = _told(holding.reasons(task, tx.now, around), tx.now)
+    newest = recent[-1] if recent else None
+    looked = next(iter(triages.of_task(tx, task.id, 1)), None)
     return Explanation(
         task=task,
         now=tx.now,
@@ -62,8 +81,29 @@ def explain(tx: Tx, task: Task, policy: Policy, *, recovery_share: float = 0.5) 
         chain=_chain(tx, task.id),
         coming=coming,
         breaker=held,
-        triage=next(iter(triages.of_task(tx, task.id, 1)), None),
+        triage=looked,
+        looker=tasks.get(tx, looked.id) if looked is not None and looked.ended_at is None else None,
+        wanted=triage_service.standing(tx, task, policy),
+        agency=breakers.not_closed(tx).get(agency.KEY),
+        newest=newest,
+        evaluation=_evaluation(tx, newest),
+        rescue_threshold=rescue_threshold,
     )
+
+
+def _told(reasons: tuple[Reason, ...], now: int) -> tuple[Reason, ...]:
+    """What is worth telling: a time that has come holds nothing back while something else does."""
+    others = any(each.needs == "event" for each in reasons)
+    came = [each for each in reasons if each.needs == "time" and (each.until or 0) <= now]
+    kept = (each for each in reasons if not (others and each in came))
+    return tuple(replace(each, until=None) if each in came else each for each in kept)
+
+
+def _evaluation(tx: Tx, newest: Attempt | None) -> CheckResult | None:
+    if newest is None:
+        return None
+    found = checks.of_task(tx, newest.task_id, since=newest.number).get(newest.number, ())
+    return next((each for each in found if each.position == evaluating.POSITION), None)
 
 
 def first_reason(tx: Tx, task: Task, *, recovery_share: float) -> Reason | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from medbay.core.model import Task
-from medbay.core.serving import Served
-from medbay.store import attempts, tasks
+from medbay.core.serving import Served, ended_meanwhile
+from medbay.store import attempts, tasks, triages
+from medbay.store.apply import apply
 from medbay.store.database import Tx
 
 
@@ -15,3 +16,14 @@ def served_by(tx: Tx, task: Task) -> Served | None:
         return None
     last = attempts.newest_diagnosed(tx, subject.id) if subject.streak else None
     return Served(subject, last.diagnosis.retry_after_ms if last and last.diagnosis else None)
+
+
+def may_have_a_fix(task: Task) -> bool:
+    """Whether somebody may have worked on what makes this task fail while it ran; its dependents have an edge."""
+    return task.recurs and task.triages > 0 and task.streak > 0
+
+
+def catch_up_with_fixes(tx: Tx, task: Task, since: int) -> None:
+    """An attempt that began then has ended: what came of fixes of its task meanwhile is acted on now."""
+    for fix in triages.fixes_ended(tx, task.id, since):
+        apply(tx, ended_meanwhile(fix, served_by(tx, fix), tx.now))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from medbay.core import rules
 from medbay.core.breaker import Limits
@@ -19,20 +19,20 @@ from medbay.core.model import (
     CatchUp,
     Check,
     Event,
+    Question,
     Task,
     changed,
-    changed_fields,
 )
 from medbay.core.person import is_due
 from medbay.core.question import GRANTED_BY_A_RELEASE, choose
-from medbay.core.rules import OWN_WORDS, Edit
+from medbay.core.rules import Edit
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.service import breakers, dependencies, preferences, schedules, serving, triage
 from medbay.service.free_ids import fresh_ids
 from medbay.store import breakers as breaker_rows
 from medbay.store import questions, tasks, workers
-from medbay.store.apply import apply, insert_tasks, write_events
+from medbay.store.apply import Arrival, apply, insert_tasks, write_events
 from medbay.store.database import Tx
 
 RELEASED_AT_ONCE: Final = 500
@@ -79,18 +79,29 @@ class NewTask:
     max_cost: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
+    like: NewTask | None = field(default=None, compare=False, repr=False)  # the first of many that say the same
 
 
 def alike(new: NewTask, *, title: str, command: tuple[str, ...] | str) -> NewTask:
     """One more like this; both words are checked."""
     another: NewTask = object.__new__(NewTask)
-    object.__setattr__(another, "__dict__", new.__dict__ | {"title": title, "command": command})
+    own = {"title": title, "command": command, "like": new.like or new}
+    object.__setattr__(another, "__dict__", new.__dict__ | own)
     return another
 
 
-_TAKEN_OVER: Final = tuple(each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict"))
+_TAKEN_OVER: Final = tuple(
+    each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict", "like")
+)
 _taken_over: Final = attrgetter(*_TAKEN_OVER)
-_said_of_many: Final = attrgetter(*(each.name for each in fields(NewTask) if each.name not in OWN_WORDS))
+
+
+class _Unwritten(NamedTuple):
+    """A new task that waits to be written with others."""
+
+    task: Task
+    after: tuple[str, ...]
+    alike: bool  # but for its own words it is like the one that waits before it
 
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
@@ -102,7 +113,7 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list
     """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
     free_ids = fresh_ids(tx, ids)
     added: list[Task] = []
-    unwritten: dict[int, tuple[Task, tuple[str, ...]]] = {}  # by its place in `added`
+    unwritten: dict[int, _Unwritten] = {}  # by its place in `added`
     keys: set[str | None] = set()
     like: tuple[NewTask, Task] | None = None  # the last one that comes after nothing
     for new in wanted:
@@ -111,12 +122,13 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list
             unwritten, keys = {}, set()
         known = _known(tx, new, actor=actor)
         if known is None:
-            if like is not None and _said_of_many(like[0]) == _said_of_many(new):
+            if like is not None and new.like is like[0]:
                 known = changed(like[1], id=next(free_ids), title=new.title, command=new.command)
-                unwritten[len(added)] = known, ()
+                unwritten[len(added)] = _Unwritten(known, (), alike=bool(unwritten))
             else:
-                unwritten[len(added)] = known, _ = _made(tx, new, next(free_ids), actor=actor)
-            like = None if new.after else (new, known)
+                known, after = _made(tx, new, next(free_ids), actor=actor)
+                unwritten[len(added)] = _Unwritten(known, after, alike=False)
+            like = None if new.after else (new.like or new, known)
             keys |= {new.key} - {None}
         added.append(known)
     _write_down(tx, unwritten, added, free_ids)
@@ -132,17 +144,15 @@ def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
         tx.serialise(f"key:{number:04d}")
 
 
-def _write_down(
-    tx: Tx, unwritten: Mapping[int, tuple[Task, tuple[str, ...]]], added: list[Task], free_ids: Iterator[str]
-) -> None:
+def _write_down(tx: Tx, unwritten: Mapping[int, _Unwritten], added: list[Task], free_ids: Iterator[str]) -> None:
     """Save new tasks together; one by one, under new ids, where somebody took one of the ids at the same moment."""
     if not unwritten:
         return
     try:
         with tx.savepoint():
-            saved = insert_tasks(tx, list(_decided(unwritten.values(), tx.now)))
+            saved = insert_tasks(tx, _decided(unwritten.values(), tx.now))
     except StaleClaim:
-        saved = [_insert(tx, task, after, free_ids) for task, after in unwritten.values()]
+        saved = [_insert(tx, each.task, each.after, free_ids) for each in unwritten.values()]
     for place, task in zip(unwritten, saved, strict=True):
         added[place] = _handed_over(tx, task) if is_due(task) else task
 
@@ -155,23 +165,22 @@ def _handed_over(tx: Tx, task: Task) -> Task:
     return found
 
 
-def _decided(new: Iterable[tuple[Task, tuple[str, ...]]], now: int) -> Iterator[tuple[Decision, tuple[str, ...]]]:
+def _decided(new: Iterable[_Unwritten], now: int) -> list[Arrival]:
     """What follows for each; what is like the one before but for its own words is decided like it."""
-    before: Task | None = None
-    made: Decision | None = None
-    for task, after in new:
-        if made is not None and before is not None and not set(changed_fields(before, task)) - OWN_WORDS:
-            made = rules.on_added_alike(made, task)
+    decided: list[Arrival] = []
+    for task, after, alike in new:
+        if alike:
+            before = decided[-1]
+            decided.append(Arrival(*rules.on_added_alike(before.task, before.event, task), after, alike))
         else:
-            made = rules.on_added(task, now)
-        before = task
-        yield made, after
+            decided.append(Arrival.of(rules.on_added(task, now), after))
+    return decided
 
 
 def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
     for _ in range(_ID_TRIES):
         try:
-            return insert_tasks(tx, [(rules.on_added(task, tx.now), after)])[0]
+            return insert_tasks(tx, [Arrival.of(rules.on_added(task, tx.now), after)])[0]
         except StaleClaim:
             task = replace(task, id=next(free_ids))
     raise NotAllowed("no free task id was found", hint="try again")
@@ -329,12 +338,7 @@ def answer(
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
     held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
-    asked = questions.get(tx, given.strip()) or questions.open_of_task(tx, _id_of(tx, given))
-    if asked is None:
-        raise NotAllowed(f"no open question waits for {given}", hint="medbay inbox lists them")
-    if asked.status != "open":
-        how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
-        raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
+    asked = _asked(tx, given.strip())
     option = choose(preferences.offered(tx, [asked])[0], choice)
     preferences.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, held, actor=actor, note=note):
@@ -362,6 +366,24 @@ def answer(
         if option.effect == "cancel":
             triage.abandon(tx, task)
     return option.label, list(asked.task_ids)
+
+
+def _asked(tx: Tx, given: str) -> Question:
+    """The open question that is meant, by its own id or by a task; what was asked before says what became of it."""
+    asked = questions.get(tx, given)
+    if asked is None:
+        try:
+            task_id = _id_of(tx, given)
+        except NotFound:
+            hint = "medbay inbox lists the questions"
+            raise NotFound(f'there is no question and no task "{given}"', hint=hint) from None
+        asked = questions.open_of_task(tx, task_id) or next(reversed(questions.of_task(tx, task_id)), None)
+    if asked is None:
+        raise NotAllowed(f"nothing was asked about {given}", hint="medbay inbox lists the questions")
+    if asked.status != "open":
+        how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
+        raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
+    return asked
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

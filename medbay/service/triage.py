@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
+from medbay.core import rules
 from medbay.core.breaker import Breaker
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.resources import incident_key
+from medbay.core.rules import Edit
 from medbay.core.triage import agency, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
-from medbay.core.triage.starting import Around
+from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
 from medbay.service import free_ids, working_set
-from medbay.store import attempts, breakers, history, questions, triages
+from medbay.store import attempts, breakers, history, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
 AT_ONCE = 500
 EVERYWHERE = 10_000
+ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
 
 
@@ -32,6 +35,7 @@ class Started:
     """What one look at the tasks that want a triage did."""
 
     started: list[Triage] = field(default_factory=list)
+    under_way: list[Triage] = field(default_factory=list)  # somebody else runs them
     waiting: list[tuple[Task, str]] = field(default_factory=list)  # another look, later
     held_back: list[Task] = field(default_factory=list)  # by the agency breaker
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
@@ -41,6 +45,11 @@ class Started:
     def look_again(self) -> bool:
         """Whether somebody still wants one."""
         return bool(self.waiting or self.held_back)
+
+    @property
+    def found_any(self) -> bool:
+        """Whether there was anybody to look at."""
+        return any(getattr(self, each.name) for each in fields(self))
 
 
 def start_wanted(
@@ -75,14 +84,23 @@ def start_asked(
     """A person wants this task looked at now: neither threshold nor cooldown count."""
     if task.role == "triage":
         raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
-    if task.finished or task.live is not None or not task.last_fingerprint or task.paused:
-        raise NotAllowed(
-            f"{task.id} has no failure to look at now ({task.status})", hint=f"medbay explain {task.id} says why"
-        )
+    if why := _nothing_to_look_at(task):
+        raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
     found = Started()
     state = work.breakers.get(agency.KEY)
     _start_one(tx, task, found, work, state, policy=policy, means=means, asked_for=True, dry_run=dry_run, queue=queue)
     return found
+
+
+def _nothing_to_look_at(task: Task) -> tuple[str, str] | None:
+    """Why a task cannot be looked at now, and what would help."""
+    if task.finished:
+        return f"is {task.status}: there is nothing to look at", f"medbay show {task.id} has its attempts"
+    if task.live is not None:
+        return f"runs (attempt {task.live}), and may say more", f"medbay log {task.id} -f, then medbay triage {task.id}"
+    if not task.last_fingerprint:
+        return "has not failed", f"medbay explain {task.id} says where it stands"
+    return ("is paused", f"medbay resume {task.id} first") if task.paused else None
 
 
 def _start_one(
@@ -98,14 +116,7 @@ def _start_one(
     dry_run: bool = False,
     queue: str = "",
 ) -> Breaker | None:
-    running = triages.running_on(tx, task.last_fingerprint)
-    around = Around(
-        earlier=triages.of_task(tx, task.id),
-        running=running.id if running is not None else None,
-        incident=incident_key(task.last_fingerprint) in work.breakers,
-        agency=state,
-        asked_for=asked_for,
-    )
+    around = _around(tx, task, work.breakers, state, asked_for=asked_for)
     answer = starting.decide(task, policy.recurring, tx.now, around)
     match answer.what:
         case "start":
@@ -113,6 +124,9 @@ def _start_one(
             made, looked = starting.start(task, tx.now, means=means, last_seq=seq, queue=queue)
             found.started.append(looked)
             made, state = starting.under_agency(made, state, looked)
+        case "wait" if around.running is not None and around.running.task_id == task.id:
+            found.under_way.append(around.running)
+            return state
         case "wait":
             found.waiting.append((task, answer.why))
             return state
@@ -129,6 +143,43 @@ def _start_one(
     if not dry_run:
         apply(tx, made)
     return state
+
+
+def _around(
+    tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
+) -> Around:
+    """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
+    earlier = triages.of_task(tx, task.id)
+    return Around(
+        earlier=earlier,
+        told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
+        fix=triages.open_fix(tx, task.id) if earlier else None,
+        running=triages.running_on(tx, task.last_fingerprint),
+        incident=incident_key(task.last_fingerprint) in known,
+        agency=state,
+        asked_for=asked_for,
+    )
+
+
+def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
+    """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
+    if not task.wants_triage:
+        return None
+    known = breakers.not_closed(tx)
+    return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
+
+
+def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage]:
+    """Triages that were handed back where nobody serves their queue are run in this one; of one task, or of all."""
+    served = {each for worker in workers.alive(tx) if worker.lease_until > tx.now for each in worker.queues}
+    taken = []
+    for looked in triages.not_begun(tx):
+        own = task_rows.get(tx, looked.id) if task_id in (None, looked.task_id) else None
+        if own is not None and own.ready and own.queue not in served:
+            edit = Edit(fields={"queue": queue})
+            apply(tx, rules.on_edit_command(own, tx.now, actor="engine", edit=edit))
+            taken.append(looked)
+    return taken
 
 
 def abandon(tx: Tx, triage_task: Task) -> None:

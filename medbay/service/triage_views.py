@@ -15,14 +15,14 @@ def judged(tx: Tx, task: Task) -> dict[str, Any]:
     own = triages.get(tx, task.id) if task.role == "triage" else None
     return {
         "waits_for": task.waits_for,
-        "triage": _triage(own) if own is not None else None,
-        "triages": [_triage(each) for each in triages.of_task(tx, task.id)],
+        "triage": triage(own) if own is not None else None,
+        "triages": [triage(each) for each in triages.of_task(tx, task.id)],
         "subject": task.subject or None,
         "role": task.role or None,
     }
 
 
-def _triage(each: Triage) -> dict[str, Any]:
+def triage(each: Triage) -> dict[str, Any]:
     """One triage of a task: who looked, at which attempt, what came of it."""
     return {
         "id": each.id,

@@ -173,16 +173,16 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "tokens": each.tokens,
         "cost": None if each.cost is None else each.cost / MILLION,
         "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
-        "evaluation": next((evaluation(each) for each in checked if each.position == evaluating.POSITION), None),
+        "evaluation": next((evaluation(one, each) for one in checked if one.position == evaluating.POSITION), None),
     }
 
 
-def evaluation(each: CheckResult) -> dict[str, Any]:
+def evaluation(each: CheckResult, of: Attempt) -> dict[str, Any]:
     """What looked at the work of a failed attempt, and what it said."""
     said = evaluating.score(evaluating.Evaluation(results=(each,), threshold=1.0))
     left_out = ("position", "required")
     told = {name: value for name, value in check(each).items() if name not in left_out}
-    return {**told, "score": said.value, "why": said.why}
+    return {**told, "score": said.value, "why": said.why, "rescued": of.outcome == "rescued"}
 
 
 def check(each: CheckResult) -> dict[str, Any]:

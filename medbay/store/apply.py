@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from medbay.core.decision import (
     Added,
@@ -119,20 +119,47 @@ _INSERT_TASK_SQL: Final = (
 )
 
 
-def insert_tasks(tx: Tx, added: Sequence[tuple[Decision, tuple[str, ...]]]) -> list[Task]:
-    """Save new tasks, each with the tasks it comes after. Raises StaleClaim when somebody took an id meanwhile."""
-    tasks = [decision.changes[0].after for decision, _ in added]
-    if tx.execute_many(_INSERT_TASK_SQL, map(task_row, tasks)) != len(tasks):
+class Arrival(NamedTuple):
+    """A new task as it is saved, what is told of it, and the tasks it comes after."""
+
+    task: Task
+    event: Event
+    after: tuple[str, ...] = ()
+    alike: bool = False  # it differs from the one before it in id, title and command only
+
+    @classmethod
+    def of(cls, made: Decision, after: tuple[str, ...] = ()) -> Arrival:
+        """What was decided about a new task."""
+        ((change,), (event,)) = made.changes, made.events
+        return cls(change.after, event, after)
+
+
+def insert_tasks(tx: Tx, arrivals: Sequence[Arrival]) -> list[Task]:
+    """Save new tasks. Raises StaleClaim when somebody took an id meanwhile."""
+    if tx.execute_many(_INSERT_TASK_SQL, _new_rows(arrivals)) != len(arrivals):
         raise StaleClaim("an id was taken while this was added", hint="try again")
-    edges = [(task.id, other) for task, (_, after) in zip(tasks, added, strict=True) for other in after]
+    edges = [(each.task.id, other) for each in arrivals for other in each.after]
     if edges:
         tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
+    tasks = [each.task for each in arrivals]
     _write_tags(tx, tasks)
     with tx.together():
-        write_events(tx, tuple(event for decision, _ in added for event in decision.events))
+        write_events(tx, tuple(each.event for each in arrivals))
     return tasks
 
 
+def _new_rows(arrivals: Iterable[Arrival]) -> Iterator[list[Any]]:
+    row: list[Any] = []
+    for task, _, _, alike in arrivals:
+        if alike:
+            row = row.copy()
+            row[_ID_AT], row[_TITLE_AT], row[_COMMAND_AT] = task.id, task.title, task_value("command", task.command)
+        else:
+            row = task_row(task)
+        yield row
+
+
+_ID_AT, _TITLE_AT, _COMMAND_AT = (TASK_FIELDS.index(name) for name in ("id", "title", "command"))
 _EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES (?, ?, ?, ?, ?)"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from medbay.core.model import Task, Triage
+from medbay.core.model import Role, Task, Triage
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, task
@@ -15,13 +15,16 @@ from medbay.store.rows import TASK_COLUMNS, dumps, task
 FIELDS: Final = tuple(field.name for field in fields(Triage))
 COLUMNS: Final = ", ".join(FIELDS)
 
+Wish = tuple[int, str]
+
 # The statements of the loop; a test reads their query plans.
 WANTED_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
     " ORDER BY queue, since, id LIMIT ?"
 )
-ANY_WANTED_SQL: Final = (
-    "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? ORDER BY queue, since, id LIMIT 1"
+NEWEST_WISH_SQL: Final = (
+    "SELECT since, id FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
+    " ORDER BY queue DESC, since DESC, id DESC LIMIT 1"
 )
 RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
 
@@ -37,9 +40,16 @@ def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (limit,))]
 
 
-def any_wanted(tx: Tx, queues: Sequence[str]) -> bool:
-    """Whether any task of these queues wants a triage."""
-    return any(tx.one(ANY_WANTED_SQL, (queue,)) for queue in queues)
+def count_wanted(tx: Tx) -> int:
+    """How many tasks want a triage, in all queues."""
+    row = tx.one("SELECT count(*) FROM task WHERE wants_triage = 1 AND paused = 0")
+    return int(row[0]) if row else 0
+
+
+def newest_wish(tx: Tx, queues: Sequence[str]) -> Wish | None:
+    """The last task of these queues that came to want a triage: since when, and its id."""
+    found = (tx.one(NEWEST_WISH_SQL, (queue,)) for queue in queues)
+    return max(((int(row[0]), str(row[1])) for row in found if row), default=None)
 
 
 def get(tx: Tx, triage_id: str) -> Triage | None:
@@ -58,6 +68,20 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
     return _triage(row) if row else None
+
+
+def open_ones(tx: Tx) -> list[Triage]:
+    """Every triage that has not ended."""
+    return [_triage(row) for row in tx.rows(f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL")]
+
+
+def not_begun(tx: Tx) -> list[Triage]:
+    """Triages that nobody runs at this moment, the oldest first."""
+    sql = (
+        f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
+        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND subject <> '' AND ready = 1) ORDER BY started_at, id"
+    )
+    return [_triage(row) for row in tx.rows(sql)]
 
 
 def being_looked_at(tx: Tx) -> frozenset[str]:
@@ -83,14 +107,33 @@ def subjects(tx: Tx, triage_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(each.task_id for each in found if each is not None)
 
 
-def open_review(tx: Tx, task_id: str) -> str | None:
+def open_review(tx: Tx, task_id: str) -> Task | None:
     """The review of a task's specification that is not over."""
+    return _open(tx, task_id, "review")
+
+
+def open_fix(tx: Tx, task_id: str) -> str | None:
+    """The fix of what makes a task fail that is not over."""
+    found = _open(tx, task_id, "fix")
+    return found.id if found is not None else None
+
+
+def _open(tx: Tx, task_id: str, role: Role) -> Task | None:
     row = tx.one(
-        "SELECT id FROM task WHERE subject = ? AND subject <> '' AND role = 'review'"
+        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = ?"
         " AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1",
-        (task_id,),
+        (task_id, role),
     )
-    return str(row[0]) if row else None
+    return task(row) if row else None
+
+
+def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
+    """The fixes of a task that ended after this moment, in their order; nobody changes them any more."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'fix' AND ended_at > ?"
+        " ORDER BY ended_at, id"
+    )
+    return [task(row) for row in tx.rows(sql, (task_id, since))]
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:

@@ -109,10 +109,43 @@ def test_a_wrong_answer_names_the_options(cli: Cli) -> None:
 
 def test_no_question_is_not_allowed(cli: Cli) -> None:
     """Exit 4, and where questions are."""
-    called = cli("answer", cli.add("a"), "1")
+    task_id = cli.add("a")
+    called = cli("answer", task_id, "1")
 
-    assert called.code == 4
-    assert called.err.endswith("medbay inbox lists them\n")
+    assert (called.code, called.err) == (
+        4,
+        f"medbay: nothing was asked about {task_id}; medbay inbox lists the questions\n",
+    )
+    nobody = cli("answer", "nobody", "1")
+    assert nobody.code == 3
+    assert nobody.err == 'medbay: there is no question and no task "nobody"; medbay inbox lists the questions\n'
+
+
+def test_what_was_answered_says_how(cli: Cli) -> None:
+    """By task or by question; `show` has it too, with what a person left as the result."""
+    task_id = cli.good("add", "sign it", "--person").out.strip()
+    cli.good("answer", task_id, "done", "--note", "in the drawer")
+
+    for given in (task_id, f"q-{task_id}-1"):
+        again = cli("answer", given, "done")
+        assert again.code == 4
+        assert again.err.startswith(f"medbay: q-{task_id}-1 was answered by person:")
+        assert "done: in the drawer" in again.err
+    shown = {cells[0]: cells[1] for cells in cli.good("show", task_id).cells}
+    assert shown["result"] == '"in the drawer"'
+    assert shown["answered"].startswith("done: in the drawer, by person:")
+    assert '  result: "in the drawer"' in cli.terminal("show", task_id, env={"NO_COLOR": "1"}).lines
+
+
+def test_a_terminal_asks_again_for_what_is_no_answer(cli: Cli) -> None:
+    """Nothing is lost by a slip."""
+    task_id = asking(cli)
+
+    told = cli.terminal("answer", task_id, typed="9\n3\n")
+
+    assert told.code == 0
+    assert '"9" is not an option of' in told.out
+    assert cli.bay().get(task_id).status == "cancelled"
 
 
 def test_without_an_option_a_terminal_asks(cli: Cli) -> None:
@@ -160,6 +193,7 @@ def test_what_you_answered_is_remembered_offered_and_forgotten(cli: Cli) -> None
     assert (kept["scope"], kept["answer"], kept["used"]) == (f"task:{task_id}", "pause", 0)
     assert cli.good("preferences", "--json").json == [kept]
     assert f"task:{task_id}  pause  by person:" in cli.terminal("preferences", columns=100).out
+    assert "medbay preferences forget SCOPE" in cli.terminal("preferences", columns=100).lines[-1]
     assert cli.good("preferences").cells[0][:2] == [f"task:{task_id}", "pause"]
     assert cli.good("preferences", "forget", "task:").out == f"task:{task_id}: forgotten, was pause\n"
     assert cli("preferences", "forget", "task:").code == 3

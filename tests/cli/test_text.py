@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.cli.text import ColoursOnly, clean, clean_lines, cut, pad, width
+from medbay.cli.text import ColoursOnly, clean, clean_lines, cut, pad, width, wrap
 
 RED = "\x1b[31m"
 OFF = "\x1b[0m"
@@ -71,6 +71,22 @@ def test_of_a_log_only_colours_reach_the_terminal(pieces: list[str], shown: str)
     passes = ColoursOnly()
 
     assert "".join(passes.feed(piece) for piece in pieces) == shown
+
+
+@given(st.text(alphabet="ab 宽é"), st.integers(2, 12))
+def test_wrapping_loses_nothing_and_fits(text: str, columns: int) -> None:
+    """Broken between words; a word that is longer is broken inside."""
+    lines = wrap(text, columns)
+
+    assert all(width(line) <= columns for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def test_wrapping_breaks_between_words() -> None:
+    """As people read."""
+    assert wrap("one two three", 8) == ["one two", "three"]
+    assert wrap("abcdefghij kl", 4) == ["abcd", "efgh", "ij", "kl"]
+    assert wrap("", 4) == [""]
 
 
 def test_without_colours_not_even_those_pass() -> None:

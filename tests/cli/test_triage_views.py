@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.calling import Called, Cli
+from tests.cli.calling import COMMAND, Called, Cli
+from tests.e2e.test_checks import wait_for
 
 CONFIG = """
 [triage]
@@ -53,6 +57,17 @@ def judged(cli: Cli, verdict: str | dict[str, Any], *, title: str = "import") ->
 def seen(cli: Cli, *args: str, columns: int = 100) -> Called:
     """On a terminal without colours."""
     return cli.terminal(*args, columns=columns, env=PLAIN)
+
+
+@contextlib.contextmanager
+def daemon(cli: Cli) -> Iterator[None]:
+    """A daemon that runs beside."""
+    up = subprocess.Popen([COMMAND, "up"], cwd=cli.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        up.terminate()
+        up.wait(30)
 
 
 # What a configuration names
@@ -198,3 +213,269 @@ def test_a_question_after_a_triage_says_what_is_the_matter(watched: Cli, verdict
     assert told.lines[1].startswith("    why: ")
     assert told.lines[1].endswith(f"; more: medbay log .triage-{task}-1")
     assert "thinking hard" in watched.good("log", f".triage-{task}-1").out
+
+
+# Explanations
+
+
+def explained(cli: Cli, task_id: str) -> dict[str, list[str]]:
+    """What `explain` says, by label."""
+    told: dict[str, list[str]] = {}
+    for label, sentence in cli.good("explain", task_id).cells:
+        told.setdefault(label, []).append(sentence)
+    return told
+
+
+def test_what_triage_paused_waits_for_a_person(watched: Cli) -> None:
+    """Nothing is about to be released, and both ways on are named."""
+    task = judged(watched, {"verdict": "PAUSE", "why": "it destroys data"})
+
+    told = explained(watched, task)
+
+    assert told["why"][0] == "paused"
+    assert not any("due" in why for why in told["why"])
+    assert any(why.endswith(f"it destroys data (medbay log .triage-{task}-1)") for why in told["why"])
+    assert told["next"] == [
+        "nothing until it is resumed, or somebody answers: import: triage paused it: it destroys data"
+    ]
+    assert told["change"] == [f"medbay answer {task} · medbay resume {task} · medbay cancel {task}"]
+    assert seen(watched, "list", columns=120).lines[0].endswith(f"medbay resume {task}")
+
+
+def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
+    """The breaker that holds it, and what ends that; then that it is due."""
+    watched.good("breaker", "open", "agency", "--reason", "the model is down")
+    task = watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    with daemon(watched):
+        wait_for(lambda: watched.bay().get(task).waits_for == "triage")
+
+    told = explained(watched, task)
+
+    assert told["why"][0] == "waits for its triage"
+    assert not any("released" in why for why in told["why"])
+    assert any(
+        why.startswith("no triage of it starts, because the breaker agency is open: the model is down; until somebody")
+        for why in told["why"]
+    )
+    assert told["next"] == ["a triage, when what keeps it back is over"]
+    assert "medbay breaker close agency" in told["change"][0]
+    assert watched.good("explain", task, "--json").json["triage_waits"]["what"] == "held_back"
+    watched.good("breaker", "close", "agency")
+    told = explained(watched, task)
+    assert "a triage of it is due" in told["why"]
+    assert told["next"] == ["a triage, as soon as a worker looks"]
+    assert f"medbay triage {task}" in told["change"][0]
+
+
+def test_a_triage_under_way_is_what_comes_next(watched: Cli) -> None:
+    """Until when, and where to watch it; who waits for the same says so."""
+    program(watched.folder, "agent.sh", "touch began; while [ ! -e go ]; do sleep 0.1; done; cat verdict")
+    (watched.folder / "verdict").write_text('{"verdict": "NOOP", "why": "wait"}', encoding="utf-8")
+    task, other = (watched.add(name, "--run", "echo 'ledger looks odd' >&2; exit 3") for name in ("import", "again"))
+    with daemon(watched):
+        wait_for(lambda: (watched.folder / "began").exists())
+        wait_for(lambda: watched.bay().get(task).waits_for == watched.bay().get(other).waits_for == "triage")
+        looking, waiting = task, other
+        if not watched.good("show", task, "--json").json["triages"]:
+            looking, waiting = other, task
+        first, second = explained(watched, looking), explained(watched, waiting)
+        (watched.folder / "go").touch()
+
+    own = f".triage-{looking}-1"
+    assert first["next"][0].startswith(f"the verdict of {own}, at the latest ")
+    assert f"medbay log {own} -f" in first["change"][0]
+    assert f"no triage of it has started: {own} looks at the same failure" in second["why"]
+    assert second["next"] == ["a triage, when what keeps it back is over"]
+
+
+# Evaluations
+
+
+def evaluated(cli: Cli, *said: str) -> str:
+    """A task that failed once for each, and whose evaluator said that."""
+    (cli.folder / "medbay.toml").write_text(
+        '[triage]\nevaluate = "./evaluate.sh"\n[policy.ladder.unknown]\ndelays = ["10ms"]\n', encoding="utf-8"
+    )
+    (cli.folder / "scores").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    program(cli.folder, "evaluate.sh", 'echo looking >&2; echo x >> n; sed -n "$(wc -l < n)p" scores')
+    task_id = cli.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    cli.process("up", "--until-idle")
+    return task_id
+
+
+def test_an_evaluation_shows_its_score_and_why(cli: Cli) -> None:
+    """A score that rescued nothing is not shown as a success."""
+    task = evaluated(cli, '{"score": 0.4, "why": "half is missing"}', "rubbish", '{"score": 0.9, "why": "all there"}')
+
+    told = seen(cli, "show", task, columns=120).out
+
+    assert re.search(r"evaluation ✗ 0\.40, below the 0\.8 that rescues +\d+ms +half is missing", told)
+    assert re.search(r"evaluation ✗ no score, not rescued +\d+ms +the evaluator printed no score", told)
+    assert re.search(r"evaluation ✓ 0\.90, rescued +\d+ms +all there", told)
+    rows = [cells for cells in cli.good("show", task).cells if cells[0] == "evaluation"]
+    assert [cells[1:3] for cells in rows] == [
+        ["1", "0.40, below the 0.8 that rescues"],
+        ["2", "no score, not rescued"],
+        ["3", "0.90, rescued"],
+    ]
+    shown = cli.good("show", task, "--json").json
+    assert [each["evaluation"]["rescued"] for each in shown["attempts"]] == [False, False, True]
+    assert shown["rescue_threshold"] == 0.8
+    assert "the evaluation of attempt 3: 0.90, rescued; all there" in explained(cli, task)["why"]
+    assert cli.good("log", task, "--attempt", "2", "--check", "0").out == "looking\n"
+
+
+def test_a_threshold_that_was_changed_since_is_not_claimed(cli: Cli) -> None:
+    """What happened is what is told."""
+    low = '{"score": 0.7, "why": "nearly"}'
+    task = evaluated(cli, low, low, low, low, low)
+    config = cli.folder / "medbay.toml"
+    config.write_text(config.read_text("utf-8").replace("[policy", "rescue_threshold = 0.5\n[policy"), encoding="utf-8")
+
+    assert "0.70, not rescued" in seen(cli, "show", task).out
+    assert cli("log", cli.add("other"), "--check", "0").code == 3
+
+
+# What a newcomer types
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[triage]\ncommand = "./agent.sh --all"\n', '; write ["./agent.sh", "--all"]'),
+        ("[triage]\nagent = command\n", '; a text stands in quotes: name = "text"'),
+    ],
+)
+def test_a_common_mistake_in_the_file_says_how_it_is_written(cli: Cli, text: str, told: str) -> None:
+    """One line, with the remedy."""
+    (said,) = checked(cli, text)
+    assert said.endswith(told)
+
+
+def test_what_cannot_be_looked_at_says_why_and_what_helps(watched: Cli) -> None:
+    """Each state in its own words; exit 4."""
+    task = judged(watched, {"verdict": "PAUSE", "why": "it destroys data"})
+    fresh, done = watched.add("fresh"), watched.add("done")
+    watched.good("cancel", done)
+
+    for given, told in (
+        (task, f"{task} is paused; medbay resume {task} first"),
+        (fresh, f"{fresh} has not failed; medbay explain {fresh} says where it stands"),
+        (done, f"{done} is cancelled: there is nothing to look at; medbay show {done} has its attempts"),
+        (f".triage-{task}-1", f".triage-{task}-1 is a triage itself; medbay show {task} is what it looks at"),
+    ):
+        refused = watched("triage", given)
+        assert (refused.code, refused.err) == (4, f"medbay: {told}\n")
+    (watched.folder / "go").unlink(missing_ok=True)
+    runs = watched.add("runs", "--run", "touch began; while [ ! -e go ]; do sleep 0.1; done")
+    with daemon(watched):
+        wait_for(lambda: (watched.folder / "began").exists())
+        refused = watched("triage", runs)
+        (watched.folder / "go").touch()
+        wait_for(lambda: watched.bay().get(runs).finished)
+    assert refused.err.startswith(f"medbay: {runs} runs (attempt 1), and may say more; ")
+
+
+def test_a_cycle_on_a_terminal_tells_every_error_once_and_the_next_step(watched: Cli) -> None:
+    """In the row of its task; programs get it on stderr."""
+    task = judged(watched, {"verdict": "ESCALATE", "why": "look"})
+    (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
+
+    told = seen(watched, "triage", task).lines
+
+    assert told[0] == f'! {task}  verdict unreadable  the answer is no verdict: "rubbish"'
+    assert told[1].startswith("triage: issues_found 1, ")
+    assert told[2:] == ["next: medbay inbox"]
+    assert f'{task}: verdict_unreadable: the answer is no verdict: "rubbish"' in watched("triage", task).err
+    would = seen(watched, "triage", task, "--dry-run").lines
+    assert would[0] == f"▣ {task}  would be looked at  .triage-{task}-4 by command"
+    assert not would[-1].startswith("next")
+
+
+def test_the_log_of_a_triage_says_where_the_rest_is(watched: Cli) -> None:
+    """What it was shown and what it answered are files beside its log."""
+    task = judged(watched, "")
+    told = watched.good("log", f".triage-{task}-1")
+    assert told.out == "thinking hard\n"
+    assert [line.split(": ")[0] for line in told.err.splitlines()] == ["what it was shown"]
+    other = judged(watched, {"verdict": "NOOP", "why": "wait"}, title="other")
+    paths = [line.split(": ")[1] for line in watched.good("log", f".triage-{other}-1").err.splitlines()]
+    assert json.loads((watched.folder / paths[1]).read_text("utf-8"))["verdict"] == "NOOP"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_question_is_read_to_its_end_on_any_terminal(watched: Cli, columns: int) -> None:
+    """Need, why and what each option does are broken between words, never cut."""
+    persons = watched.good("add", "sign it", "--person").out.strip()
+    (watched.folder / "verdict").write_text(
+        json.dumps({"verdict": "RECOMMEND_CONFIG", "suggestion": "more memory " * 12, "why": "it is short " * 12}),
+        "utf-8",
+    )
+    task = watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    watched.process("up", "--until-idle")
+
+    told = seen(watched, "inbox", columns=columns)
+
+    assert all(len(line) <= columns for line in told.lines)
+    assert "…" not in told.out
+    flat = " ".join(told.out.split())
+    assert flat.count("more memory") == flat.count("it is short") == 12
+    assert "a --note becomes its result, and what comes after it goes on" in flat
+    assert f"medbay answer {persons} 1 more: medbay show {persons}" in flat
+    assert f"medbay answer q-{task}-1 1 more: medbay explain {task}" in flat
+
+
+def test_a_question_beside_a_schedule_is_explained(watched: Cli) -> None:
+    """A recurring task goes on, and says that somebody is asked."""
+    (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
+    task = watched.add("poll", "--every", "1h", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    watched.process("up", "--until-idle")
+    watched("triage", task)
+
+    told = explained(watched, task)
+
+    assert any(why.startswith("a question about it is open: poll: its triage cannot be read") for why in told["why"])
+    assert f"medbay answer {task}" in told["change"][0]
+
+
+# One command, with healing
+
+
+@pytest.mark.parametrize(
+    ("verdict", "last"),
+    [
+        (
+            {"verdict": "PAUSE", "why": "it destroys data"},
+            [
+                "▣ triage says PAUSE: down",
+                "‖ paused by triage",
+                "! failed · paused: triage paused it: it destroys data",
+            ],
+        ),
+        (
+            {"verdict": "FILE_FIX", "fix": {"title": "Repair it"}},
+            ["▣ triage says FILE_FIX: down", "! pending · after {fix}: waits for its fix {fix}; Repair it"],
+        ),
+        (
+            "rubbish",
+            [
+                '▣ triage failed: the answer is no verdict: "rubbish"',
+                '! blocked · human: its triage cannot be read: the answer is no verdict: "rubbish"',
+            ],
+        ),
+    ],
+)
+def test_run_tells_what_triage_says_and_where_it_leaves_you(watched: Cli, verdict: Any, last: list[str]) -> None:
+    """With the command that answers, for the task or for what it waits for."""
+    if isinstance(verdict, dict):
+        verdict = json.dumps({"root_cause": "down"} | verdict)
+    (watched.folder / "verdict").write_text(verdict, encoding="utf-8")
+
+    ran = watched.process("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+
+    (task,) = (each["id"] for each in watched.good("list", "--json").json if each["title"] == "import")
+    asked = next(iter(watched.good("show", task, "--json").json["after"]), task)
+    told = ran.err.splitlines()
+    assert ran.code == 75
+    assert told[-3 - len(last) : -2] == ["▣ looked at by command", *(line.format(fix=asked) for line in last)]
+    assert told[-1].startswith(f"  medbay answer {asked} 1, then medbay up")

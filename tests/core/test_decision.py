@@ -60,7 +60,7 @@ def test_only_an_end_has_a_time_of_ending() -> None:
 
 def test_a_block_has_a_kind_a_reason_and_an_event() -> None:
     """A time only where it times out; a person's retry that was pending is over."""
-    draft = draft_of(forced=True)
+    draft = draft_of(forced=True, wants_triage=True)
 
     draft.block("external", "parts", until=NOW + HOUR)
     found = draft.change().after
@@ -71,7 +71,7 @@ def test_a_block_has_a_kind_a_reason_and_an_event() -> None:
         "parts",
         NOW + HOUR,
     )
-    assert not found.forced and not found.ready
+    assert not found.forced and not found.ready and not found.wants_triage
     (event,) = draft.events
     assert (event.name, event.task_id, event.data) == (
         "task:blocked",

@@ -29,6 +29,7 @@ from medbay.core.outcome import (
 from medbay.core.policy import Policy
 from medbay.core.question import scope_of
 from medbay.core.times import iso
+from medbay.core.triage.settling import LookedAt
 from tests.core.builders import (
     DAY,
     HOUR,
@@ -48,6 +49,7 @@ from tests.core.builders import (
     task,
     told,
 )
+from tests.core.triage.cases import case
 
 Finds = Callable[[Diagnosis], None]
 
@@ -667,6 +669,20 @@ def test_a_rule_of_ours_that_breaks_is_a_persons_question_with_the_traceback() -
         "task:escalated",
         "task:blocked",
     ]
+
+
+def test_a_rule_that_breaks_on_a_verdict_closes_the_triage_and_asks_about_what_it_looked_at() -> None:
+    """Nothing is said of the agent by it."""
+    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1")
+    broken = ended(own, Succeeded(), looked_at=LookedAt(case=case()))
+
+    decision = on_engine_error(broken, NOW, WorkingSet(), traceback="ValueError: x")
+
+    assert after(decision, own.id).status == "cancelled"
+    assert (after(decision).block_kind, len(decision.questions)) == ("human", 1)
+    assert [(each.action, each.ended_at) for each in decision.triages] == [("triage_failed", NOW)]
+    assert decision.attempt_end is not None and decision.attempt_end.outcome == "failed"
+    assert decision.breakers == ()
 
 
 def test_a_cancel_that_met_our_error_does_not_stick() -> None:

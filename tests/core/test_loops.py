@@ -126,6 +126,7 @@ def test_at_the_limit_the_owner_is_blocked_and_asks(fails: str) -> None:
 
     owner = ring.tasks["a"]
     assert (owner.status, owner.block_kind, ring.turn) == ("blocked", "exhausted", ["a"])
+    assert ring.tasks[fails].wants_triage  # its third failure makes one due all the same
     (question,) = ring.last.questions
     assert question.task_ids == ("a",)
     assert ring.last.retry is None

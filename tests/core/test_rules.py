@@ -73,7 +73,10 @@ def test_a_task_like_one_just_added_is_decided_about_like_it() -> None:
     first = Task(id="t-1", title="build", command=("make",), tags=("x",), created_by=PERSON, due_at=NOW + 5)
     second = replace(first, id="t-2", title="test", command=("make", "test"))
 
-    assert rules.on_added_alike(rules.on_added(first, NOW), second) == rules.on_added(second, NOW)
+    made, wanted = rules.on_added(first, NOW), rules.on_added(second, NOW)
+    found = rules.on_added_alike(made.changes[0].after, made.events[0], second)
+
+    assert found == (wanted.changes[0].after, wanted.events[0])
 
 
 @pytest.mark.parametrize("fields", [{"due_at": NOW + HOUR}, {"unmet": 1}, {"paused": True}])

@@ -135,6 +135,20 @@ def test_a_fix_changes_nothing_else(served: Served | None) -> None:
     assert [change.after.id for change in made.changes] == ["t-1"]
 
 
+def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> None:
+    """Due when it was completed, a person's when it was cancelled, nothing when all is well."""
+    done, gone = (task(id="t-2", role="fix", subject="t-9", status=status) for status in ("completed", "cancelled"))
+
+    due = serving.ended_meanwhile(done, Served(RECURRING), NOW)
+    assert (after(due, "t-9").ready, due.retries_closed) == (True, (RetryClosed("t-9", "executed"),))
+    left = serving.ended_meanwhile(gone, Served(RECURRING), NOW)
+    assert (after(left, "t-9").block_kind, len(left.questions)) == ("dependency", 1)
+    healed = Served(task(id="t-9", every_ms=HOUR, planned_at=NOW + HOUR))
+    assert (
+        serving.ended_meanwhile(done, healed, NOW).changes == serving.ended_meanwhile(gone, healed, NOW).changes == ()
+    )
+
+
 def test_other_roles_leave_their_subject_alone() -> None:
     """A part of a split is followed by what comes after it."""
     part = running(role="part", subject="t-9")

@@ -13,7 +13,7 @@ import pytest
 import medbay
 from medbay.core.model import Role, Task
 from medbay.core.rules import on_added
-from medbay.store.apply import apply, insert_tasks
+from medbay.store.apply import Arrival, apply, insert_tasks
 from medbay.store.database import Tx
 from tests.e2e.test_the_path_of_a_task import QUICK, Terminal
 
@@ -58,7 +58,7 @@ def serving(terminal: Terminal, subject: str, role: Role, **fields: Any) -> str:
 
     def make(tx: Tx) -> str:
         own = Task(id="serves", title=f"{role} of it", role=role, subject=subject, created_by="triage", **fields)
-        insert_tasks(tx, [(on_added(own, tx.now), ())])
+        insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
         return own.id
 
     with medbay.open(cwd=terminal.home) as bay:

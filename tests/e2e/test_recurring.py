@@ -105,8 +105,8 @@ def test_the_wait_grows_with_each_failure_and_a_success_returns_to_the_period(te
     assert all(set(each) == {"reason", "first", "last", "number"} for each in told)
 
 
-def test_twenty_failures_end_at_the_cap_and_ask_nobody(terminal: Terminal) -> None:
-    """Scenario 2: the last waits are the cap, at most a tenth earlier; nothing is blocked."""
+def test_twenty_failures_end_at_the_cap_and_ask_once(terminal: Terminal) -> None:
+    """Scenario 2: the last waits are the cap, at most a tenth earlier; nothing is blocked, one is asked."""
     (terminal.home / "medbay.toml").write_text(
         '[recurring]\nfailure_backoff_max_delay = "1s"\nfailure_backoff_multiplier = 3\n', encoding="utf-8"
     )
@@ -117,7 +117,8 @@ def test_twenty_failures_end_at_the_cap_and_ask_nobody(terminal: Terminal) -> No
 
     assert all(0.9 <= delay <= 1.0 for delay in delays(shown)[5:])
     assert shown["block_kind"] is None
-    assert json.loads(terminal.must("inbox", "--json")) == []
+    (asked,) = json.loads(terminal.must("inbox", "--json"))
+    assert "the same failure again" in asked["why"]
     said = terminal.must("show", task)
     assert "step 5 of 5 towards the cap of 1s" in said
 

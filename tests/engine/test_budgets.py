@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from medbay.core import rules
 from medbay.core.budget import Amount, Budget
 from medbay.core.model import Event, Task
 from medbay.core.outcome import Failed, Output, Succeeded
+from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.service import explain, idle, liveness, tasks
 from medbay.store import attempts, breakers, budgets, history
@@ -120,6 +122,36 @@ def test_usage_is_recorded_and_a_failure_over_its_limit_is_over_budget(world: Wo
     (event,) = told(world, "budget:exceeded")
     assert (event.task_id, event.data["why"]) == (limited.id, "used 60 tokens of 50")
     assert day_of(world, today(world)) == (Amount(), Amount(120, 1_000_000))
+
+
+def test_what_an_evaluated_attempt_used_is_counted_once(world: World) -> None:
+    """Its work ended before its evaluation did; reserved or not."""
+    engine = world.engine(means=Means(evaluate="look"))
+    spent = Failed(output=Output(tail="half", total_bytes=4, result=USED), exit_code=1)
+    free = world.add("free", spent)
+    limited = add_limited(world, "limited", spent, tokens=100)
+    world.runner.scripts["look"] = [Succeeded(output=Output(result={"answer": '{"score": 1}'}))] * 2
+    world.run(engine, ticks=6)
+
+    assert (world.task(free.id).status, world.task(limited.id).status) == ("completed", "completed")
+    assert day_of(world, today(world)) == (Amount(), Amount(120, 1_000_000))
+    with world.store.read() as tx:
+        assert [each.tokens for each in attempts.of_task(tx, free.id, 5)] == [60]
+
+
+def test_a_rule_that_breaks_keeps_nothing_reserved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the attempt used is used, the rest is free."""
+
+    def breaks(ended: object, now: int, work: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    engine = world.engine(budget=Budget(daily_tokens=100))
+    task = add_limited(world, "a", used(10))
+    monkeypatch.setattr(rules, "on_attempt_ended", breaks)
+    world.run(engine, ticks=2)
+
+    assert world.task(task.id).block_kind == "human"
+    assert day_of(world, today(world)) == (Amount(), Amount(10, 0))
 
 
 def test_a_lost_attempt_is_settled_with_the_input_of_a_call(world: World) -> None:

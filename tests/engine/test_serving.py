@@ -8,14 +8,14 @@ import pytest
 
 from medbay.core.agent import Profile
 from medbay.core.model import Role, Task
-from medbay.core.outcome import Failed, Output, Succeeded
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.core.rules import on_added
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
 from medbay.service import liveness, requests, tasks
-from medbay.store import attempts, checks, history, questions
-from medbay.store.apply import insert_tasks
+from medbay.store import attempts, checks, history, questions, retries
+from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World, failed
 
@@ -45,7 +45,7 @@ def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
     """A task that serves another; its id."""
     with world.store.write() as tx:
         own = Task(id=f"serves-{subject}", title=role, role=role, subject=subject, created_by="triage", **fields)
-        insert_tasks(tx, [(on_added(own, tx.now), ())])
+        insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
     return own.id
 
 
@@ -175,6 +175,90 @@ def test_a_completed_fix_makes_a_recurring_subject_due(world: World) -> None:
 
     assert outcomes(world, subject.id) == ["failed", "succeeded"]
     expect_no_standstill(world)
+
+
+def runs_while_it_is_fixed(world: World, here: Engine, *script: Any) -> tuple[str, str]:
+    """A recurring task that was triaged, with its second attempt under way, and the fix that is worked on."""
+    subject = world.add("subject", failed(), None, *script, every="1h")
+    world.run(here, ticks=2)
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET triages = 1, triaged_at = ? WHERE id = ?", (tx.now, subject.id))
+    world.runner.scripts["fix"] = [None]
+    fix = serving(world, subject.id, "fix", runner="shell", command="fix")
+    world.run(here)
+    world.act(tasks.retry, subject.id)
+    world.run(here)
+    assert world.task(subject.id).live == 2 and world.task(fix).live == 1
+    return subject.id, fix
+
+
+def running_of(here: Engine, task_id: str) -> Any:
+    """The attempt of a task that goes on until it is told how to end."""
+    return next(each.running for key, each in here.live.items() if key[0] == task_id)
+
+
+def test_a_fix_that_is_completed_while_its_subject_runs_makes_it_due_when_that_fails(world: World) -> None:
+    """The attempt began before the fix was there."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    running_of(here, fix).outcome = Succeeded()
+    world.run(here, ticks=2)
+    assert (world.task(fix).status, world.task(subject).live) == ("completed", 2)
+
+    running_of(here, subject).outcome = failed()
+    world.run(here, ticks=3)
+
+    assert outcomes(world, subject) == ["failed", "failed", "succeeded"]
+    with world.store.read() as tx:
+        assert [each.status for each in retries.of_task(tx, subject)] == ["cancelled", "executed"]
+    expect_no_standstill(world)
+
+
+def test_a_fix_that_was_there_before_the_attempt_began_lets_its_backoff_be(world: World) -> None:
+    """What fails in spite of its fix waits as ever; a success has nothing to catch up with."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here, failed())
+    running_of(here, fix).outcome = Succeeded()
+    world.run(here, ticks=2)
+    running_of(here, subject).outcome = failed()
+    world.run(here, ticks=6)
+
+    assert outcomes(world, subject) == ["failed"] * 3
+    assert world.task(subject).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "ends", [failed(), Requeued(asked=False, why="the worker stops")], ids=["failed", "handed back"]
+)
+def test_a_fix_that_is_cancelled_while_its_subject_runs_is_asked_about_when_that_ends(
+    world: World, ends: Outcome
+) -> None:
+    """Blocked, once, as when it had not run."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    world.act(tasks.cancel, fix)
+    world.run(here, ticks=2)
+    assert (world.task(fix).status, asked(world)) == ("cancelled", [])
+
+    running_of(here, subject).outcome = ends
+    world.run(here, ticks=3)
+
+    left = world.task(subject)
+    assert (left.status, left.block_kind, left.due_at) == ("blocked", "dependency", None)
+    assert asked(world) == [(subject,)]
+    expect_no_standstill(world)
+
+
+def test_a_fix_that_is_cancelled_while_its_subject_heals_asks_nobody(world: World) -> None:
+    """There is nothing left to fix."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    world.act(tasks.cancel, fix)
+    world.run(here, ticks=2)
+    running_of(here, subject).outcome = Succeeded()
+    world.run(here, ticks=3)
+
+    assert (world.task(subject).status, asked(world)) == ("pending", [])
 
 
 # Rescue

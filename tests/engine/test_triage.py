@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from medbay.core.outcome import Outcome, Output, Succeeded
+from medbay.core.triage import effects
+from medbay.core.triage.case import Means
+from medbay.engine.engine import Engine
 from medbay.runners.protocol import Launch
-from medbay.service import breakers, tasks
-from medbay.store import history, questions, triages
+from medbay.service import breakers, liveness, tasks, triage, working_set
+from medbay.service import idle as idling
+from medbay.store import attempts, history, questions, triages
+from medbay.store import breakers as stored_breakers
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunning, World, failed
 
@@ -48,6 +53,16 @@ def actions(world: World, task_id: str) -> list[str]:
     """What came of the triages of a task, the newest first."""
     with world.store.read() as tx:
         return [each.action for each in triages.of_task(tx, task_id)]
+
+
+def fails_until(world: World, engine: Engine, task_id: str, streak: int) -> None:
+    """Let a task fail so often in a row, and what follows from it happen."""
+    for _ in range(600):
+        if world.task(task_id).streak >= streak:
+            break
+        world.run(engine, step_ms=20_000)
+    world.run(engine, ticks=2)
+    assert world.task(task_id).streak == streak
 
 
 def test_two_tasks_with_the_same_failure_are_looked_at_one_after_the_other(world: World) -> None:
@@ -110,6 +125,31 @@ def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(w
     assert (found.paused, found.status) == (False, "completed")
 
 
+def test_a_rule_that_breaks_on_a_verdict_leaves_nobody_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The triage is over, its task is a person's matter, and the next failure like it can be looked at."""
+
+    def breaks(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    engine = world.engine(runners={"triage": Says({"verdict": "NOOP", "why": "wait"})})
+    task = world.add("a", *[failed()] * 3)
+    monkeypatch.setattr(effects, "judge", breaks)
+    world.run(engine, ticks=10)
+
+    assert actions(world, task.id) == ["triage_failed"]
+    found, own = world.task(task.id), world.task(f".triage-{task.id}-1")
+    assert (found.status, found.block_kind, found.waits_for) == ("blocked", "human", None)
+    assert (own.status, own.live) == ("cancelled", None)
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+        assert "please report it: ZeroDivisionError: ours" in asked.need
+        assert triages.being_looked_at(tx) == frozenset()
+        (attempt,) = attempts.of_task(tx, own.id, 5)
+        assert attempt.diagnosis is not None and attempt.diagnosis.kind == "unknown/engine_error"
+        assert stored_breakers.get(tx, "agency") is None
+        assert liveness.standstills(tx) + liveness.contradictions(tx) == []
+
+
 def test_an_agent_that_keeps_failing_is_left_alone_and_let_through_one_at_a_time(world: World) -> None:
     """The agency breaker: five failures in a row open it, three good ones close it."""
     agent = Says(*({"verdict": 7} for _ in range(5)))
@@ -165,3 +205,154 @@ def test_a_triage_starts_for_what_has_failed_and_not_for_what_runs(world: World)
     world.run(engine, ticks=3)
 
     assert agent.asked == []
+
+
+def test_a_recurring_task_that_is_blocked_meanwhile_is_not_looked_at(world: World) -> None:
+    """It waited for the agency breaker, and then for a person."""
+    agent = Says()
+    engine = world.engine(runners={"triage": agent})
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    task = world.add("poll", *[failed()] * 3, failed("HTTP 401 Unauthorized"), every="10s")
+    fails_until(world, engine, task.id, 4)
+    assert (world.task(task.id).status, world.task(task.id).block_kind) == ("blocked", "human")
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+    world.run(engine, ticks=4)
+
+    assert (agent.asked, world.task(task.id).wants_triage) == ([], False)
+
+
+def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_asks_once_and_goes_on(world: World) -> None:
+    """Within its cooldown the same failure is a person's; another failure is not, and neither is an answered one."""
+    engine = world.engine(runners={"triage": Says()})
+    task = world.add("poll", *[failed()] * 3, failed("disk quota of module nine"), *[failed()] * 5, every="10s")
+    fails_until(world, engine, task.id, 4)
+    assert actions(world, task.id) == ["no_action"]
+    assert "question:asked" not in events_of(world, task.id)
+
+    fails_until(world, engine, task.id, 5)
+    found = world.task(task.id)
+    assert (found.status, found.block_kind, found.wants_triage) == ("failed", None, False)
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+    assert "the same failure again" in asked.why
+    with world.store.write() as tx:
+        tasks.answer(tx, asked.id, "1", actor="person:ana")
+    fails_until(world, engine, task.id, 7)
+
+    assert actions(world, task.id) == ["no_action"]
+    told = events_of(world, task.id)
+    assert (told.count("question:asked"), told.count("task:escalated")) == (1, 1)
+
+
+def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: World) -> None:
+    """The fix is a question already; once it is done, the same failure again is one of its own."""
+    fix = {"verdict": "FILE_FIX", "fix": {"title": "repair the ledger"}, "root_cause": "it is broken"}
+    engine = world.engine(runners={"triage": Says(fix)})
+    task = world.add("poll", *[failed()] * 9, every="10s")
+    fails_until(world, engine, task.id, 5)
+    assert actions(world, task.id) == ["fix_filed"]
+    with world.store.read() as tx:
+        (asked,) = questions.open_questions(tx)
+        assert asked.task_ids == (triages.open_fix(tx, task.id),)
+
+    with world.store.write() as tx:
+        tasks.answer(tx, asked.id, "done", actor="person:ana")
+    world.run(engine, ticks=4)
+    with world.store.read() as tx:
+        assert triages.open_fix(tx, task.id) is None
+        (asked,) = questions.open_questions(tx)
+    assert (asked.task_ids, world.task(task.id).streak) == ((task.id,), 6)
+
+
+def test_those_that_wait_for_each_other_follow_at_once(world: World) -> None:
+    """The next look comes with the end of the one before, and somebody new is seen at once; no second is waited for."""
+    agent = Says(None, {"verdict": "NOOP", "why": "wait"}, {"verdict": "NOOP", "why": "wait"}, None)
+    engine = world.engine(runners={"triage": agent})
+    for title in "abc":
+        world.add(title, *[failed()] * 3)
+    world.run(engine, ticks=8)
+    assert len(agent.asked) == 1
+
+    other = world.add("other", *[failed("something else broke in module nine")] * 3)
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET attempts = 2, streak = 2, charged = 2 WHERE id = ?", (other.id,))
+    world.run(engine, ticks=3, step_ms=10)
+    assert [each["task"]["title"] for each in agent.asked][1:] == ["other"]
+
+    running = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    running.running.outcome = Succeeded(  # type: ignore[attr-defined]
+        output=Output(result={"answer": json.dumps({"verdict": "NOOP", "why": "wait"})})
+    )
+    world.run(engine, ticks=4, step_ms=10)
+    assert len(agent.asked) == 4
+
+
+@pytest.mark.parametrize(("until", "idle"), [(None, True), (60_000, False)], ids=["for good", "for a while"])
+def test_a_triage_that_only_a_person_lets_start_keeps_nobody_busy(world: World, until: int | None, idle: bool) -> None:
+    """Opened by hand without an end: idle, and the task waits for a person. With an end: waited for."""
+    engine = world.engine(runners={"triage": Says()})
+    with world.store.write() as tx:
+        at = None if until is None else tx.now + until
+        breakers.open_one(tx, "agency", why="", until=at, actor="person:ana")
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=8)
+    assert world.task(task.id).wants_triage
+
+    assert engine.is_idle() is idle
+    with world.store.read() as tx:
+        assert idling.exit_code(tx, engine.worker_ids) == (75 if idle else 0)
+        held = stored_breakers.get(tx, "agency")
+        assert held is not None and breakers.count_held(tx, held) == 1
+    if not idle:
+        world.run(engine, ticks=40)
+        assert world.task(task.id).status == "completed"
+        with world.store.read() as tx:
+            held = stored_breakers.get(tx, "agency")
+            assert held is not None and breakers.count_held(tx, held) == 0
+
+
+def test_a_triage_that_runs_in_another_queue_is_waited_for(world: World) -> None:
+    """`medbay triage` runs it in a queue of its own; its verdict may give this one work."""
+    engine = world.engine(runners={"triage": Says()})
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=8)
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+        work = working_set.load(tx)
+        triage.start_wanted(tx, None, work, policy=world.policy, means=Means(), queue="run-x")
+    assert not engine.is_idle()
+
+    other = world.engine(queues=("run-x",), runners={"triage": Says(None)})
+    world.run(other)
+    assert not engine.is_idle()
+    other.hand_back_all("it stops")
+    other.collect()
+    other.stop()
+    world.run(engine, ticks=6)
+
+    assert actions(world, task.id) == ["no_action"]
+    assert world.task(task.id).status == "completed"
+    assert engine.is_idle()
+
+
+def test_a_triage_that_nobody_serves_is_taken_and_one_that_somebody_serves_is_not(world: World) -> None:
+    """A stopped engine handed it back to its queue."""
+    first = world.engine(runners={"triage": Says(None)})
+    task = world.add("a", *[failed()] * 3)
+    world.run(first, ticks=8)
+    first.hand_back_all("it stops")
+    first.collect()
+    with world.store.write() as tx:
+        assert triage.take_unserved(tx, "run-x") == []
+    first.stop()
+    with world.store.write() as tx:
+        assert triage.take_unserved(tx, "run-x", "another") == []
+        assert [each.task_id for each in triage.take_unserved(tx, "run-x", task.id)] == [task.id]
+
+    other = world.engine(queues=("run-x",), runners={"triage": Says()})
+    world.run(other, ticks=3)
+    assert actions(world, task.id) == ["no_action"]

@@ -44,7 +44,7 @@ class Case:
     after: tuple[str, ...] = ()  # what it comes after itself
     dependents: tuple[Task, ...] = ()  # what comes directly after it
     question: Question | None = None  # what the task waits for already
-    review: str | None = None  # the open specification review of the task
+    review: Task | None = None  # the open specification review of the task
     descendants: int = 0  # how many parts its family has
     new_ids: tuple[str, ...] = ()  # free ids for what a verdict creates
     scopes: Mapping[str, str] = field(default_factory=dict)  # scope -> open question, as in the working set

@@ -14,7 +14,7 @@ from medbay.core.counting import record_of
 from medbay.core.decision import Change, Decision, Draft, RetryClosed, Rewired
 from medbay.core.failing import Failure, schedule_retry
 from medbay.core.knowledge import Advice
-from medbay.core.model import TRIAGE, Question, Retry
+from medbay.core.model import TRIAGE, Question, Retry, Task
 from medbay.core.outcome import Failed
 from medbay.core.triage import adjusting, asking, making, rights
 from medbay.core.triage.asking import diagnosis_of
@@ -251,22 +251,19 @@ def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     made: tuple[Made, ...] = ()
     if case.review is None:
         made = (making.review_task(case, verdict.unclear, draft.now, evidence=verdict.evidence),)
-    review = case.review or made[0].task.id
-    why = f"waits for the review of its specification ({review})"
+    review = case.review or made[0].task
+    why = f"waits for the review of its specification ({review.id})"
     number, unclear = case.triage.number, verdict.unclear
     draft.tell("task:recovery_action", attempt=number, action="retry_with_spec_refresh", why=unclear)
-    draft.tell("task:spec_refresh_requested", attempt=number, review_task=review, why=unclear)
+    draft.tell("task:spec_refresh_requested", attempt=number, review_task=review.id, why=unclear)
     _stop_waiting(draft)
-    draft.block("spec", why, until=_reviewed_by(draft, case, made))
+    draft.block("spec", why, until=_reviewed_by(draft, case, review))
     return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
 
 
-def _reviewed_by(draft: Draft, case: Case, made: tuple[Made, ...]) -> int | None:
+def _reviewed_by(draft: Draft, case: Case, review: Task) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
-    timeout_ms = case.means.blocked_timeout_ms
-    until = draft.now + timeout_ms if case.means.spec_agent else None  # of a review that was there before
-    if made:
-        until = serving.spec_block_until(made[0].task, draft.now, timeout_ms)
+    until = serving.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
     return until if until is None else max(until, _named(case, draft.now) or 0)
 
 

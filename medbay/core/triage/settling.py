@@ -35,9 +35,7 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
         draft.move("completed", f"{judged.action}: {judged.detail}"[:500])
         draft.tell("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
     else:
-        draft.move("failed", judged.detail[:500])
-        draft.move("cancelled", "a triage gets one attempt; a person was asked")
-        draft.tell("task:cancelled", by=ACTOR)
+        _close(draft, judged.detail)
     if isinstance(outcome, Cancelled | Lost):  # which says nothing of the agent
         fed = agency.gone(work, looked.agency, draft.now, by=draft.task.id)
     else:
@@ -53,11 +51,24 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
     return replace(together(judged.decision, fed.made), work=fed.work)
 
 
-def abandoned(looked: LookedAt, now: int, work: WorkingSet) -> Decision:
+def abandoned(looked: LookedAt, now: int, work: WorkingSet, *, why: str = "the triage was cancelled") -> Decision:
     """The task of a triage was cancelled before it ran: a person is asked, and nobody waits for it."""
-    judged = effects.fell_through(looked.case, "the triage was cancelled", "triage_failed", now, actor=ACTOR)
+    judged = effects.fell_through(looked.case, why, "triage_failed", now, actor=ACTOR)
     fed = agency.gone(work, looked.agency, now, by=looked.case.triage.id)
     return replace(together(judged.decision, fed.made), work=fed.work)
+
+
+def broke(looked: LookedAt, draft: Draft, work: WorkingSet, *, why: str) -> Decision:
+    """A rule of ours broke on its verdict, which says nothing of the agent: closed, and a person is asked."""
+    _close(draft, why)
+    return abandoned(looked, draft.now, work, why=why)
+
+
+def _close(draft: Draft, why: str) -> None:
+    """It did not work, and nothing else follows for the task that ran it."""
+    draft.move("failed", why[:500])
+    draft.move("cancelled", "a triage gets one attempt; a person was asked")
+    draft.tell("task:cancelled", by=ACTOR)
 
 
 def _judged(case: Case, outcome: Outcome, now: int) -> tuple[Judged, bool]:

@@ -30,7 +30,9 @@ class Around:
     """What decides beyond the task itself."""
 
     earlier: Sequence[Triage] = ()  # of this task, the newest first
-    running: str | None = None  # the triage that looks at the same fingerprint now
+    told: bool = False  # somebody was asked about it since the newest of them began
+    fix: str | None = None  # one of it that is worked on
+    running: Triage | None = None  # what looks at the same fingerprint now
     incident: bool = False  # one on its fingerprint is open
     agency: Breaker | None = None
     asked_for: bool = False  # a person wants it now: neither threshold nor cooldown count
@@ -60,23 +62,41 @@ def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
     """Whether a triage of this task may start now."""
     if task.live is not None:
         return Answer("wait", f"attempt {task.live} runs, and may say more")
-    until = cooling_until(task, rules)
-    cooling = until is not None and now < until
-    alike = sum(each.fingerprint == task.last_fingerprint for each in around.earlier)
-    if task.recurs and not around.asked_for and (cooling or OPTED_OUT in task.tags or task.streak == 0):
-        return Answer("drop", "it was looked at within its cooldown" if cooling else "it does not want one any more")
-    if not task.recurs and not around.asked_for and cooling and alike:
-        assert until is not None
-        return Answer("to_a_person", f"the same failure again, {format_duration(until - now)} before its cooldown ends")
-    if alike >= TRIAGES_AT_ALL and not around.asked_for:
-        return Answer("to_a_person", f"the same failure after {alike} triages")
+    against = None if around.asked_for else _speaks_against(task, rules, now, around)
+    if against is not None:
+        return against
     if around.running is not None:
-        return Answer("wait", f"{around.running} looks at the same failure")
+        return Answer("wait", f"{around.running.id} looks at the same failure")
     if around.incident:
         return Answer("wait", "an incident on this failure is open")
     if agency.lets(around.agency) == "none":
         return Answer("held_back", "the agency breaker is open")
     return Answer("start")
+
+
+def _speaks_against(task: Task, rules: Recurring, now: int, around: Around) -> Answer | None:
+    """Why nobody but a person may have it looked at once more: it stands still, or was looked at before."""
+    if task.finished or (task.status == "blocked" and not _its_loop_gave_up(task)):
+        return Answer("drop", f"it is {task.status}")
+    if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
+        return Answer("drop", "it does not want one any more")
+    until = cooling_until(task, rules)
+    alike = [each for each in around.earlier if each.fingerprint == task.last_fingerprint]
+    if until is not None and now < until:
+        lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
+        if lately and not (task.recurs and (around.told or around.fix)):
+            left = format_duration(until - now)
+            return Answer("to_a_person", f"the same failure again, {left} before its cooldown ends")
+        if task.recurs:
+            return Answer("drop", "it was looked at within its cooldown")
+    if len(alike) >= TRIAGES_AT_ALL:
+        return Answer("to_a_person", f"the same failure after {len(alike)} triages")
+    return None
+
+
+def _its_loop_gave_up(task: Task) -> bool:
+    """An owner is blocked together with the failure that asks for a triage, which is due all the same."""
+    return bool(task.loop) and task.block_kind == "exhausted"
 
 
 def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "") -> tuple[Decision, Triage]:

@@ -285,13 +285,14 @@ def test_a_review_by_an_agent_is_not_waited_for_for_ever() -> None:
 
 
 def test_asking_twice_makes_one_review() -> None:
-    """The open one is waited for."""
-    found = judged(case(agents(), review="t-8"), says("SPEC_REFRESH"))
+    """The open one is waited for: by whom it was given to, whoever would get it today."""
+    persons, agents_own = (task(id="t-8", role="review", runner=runner) for runner in ("person", "agent:writer"))
+    found = judged(case(agents(), review=persons, means=with_agents()), says("SPEC_REFRESH"))
 
     assert new(found.decision) == []
     assert told(found.decision, "task:spec_refresh_requested").data["review_task"] == "t-8"
     assert (after(found.decision).block_kind, after(found.decision).due_at) == ("spec", None)
-    again = judged(case(agents(), review="t-8", means=with_agents()), says("SPEC_REFRESH"))
+    again = judged(case(agents(), review=agents_own), says("SPEC_REFRESH"))
     assert after(again.decision).due_at == NOW + DAY
 
 

@@ -20,6 +20,7 @@ from medbay.core.triage.reading import read
 from medbay.core.triage.rights import stale
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Unreadable, Verdict
 from tests.core.builders import DAY, HOUR, MINUTE, NOW, diagnosis
+from tests.core.builders import task as any_task
 from tests.core.triage.cases import (
     ACTOR,
     IDS,
@@ -151,7 +152,7 @@ def cases(draw: st.DrawFn) -> Case:
         after=draw(st.sampled_from([(), ("t-0",)])),
         dependents=() if task.recurs else draw(st.sampled_from([(), dependents])),
         question=asked,
-        review=draw(st.sampled_from([None, None, "t-9"])),
+        review=draw(st.sampled_from([None, None, any_task(id="t-9"), any_task(id="t-9", runner="person")])),
         descendants=draw(st.sampled_from([0, 5, 19])),
         scopes=draw(st.sampled_from([{}, {"recommend|code_error:a1b2c3d4": "q-7"}])),
     )

@@ -82,9 +82,34 @@ def test_the_same_failure_after_a_triage_is_a_persons() -> None:
     assert answer(of, earlier=(same, same), asked_for=True) == "start"
 
 
+def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_is_a_persons() -> None:
+    """Asked once; not while its fix is worked on, and not for another failure."""
+    of = repeating(triaged_at=NOW - HOUR)
+    same, other = triage_of(of), triage_of(of, fingerprint="another")
+    long_ago = replace(same, started_at=NOW - 2 * DAY)
+
+    assert answer(of, earlier=(same,)) == "to_a_person"
+    for around in ({"told": True}, {"fix": "t-7"}):
+        assert answer(of, earlier=(same,), **around) == "drop"
+        assert answer(waiting(triaged_at=NOW - HOUR), earlier=(same,), **around) == "to_a_person"
+    assert answer(of, earlier=(other, long_ago)) == "drop"
+
+
+def test_what_stands_still_is_not_looked_at_unless_a_person_asks() -> None:
+    """But for the owner of a loop, which is blocked together with the failure that makes a triage due."""
+    for of in (
+        repeating(triaged_at=None, status="blocked", block_kind="human"),
+        repeating(triaged_at=None, status="cancelled"),
+    ):
+        assert (answer(of), answer(of, asked_for=True)) == ("drop", "start")
+    owner = repeating(triaged_at=None, loop="t-1", status="blocked", block_kind="exhausted")
+    assert answer(owner) == "start"
+    assert answer(repeating(triaged_at=None, status="in_progress", live=4)) == "wait"
+
+
 def test_one_triage_per_failure_at_a_time() -> None:
     """Nor while an incident on it is open."""
-    assert answer(waiting(triaged_at=None), running=".triage-t-9-1") == "wait"
+    assert answer(waiting(triaged_at=None), running=triage_of(waiting(id="t-9"))) == "wait"
     assert answer(waiting(triaged_at=None), incident=True) == "wait"
 
 
