@@ -99,9 +99,7 @@ def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker],
     mine = next((each for each in held.values() if each.question_id == asked.id), None)
     if mine is None or asked.task_ids:
         return False
-    after = replace(mine, question_id=None)
-    if option.effect == "retry" and mine.state == "open":
-        after = replace(after, probe_at=tx.now)
+    after = rule.answered(mine, tx.now, at_once=option.effect == "retry")
     noted = rules.on_noted(asked, option, actor=actor, note=note)
     changed = changed_breaker(mine, after)
     apply(tx, replace(changed, questions_closed=noted.questions_closed, events=noted.events))

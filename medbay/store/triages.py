@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Role, Task, Triage
+from medbay.core.triage.starting import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, task
@@ -67,6 +68,15 @@ def of_task(tx: Tx, task_id: str, limit: int = 50) -> list[Triage]:
 def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
+    return _triage(row) if row else None
+
+
+def last_of_incidents(tx: Tx, fingerprint: str) -> Triage | None:
+    """The newest triage of an incident on this fingerprint."""
+    sql = (  # rare, and never many rows: read without an index of its own
+        f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND substr(id, 1, ?) = ? ORDER BY started_at DESC LIMIT 1"
+    )
+    row = tx.one(sql, (fingerprint, len(INCIDENT_IDS), INCIDENT_IDS))
     return _triage(row) if row else None
 
 
