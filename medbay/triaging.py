@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from medbay import app
 from medbay.app import Place
@@ -20,6 +20,8 @@ from medbay.store.database import KeptStore, Tx
 
 if TYPE_CHECKING:
     from medbay.engine.daemon import Daemon
+
+_HELD_BACK: Final = "the agency breaker is open; medbay breaker close agency ends that"
 
 
 class Triaging:
@@ -80,7 +82,7 @@ class Triaging:
         with self.store.read() as tx:
             items = [_item(triages.get(tx, each.id) or each) for each in found.started]
         items += [Item(task.id, 2, "triage_started", why) for task, why in found.waiting]
-        items += [Item(task.id, 2, "no_action", "the agency breaker is open") for task in found.held_back]
+        items += [Item(task.id, 2, "no_action", _HELD_BACK) for task in found.held_back]
         items += [Item(task.id, 3, "escalated_to_human", why) for task, why in found.to_a_person]
         return items + [Item(task.id, 2, "no_action", why) for task, why in found.dropped]
 

@@ -13,11 +13,13 @@ from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean
+from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.errors import UsageError
 
 if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
 
+_EVERY: Final = "5m"
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 _LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.JUDGED, "wait"), 3: (glyphs.YOU, "you")}
 
@@ -26,7 +28,7 @@ _LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.JUDGED, "wait"), 3: (g
 @click.argument("task_id", metavar="[ID]", required=False, shell_complete=task_ids)
 @click.option("--once", is_flag=True, help="One cycle; this is what it does if nothing is said.")
 @click.option("--loop", is_flag=True, help="Cycle after cycle, until stopped.")
-@click.option("--every", default="5m", show_default=True, metavar="D", help="With --loop: the wait between two cycles.")
+@click.option("--every", metavar="D", help="With --loop: the wait between two cycles; 5m if not said.")
 @click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
 @click.option("--source", type=click.Choice(["native"]), default="native", help="Whose tasks; our own.")
 @click.option("--dry-run", is_flag=True, help="Say what would be looked at, and change nothing.")
@@ -38,7 +40,7 @@ def command(
     task_id: str | None,
     once: bool,
     loop: bool,
-    every: str,
+    every: str | None,
     max_cycles: int | None,
     source: str,
     dry_run: bool,
@@ -58,9 +60,11 @@ def command(
         raise UsageError("--once and --loop exclude each other", hint="choose one")
     if max_cycles is not None and not loop:
         raise UsageError("--max-cycles is for --loop", hint="medbay triage --loop --max-cycles 3")
+    if every is not None and not loop:
+        raise UsageError("--every is for --loop", hint=f"medbay triage --loop --every {every}")
     if not loop:
         return _tell(session, session.bay().triage(task_id, dry_run=dry_run), dry_run=dry_run)
-    return _again_and_again(session, task_id, every, max_cycles, dry_run=dry_run)
+    return _again_and_again(session, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
 
 
 def _again_and_again(
@@ -118,5 +122,9 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
     glyph, token = _LOOKS[each.tier]
     colour = glyphs.COLOURS[token]
-    words = "would be looked at" if dry_run and each.action == "triage_started" else each.action.replace("_", " ")
+    words = each.action.replace("_", " ")
+    if each.action == "triage_started" and not each.detail.startswith(f"{TRIAGE_IDS}{each.issue_id}-"):
+        words = "waits"
+    elif each.action == "triage_started" and dry_run:
+        words = "would be looked at"
     return [Cell(glyph, colour), Cell(each.issue_id), Cell(words, colour), Cell(clean(each.detail))]
