@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from medbay.core.breaker import Breaker
-from medbay.core.model import Task
+from medbay.core.model import Task, Triage
 from medbay.service import breakers as breaker_service
 from medbay.service import explain
-from medbay.store import breakers
+from medbay.store import breakers, triages
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 
@@ -23,9 +23,9 @@ class Outages:
     actor: str
 
     def breakers(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
-        """The breakers, the newest first, each with how many tasks are parked under it."""
+        """The breakers, the newest first, each with how many tasks it holds: parked, or kept from their triage."""
         with self.store.read() as tx:
-            return [(each, task_rows.count_held(tx, each.key)) for each in breakers.select(tx, closed=closed)]
+            return [(each, breaker_service.count_held(tx, each)) for each in breakers.select(tx, closed=closed)]
 
     def incidents(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
         """The incidents, the newest first, each with how many tasks are parked under it."""
@@ -38,6 +38,11 @@ class Outages:
         with self.store.read() as tx:
             found, some = breaker_service.incident(tx, incident_id)
             return found, task_rows.count_held(tx, found.key), some
+
+    def triage_of_incident(self, found: Breaker) -> tuple[Triage | None, str]:
+        """The one triage that an incident has or had, and what came of it in words."""
+        with self.store.read() as tx:
+            return triages.get(tx, found.data.get("triage") or ""), explain.looked_at(tx, found)
 
     def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
         """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from medbay import app
@@ -10,6 +12,7 @@ from medbay.app import Place
 from medbay.core.model import PRIVATE_QUEUES, Triage
 from medbay.core.policy import Policy
 from medbay.core.triage.cycle import Cycle, Item
+from medbay.engine.triaging import SUPPRESSED
 from medbay.env import Ids
 from medbay.errors import MedbayError
 from medbay.service import tasks, triage, working_set
@@ -21,7 +24,9 @@ from medbay.store.database import KeptStore, Tx
 if TYPE_CHECKING:
     from medbay.engine.daemon import Daemon
 
-_HELD_BACK: Final = "the agency breaker is open; medbay breaker close agency ends that"
+HELD_BACK: Final = "the agency breaker holds it back: medbay breaker list"
+
+log = logging.getLogger("medbay.engine")
 
 
 class Triaging:
@@ -33,22 +38,53 @@ class Triaging:
     daemon: Callable[..., Daemon]
     _write: Callable[[Callable[[Tx], Started]], Started]
 
-    def triage(self, task_id: str | None = None, *, dry_run: bool = False) -> Cycle:
+    def triage(
+        self, task_id: str | None = None, *, dry_run: bool = False, begun: Callable[[Daemon], None] | None = None
+    ) -> Cycle:
         """One cycle: start what may start, here and now, and wait for the verdicts.
 
         Without a task it is for all that wait for a triage; a task that is named is looked at whatever its cooldown.
+        `begun` is told of the engine that runs them, which can be stopped: what has not ended by then is handed back.
         """
         queue = PRIVATE_QUEUES + Ids().store()
         try:
-            found = self._start(task_id, queue, dry_run=dry_run)
+            would = self._start(task_id, queue, dry_run=True)  # refuses what cannot be looked at
+            if dry_run or not (would.found_any or self.open_triages()):
+                return _cycle(self._items(would))
         except MedbayError as error:
             if task_id is not None:
                 raise
             return Cycle(broken=f"the tasks could not be listed: {error}")
-        if found.started and not dry_run:
-            workers = min(len(found.started), self.place.config.engine.workers)
-            self.daemon(workers=workers, queues=(queue,)).run(until_idle=True)
-        return Cycle(tuple(sorted(self._items(found), key=lambda each: each.issue_id)))
+        return _cycle(self._run(task_id, queue, begun))
+
+    def _run(self, task_id: str | None, queue: str, begun: Callable[[Daemon], None] | None) -> list[Item]:
+        """Take over what a dead engine left, start what may start, and run it; whoever dies meanwhile has a worker."""
+        daemon = self.daemon(queues=(queue,))
+        try:
+            if begun is not None:
+                begun(daemon)
+            lost = self._recover(daemon, task_id)
+            found = self._start(task_id, queue, dry_run=False)
+        except BaseException:
+            daemon.engine.stop()
+            raise
+        if found.held_back:
+            log.warning(SUPPRESSED, len(found.held_back))
+        daemon.run(until_idle=True)
+        again = {each.task_id for each in found.started}
+        return self._items(
+            replace(found, started=[*(each for each in lost if each.task_id not in again), *found.started])
+        )
+
+    def _recover(self, daemon: Daemon, task_id: str | None) -> list[Triage]:
+        """What `up` does when it starts: attempts of dead engines are lost. The triages among them."""
+        with self.store.read() as tx:
+            before = triages.open_ones(tx)
+            wanted = None if task_id is None else tasks.resolve(tx, task_id).id
+        daemon.engine.recover()
+        with self.store.read() as tx:
+            over = [triages.get(tx, each.id) for each in before if wanted in (None, each.task_id)]
+            return [each for each in over if each is not None and each.ended_at is not None]
 
     def open_triages(self) -> dict[str, int]:
         """How many triages have each status that is not an end."""
@@ -67,10 +103,14 @@ class Triaging:
         def act(tx: Tx) -> Started:
             work = working_set.load(tx, changing=not dry_run)
             if task_id is None:
-                return triage.start_wanted(
+                taken = triage.take_unserved(tx, queue) if not dry_run else []
+                found = triage.start_wanted(
                     tx, None, work, policy=self.policy, means=means, queue=queue, dry_run=dry_run
                 )
+                return replace(found, started=[*taken, *found.started])
             task = tasks.resolve(tx, task_id)
+            if not dry_run and (taken := triage.take_unserved(tx, queue, task.id)):
+                return Started(started=taken)
             return triage.start_asked(tx, task, work, policy=self.policy, means=means, queue=queue, dry_run=dry_run)
 
         if dry_run:
@@ -80,11 +120,15 @@ class Triaging:
 
     def _items(self, found: Started) -> list[Item]:
         with self.store.read() as tx:
-            items = [_item(triages.get(tx, each.id) or each) for each in found.started]
-        items += [Item(task.id, 2, "triage_started", why) for task, why in found.waiting]
-        items += [Item(task.id, 2, "no_action", _HELD_BACK) for task in found.held_back]
+            items = [_item(triages.get(tx, each.id) or each) for each in (*found.started, *found.under_way)]
+        items += [Item(task.id, 1, "cooldown_pending", why) for task, why in found.waiting]
+        items += [Item(task.id, 1, "cooldown_pending", HELD_BACK) for task in found.held_back]
         items += [Item(task.id, 3, "escalated_to_human", why) for task, why in found.to_a_person]
         return items + [Item(task.id, 2, "no_action", why) for task, why in found.dropped]
+
+
+def _cycle(items: list[Item]) -> Cycle:
+    return Cycle(tuple(sorted(items, key=lambda each: each.issue_id)))
 
 
 def _item(looked: Triage) -> Item:

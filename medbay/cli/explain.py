@@ -91,8 +91,8 @@ def changes(found: Explanation) -> list[str]:
     moves = (task.ready and found.breaker is None) or task.unmet > 0 or recurring_lines.waits_for_turn(task)
     ways = [] if moves else [f"medbay retry {task.id} (now{_likely(found)})"]
     if found.breaker is not None:
-        spent = found.breaker.question_id if found.breaker.spent else None
-        ways.append(f"medbay answer {spent}" if spent else f"medbay breaker close {found.breaker.key}")
+        question = found.breaker.question_id if found.breaker.spent or found.breaker.paused else None
+        ways.append(f"medbay answer {question}" if question else f"medbay breaker close {found.breaker.key}")
     ways += triage_lines.changes(found)
     ways += [f"medbay answer {task.id}"] if found.question else []
     if any(reason.number == 13 for reason in found.reasons):

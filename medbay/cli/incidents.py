@@ -42,11 +42,13 @@ def show(session: Session, incident_id: str) -> None:
       medbay incidents show 3f2a
     """
     from medbay.env import SystemClock
-    from medbay.service import views
+    from medbay.service import triage_views, views
 
     found, held, some = session.bay().incident(incident_id)
+    looked, said = session.bay().triage_of_incident(found)
     if session.json:
-        print_json({**views.breaker(found, held), "held_tasks": [task.id for task in some]})
+        judged = triage_views.triage(looked) if looked is not None else None
+        print_json({**views.breaker(found, held), "held_tasks": [task.id for task in some], "judged": judged})
         return
     shown, now = screen(), SystemClock().now_ms()
     first = list(found.data.get("tasks", ()))
@@ -56,6 +58,7 @@ def show(session: Session, incident_id: str) -> None:
         fields("why", found.why)
         fields("held", held, ",".join(task.id for task in some))
         fields("first_tasks", ",".join(first))
+        fields("triage", looked.id if looked is not None else "", said)
         return
     say(f"{shown.paint(clean(found.name), BOLD)}  {cut(clean(found.why), shown.width - len(found.name) - 2)}")
     next_at = f"{times.clock(found.next_at, now)}: " if found.next_at is not None else ""
@@ -69,5 +72,7 @@ def show(session: Session, incident_id: str) -> None:
         say(shown.paint(cut(f"  | {line}", shown.width), DIM))
     say(cut(f"  first on {', '.join(first)}", shown.width))
     say(cut(f"  {held} held: {', '.join(task.id for task in some)}", shown.width) if held else "  nothing is held")
+    if said:
+        say(cut(f"  {clean(said)}", shown.width))
     if found.question_id is not None:
         note(f"asked: medbay answer {found.question_id}; by hand: medbay breaker close {found.key}")

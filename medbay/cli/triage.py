@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,18 +13,23 @@ from medbay.cli import glyphs
 from medbay.cli.completing import task_ids
 from medbay.cli.glyphs import Token
 from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.serving import STILL_WAITING
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean
-from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.errors import UsageError
 
 if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
+    from medbay.engine.daemon import Daemon
 
 _EVERY: Final = "5m"
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
-_LOOKS: Final[dict[int, tuple[str, Token]]] = {2: (glyphs.JUDGED, "wait"), 3: (glyphs.YOU, "you")}
+_LOOKS: Final[dict[int, tuple[str, Token]]] = {
+    1: (glyphs.WAITING, "wait"),
+    2: (glyphs.JUDGED, "wait"),
+    3: (glyphs.YOU, "you"),
+}
 
 
 @click.command()
@@ -62,29 +70,78 @@ def command(
         raise UsageError("--max-cycles is for --loop", hint="medbay triage --loop --max-cycles 3")
     if every is not None and not loop:
         raise UsageError("--every is for --loop", hint=f"medbay triage --loop --every {every}")
-    if not loop:
-        return _tell(session, session.bay().triage(task_id, dry_run=dry_run), dry_run=dry_run)
-    return _again_and_again(session, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
+    with _Stops() as stops:
+        if loop:
+            return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
+        cycle = stops.cycle(session, task_id, dry_run=dry_run)
+        return stops.code(_tell(session, cycle, dry_run=dry_run), cycle)
+
+
+class _Stops:
+    """Turns Ctrl-C and SIGTERM into a stop in order: what runs has a moment to end, and is handed back."""
+
+    def __init__(self) -> None:
+        from medbay.cli.live import Interrupts
+
+        self._interrupts = Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        self._asked = threading.Event()
+        self._daemon: Daemon | None = None
+
+    def __enter__(self) -> _Stops:
+        self._interrupts.__enter__()
+        self._interrupts.then = self._stop
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._interrupts.__exit__()
+
+    def cycle(self, session: Session, task_id: str | None, *, dry_run: bool) -> Cycle:
+        """One cycle, which a signal ends early."""
+        try:
+            return session.bay().triage(task_id, dry_run=dry_run, begun=self._begun)
+        finally:
+            self._daemon = None
+
+    def _begun(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        if self._asked.is_set():
+            daemon.stop()
+
+    def waited(self, seconds: float) -> bool:
+        """Wait for the next cycle; False when somebody stopped us."""
+        return not self._asked.wait(seconds)
+
+    def code(self, code: int, cycle: Cycle) -> int:
+        """How the command ends: a cycle that was stopped before its verdicts came is still waiting for them."""
+        if not self._asked.is_set():
+            return code
+        left = [each for each in cycle.items if each.action == "triage_started"]
+        handed = (
+            f"{len(left)} handed back, medbay up or medbay triage goes on with them" if left else "nothing was running"
+        )
+        note(f"stopped: {handed}")
+        return code or (STILL_WAITING if left else 0)
+
+    def _stop(self, count: int) -> None:
+        self._asked.set()
+        if self._daemon is not None:
+            self._daemon.stop()
+            if count == 1:  # written past the buffer of whoever is being interrupted
+                os.write(2, b"stopping: triages that run have a moment to end; once more ends them at once\n")
 
 
 def _again_and_again(
-    session: Session, task_id: str | None, every: str, max_cycles: int | None, *, dry_run: bool
+    session: Session, stops: _Stops, task_id: str | None, every: str, max_cycles: int | None, *, dry_run: bool
 ) -> int:
     """A crash inside one cycle is told, and the next comes; the wait ends early when somebody stops us."""
-    import signal
-    import threading
-
     from medbay.core.durations import parse_duration
     from medbay.core.triage.cycle import Cycle
 
     wait_s = parse_duration(every) / 1000
-    stopped = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stopped.set())
-    done, code = 0, 0
+    done = 0
     while True:
         try:
-            cycle = session.bay().triage(task_id, dry_run=dry_run)
+            cycle = stops.cycle(session, task_id, dry_run=dry_run)
         except Exception as error:
             if session.debug:
                 raise
@@ -92,8 +149,8 @@ def _again_and_again(
         code = _tell(session, cycle, dry_run=dry_run)
         session.close()
         done += 1
-        if (max_cycles is not None and done >= max_cycles) or stopped.wait(wait_s):
-            return code
+        if (max_cycles is not None and done >= max_cycles) or not stops.waited(wait_s):
+            return stops.code(code, cycle)
 
 
 def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
@@ -122,9 +179,7 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
     glyph, token = _LOOKS[each.tier]
     colour = glyphs.COLOURS[token]
-    words = each.action.replace("_", " ")
-    if each.action == "triage_started" and not each.detail.startswith(f"{TRIAGE_IDS}{each.issue_id}-"):
-        words = "waits"
-    elif each.action == "triage_started" and dry_run:
+    words = "waits" if each.action == "cooldown_pending" else each.action.replace("_", " ")
+    if dry_run and each.action == "triage_started":
         words = "would be looked at"
     return [Cell(glyph, colour), Cell(each.issue_id), Cell(words, colour), Cell(clean(each.detail))]

@@ -124,9 +124,14 @@ class Breaker:
         return bool(self.data.get("spent"))
 
     @property
+    def paused(self) -> bool:
+        """Whether triage stopped the canaries of an incident: nothing is sent ahead before a person answers."""
+        return bool(self.data.get("paused"))
+
+    @property
     def only_a_person_ends(self) -> bool:
         """Whether nothing but a person's word ends it."""
-        stays = self.kind == "phase" or self.spent or (self.by_hand and self.until is None)
+        stays = self.kind == "phase" or self.spent or self.paused or (self.by_hand and self.until is None)
         return self.state != "closed" and stays
 
     @property
@@ -134,7 +139,7 @@ class Breaker:
         """What releases it, in words."""
         if self.state == "closed":
             return "it is over, and what it held is released one after another"
-        if self.spent:
+        if self.spent or self.paused:
             return f"until {self.question_id} is answered"
         if self.only_a_person_ends:
             return f"until somebody closes it: medbay breaker close {self.key}"
@@ -238,7 +243,7 @@ def canary_met_it(breaker: Breaker, now: int, *, named: int | None, why: str) ->
         later = breaker.until  # an early probe does not shorten what was named
     again = replace(_without_canary(breaker), state="open", failures=failures, successes=0, until=later, why=why)
     again = replace(again, data={**again.data, "probed_at": now, "named": later is not None or again.data.get("named")})
-    return replace(again, probe_at=_next_probe(again, now))
+    return replace(again, probe_at=None if breaker.paused else _next_probe(again, now))
 
 
 def canary_lived(breaker: Breaker, now: int) -> Breaker:
@@ -253,13 +258,35 @@ def canary_gone(breaker: Breaker, now: int) -> Breaker:
     """It was lost, cancelled or handed back, and says nothing: the next one, at once."""
     if not breaker.rule.parks:
         return send_canary(breaker, None, now)
-    return replace(_without_canary(breaker), state="open", probe_at=now)
+    return replace(_without_canary(breaker), state="open", probe_at=None if breaker.paused else now)
+
+
+def wait_for_answer(breaker: Breaker) -> Breaker:
+    """No canary is sent any more before a person answers; one that is on its way still counts."""
+    probe_at = breaker.probe_at if breaker.state == "half_open" else None
+    return replace(breaker, probe_at=probe_at, data={**breaker.data, "paused": True})
+
+
+def answered(breaker: Breaker, now: int, *, at_once: bool) -> Breaker:
+    """A person answered the question of an incident: a canary goes now, or they go on as they did."""
+    data = {name: value for name, value in breaker.data.items() if name != "paused"}
+    after = replace(breaker, question_id=None, data=data)
+    if breaker.state == "open" and (at_once or breaker.paused):
+        return replace(after, probe_at=now if at_once else _next_probe(after, now))
+    return after
+
+
+def probe_soon(breaker: Breaker, now: int) -> Breaker:
+    """What it waits for may be mended: a canary goes at once, but never before a time that was named."""
+    if breaker.state != "open" or breaker.paused:
+        return breaker
+    return replace(breaker, probe_at=max(now, breaker.until or 0))
 
 
 def close(breaker: Breaker, now: int) -> Breaker:
     """Over: what it held is released from now on, by and by."""
     over = replace(_without_canary(breaker), state="closed", closed_at=now, until=None, failures=0, successes=0)
-    data = {name: value for name, value in over.data.items() if name not in ("spent", "gap_ms", "released")}
+    data = {name: value for name, value in over.data.items() if name not in ("spent", "paused", "gap_ms", "released")}
     return replace(over, probe_at=now if breaker.rule.parks else None, question_id=None, data=data)
 
 

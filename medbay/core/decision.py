@@ -189,6 +189,7 @@ class Decision:
     question_joined: QuestionJoined | None = None
     questions_closed: tuple[QuestionClosed, ...] = ()
     questions_sent: tuple[QuestionSent, ...] = ()
+    questions_enriched: tuple[Question, ...] = ()  # open ones that say more now
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
     breakers: tuple[BreakerChange, ...] = ()

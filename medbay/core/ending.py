@@ -241,6 +241,8 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
     turn = Decision(changes=passed_on) if passed_on else NOTHING
     served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
     others = together(turn, serving.released(ended.dependents, draft.now), served)
+    for change in served.breakers:  # the incident that it was a fix for
+        work = sharing.save(work, change.before, change.after).work
     return _decision(ended, draft, work, word=word, others=others, learned=learned)
 
 

@@ -26,17 +26,31 @@ def is_shared(found: Diagnosis) -> bool:
 
 def opened(found: Diagnosis, tasks: Collection[str], now: int) -> tuple[Breaker, Question]:
     """The incident, and its question, which blocks no task."""
-    number = found.fingerprint.rpartition(":")[2]
-    asked = Question(
-        id=f"q-{number}-{now // 1000:x}",
+    question = asked(
+        found.fingerprint,
+        now,
         need=f"{len(tasks)} tasks fail the same way: {found.summary}. {found.suggested_fix}".strip(),
         why=f"{found.kind} on {', '.join(sorted(tasks))}; they hold until one of them gets through",
         evidence=found.pattern.excerpt[:EVIDENCE_MAX],
-        options=(TRY_NOW, WAIT),
-        asked_at=now,
     )
     facts = {"category": found.kind, "excerpt": found.pattern.excerpt[:EVIDENCE_MAX], "tasks": sorted(tasks)}
     key = incident_key(found.fingerprint)
     why = f"{len(tasks)} tasks fail the same way: {found.summary}"
-    made = open_incident(key, now, why=why, fingerprint=found.fingerprint, question_id=asked.id, facts=facts)
-    return made, asked
+    made = open_incident(key, now, why=why, fingerprint=found.fingerprint, question_id=question.id, facts=facts)
+    return made, question
+
+
+def asked(fingerprint: str, now: int, *, need: str, why: str, evidence: str, again: int = 0) -> Question:
+    """The question of an incident: it blocks no task, and is withdrawn when the incident closes.
+
+    `again` is a number of its own for a second one within the same second.
+    """
+    number = fingerprint.rpartition(":")[2]
+    return Question(
+        id=f"q-{number}-{again or now // 1000:x}",
+        need=need,
+        why=why,
+        evidence=evidence,
+        options=(TRY_NOW, WAIT),
+        asked_at=now,
+    )

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from medbay.core import agent, person, question, recurring
+from medbay.core.breaker import Breaker, probe_soon
 from medbay.core.decision import NOTHING, Decision, Draft, RetryClosed
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Question, Task
+from medbay.core.news import changed_breaker
 from medbay.core.outcome import Failed, Outcome, Succeeded
 
 
@@ -18,6 +20,8 @@ class Served:
 
     task: Task
     named: int | None = None  # the time its newest failure named: never tried before it
+    of_incident: bool = False  # it is only an example: what is served is an incident
+    incident: Breaker | None = None  # while that is open, and waits for this
 
 
 def delivered(task: Task, outcome: Outcome) -> Outcome:
@@ -50,6 +54,8 @@ def released(dependents: Iterable[Task], now: int) -> Decision:
 
 def completed(task: Task, served: Served | None, now: int, *, spec: str | None = None) -> Decision:
     """A task that serves another is completed: the reviewed specification is taken over, the waiting is over."""
+    if served is not None and served.of_incident:
+        return changed_breaker(served.incident, probe_soon(served.incident, now)) if served.incident else NOTHING
     if served is None or served.task.finished:
         return NOTHING
     if task.role == "review":
@@ -68,7 +74,7 @@ def ended_meanwhile(fix: Task, served: Served | None, now: int) -> Decision:
 
 def cancelled(task: Task, served: Served | None, dependents: tuple[Task, ...]) -> tuple[Task, ...]:
     """Whom a cancelled task leaves without what it waits for: those after it, and the one it served."""
-    if served is None or task.role not in ("fix", "review"):
+    if served is None or served.of_incident or task.role not in ("fix", "review"):
         return dependents
     waits = served.task.block_kind == "spec" if task.role == "review" else served.task.streak > 0
     known = {each.id for each in dependents}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Task
+from medbay.core.triage import incident
 from medbay.core.triage.starting import RUNNER
 from medbay.engine.settings import Settings
 from medbay.env import Clock
@@ -14,10 +15,11 @@ from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Launch
 from medbay.service import triage, triage_context, working_set
 from medbay.service.attempts import Claim
-from medbay.store import triages
+from medbay.store import breakers, triages
 from medbay.store.database import Store, Tx
 from medbay.store.triages import Wish
 
+SUPPRESSED: Final = "suppressing triage: the agency breaker is open, %d held back"
 LOOK_AGAIN_S: Final = 1.0  # at those that wait for another triage, or for the agency breaker
 
 log = logging.getLogger("medbay.engine")
@@ -30,6 +32,8 @@ class Triager:
         self.again_s: float | None = None  # when those that were held back are looked at again
         self._newest: Wish | None = None  # the last task that came to want one
         self._seen: Wish | None = None  # that of the last look
+        self._incidents = False  # whether one of them wants a triage
+        self._incidents_at_s = 0.0  # when they are looked at again
         self._store = store
         self._clock = clock
         self._settings = settings
@@ -37,6 +41,10 @@ class Triager:
     def notice(self, tx: Tx) -> None:
         """Whether there is something to start; asked in a transaction that is open anyway."""
         self._newest = triages.newest_wish(tx, self._settings.queues)
+        now_s = self._clock.monotonic_s()
+        if now_s >= self._incidents_at_s:  # which are rare: not in every round
+            self._incidents_at_s = now_s + LOOK_AGAIN_S
+            self._incidents = any(map(incident.wants_one, breakers.open_incidents(tx)))
 
     def ended(self, task: Task) -> None:
         """An attempt of this task is over; another triage may have waited for that."""
@@ -47,7 +55,7 @@ class Triager:
         """Start what may start now; how many were. Those that wait are looked at now and then, somebody new at once."""
         now_s = self._clock.monotonic_s()
         waits = self.again_s is not None and now_s < self.again_s and self._newest == self._seen
-        if self._newest is None or waits:
+        if (self._newest is None and not self._incidents) or waits:
             return 0
         settings = self._settings
         try:
@@ -58,11 +66,12 @@ class Triager:
             log.info("triages are looked at again (%s)", error)
             self.again_s = now_s
             return 0
+        self._incidents = False
         self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
         left = ((task.since, task.id) for task in (*(each for each, _ in found.waiting), *found.held_back))
         self._seen = max(left, default=None)
         if found.held_back:
-            log.warning("suppressing triage: the agency breaker is open, %d held back", len(found.held_back))
+            log.warning(SUPPRESSED, len(found.held_back))
         return len(found.started)
 
     def prepared(self, claim: Claim, launch: Launch) -> Launch:

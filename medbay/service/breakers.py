@@ -13,7 +13,7 @@ from medbay.core.decision import Decision
 from medbay.core.model import Option, Question, Task
 from medbay.core.news import changed_breaker
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.store import activity, attempts, breakers, questions, workers
+from medbay.store import activity, attempts, breakers, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -73,6 +73,13 @@ def close_one(tx: Tx, given: str, *, actor: str) -> Breaker:
     return _found(tx, before.key)
 
 
+def count_held(tx: Tx, each: Breaker) -> int:
+    """How many tasks a breaker holds: what is parked under it, of the one of triages what waits for one."""
+    if each.kind == "agency":
+        return triages.count_wanted(tx) if each.state != "closed" else 0
+    return task_rows.count_held(tx, each.key)
+
+
 def incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
     """The incidents, the newest first."""
     return [each for each in breakers.select(tx, closed=closed) if each.kind == "incident"]
@@ -92,9 +99,7 @@ def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker],
     mine = next((each for each in held.values() if each.question_id == asked.id), None)
     if mine is None or asked.task_ids:
         return False
-    after = replace(mine, question_id=None)
-    if option.effect == "retry" and mine.state == "open":
-        after = replace(after, probe_at=tx.now)
+    after = rule.answered(mine, tx.now, at_once=option.effect == "retry")
     noted = rules.on_noted(asked, option, actor=actor, note=note)
     changed = changed_breaker(mine, after)
     apply(tx, replace(changed, questions_closed=noted.questions_closed, events=noted.events))

@@ -15,7 +15,7 @@ from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triag
 from medbay.core.policy import Policy
 from medbay.core.presets import RESCUE_THRESHOLD
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
-from medbay.core.triage import agency
+from medbay.core.triage import agency, incident
 from medbay.core.triage.starting import Answer
 from medbay.service import learning
 from medbay.service import triage as triage_service
@@ -122,6 +122,8 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
     looping = [each for each in loops if each is not None and each.state != "closed"]
     stopped = looping[0] if looping and len(looping) == len(serving) else None
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
+    if held is not None and held.kind == "incident" and (said := looked_at(tx, held)):
+        what["incident"] += f"; {said}"
     return Circumstances(
         waiting_on=tuple(waiting),
         budget=what.get("budget"),
@@ -133,6 +135,11 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
         recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,
     )
+
+
+def looked_at(tx: Tx, held: Breaker) -> str:
+    """What the triage of an incident came to, in words; empty when there is none."""
+    return incident.in_words(held, triages.get(tx, held.data.get(incident.LOOKED_AT) or ""))
 
 
 def queues_out_of_share(tx: Tx, queues: Iterable[str], recovery_share: float) -> set[str]:

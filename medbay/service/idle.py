@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from medbay.core.triage import agency
 from medbay.store import activity, breakers, tasks
 from medbay.store.database import Tx
 
@@ -24,9 +25,20 @@ def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
         or activity.has_claimable(tx, queue)
         or activity.has_pending_retry(tx, queue)
         or activity.has_requeued(tx, queue)
-        or activity.has_wanted_triage(tx, queue)
+        or activity.is_looked_at_elsewhere(tx, queue)
         for queue in queues
-    ) and not _holds_for_a_while(tx, queues)
+    ) and not (_triage_may_start(tx, queues) or _holds_for_a_while(tx, queues))
+
+
+def _triage_may_start(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether a task waits for a triage that starts by itself, now or after a while."""
+    wanted = any(activity.has_wanted_triage(tx, queue) for queue in queues)
+    return wanted and not _only_a_person_lets_triages_start(tx)
+
+
+def _only_a_person_lets_triages_start(tx: Tx) -> bool:
+    held = breakers.get(tx, agency.KEY)
+    return held is not None and held.only_a_person_ends
 
 
 def _holds_for_a_while(tx: Tx, queues: Sequence[str]) -> bool:
@@ -40,4 +52,7 @@ def exit_code(tx: Tx, worker_ids: Sequence[str]) -> int:
     kinds = {kind for worker_id in worker_ids for kind in activity.block_kinds_of_worker(tx, worker_id)}
     if "exhausted" in kinds:
         return EXIT_FAILED
+    waits = any(activity.ran_what_wants_triage(tx, worker_id) for worker_id in worker_ids)
+    if waits and _only_a_person_lets_triages_start(tx):
+        return EXIT_WAITS_FOR_A_PERSON
     return EXIT_WAITS_FOR_A_PERSON if kinds else EXIT_DONE

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from medbay.core.breaker import Breaker
 from medbay.core.model import Task
+from medbay.core.resources import incident_key
 from medbay.core.serving import Served, ended_meanwhile
-from medbay.store import attempts, tasks, triages
+from medbay.core.triage.incident import FIX
+from medbay.core.triage.starting import of_incident
+from medbay.store import attempts, breakers, tasks, triages
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -14,6 +18,8 @@ def served_by(tx: Tx, task: Task) -> Served | None:
     subject = tasks.get(tx, task.subject) if task.subject else None
     if subject is None:
         return None
+    if of_incident(task.created_by):
+        return Served(subject, of_incident=True, incident=_incident(tx, task))
     last = attempts.newest_diagnosed(tx, subject.id) if subject.streak else None
     return Served(subject, last.diagnosis.retry_after_ms if last and last.diagnosis else None)
 
@@ -26,4 +32,13 @@ def may_have_a_fix(task: Task) -> bool:
 def catch_up_with_fixes(tx: Tx, task: Task, since: int) -> None:
     """An attempt that began then has ended: what came of fixes of its task meanwhile is acted on now."""
     for fix in triages.fixes_ended(tx, task.id, since):
-        apply(tx, ended_meanwhile(fix, served_by(tx, fix), tx.now))
+        if not of_incident(fix.created_by):  # what that was for heard of it when it ended
+            apply(tx, ended_meanwhile(fix, served_by(tx, fix), tx.now))
+
+
+def _incident(tx: Tx, fix: Task) -> Breaker | None:
+    """The incident that waits for this fix, while it is open."""
+    looked = triages.get(tx, fix.created_by)
+    found = breakers.get(tx, incident_key(looked.fingerprint)) if looked is not None else None
+    waits = found is not None and found.state != "closed" and found.data.get(FIX) == fix.id
+    return found if waits else None

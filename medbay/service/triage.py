@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from medbay.core import rules
 from medbay.core.breaker import Breaker
 from medbay.core.decision import WorkingSet
-from medbay.core.model import Task, Triage
+from medbay.core.model import Question, Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.resources import incident_key
-from medbay.core.triage import agency, settling, starting
+from medbay.core.rules import Edit
+from medbay.core.triage import agency, incident, settling, starting
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
 from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
 from medbay.errors import NotAllowed
 from medbay.service import free_ids, working_set
-from medbay.store import attempts, breakers, history, questions, triages
+from medbay.store import attempts, breakers, history, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
 AT_ONCE = 500
 EVERYWHERE = 10_000
+EXAMPLES = 20  # tasks that failed like an incident, to choose one from
 ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
 
@@ -33,15 +36,22 @@ class Started:
     """What one look at the tasks that want a triage did."""
 
     started: list[Triage] = field(default_factory=list)
+    under_way: list[Triage] = field(default_factory=list)  # somebody else runs them
     waiting: list[tuple[Task, str]] = field(default_factory=list)  # another look, later
     held_back: list[Task] = field(default_factory=list)  # by the agency breaker
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
     dropped: list[tuple[Task, str]] = field(default_factory=list)
+    incidents_waiting: list[tuple[Breaker, str]] = field(default_factory=list)
 
     @property
     def look_again(self) -> bool:
         """Whether somebody still wants one."""
-        return bool(self.waiting or self.held_back)
+        return bool(self.waiting or self.held_back or self.incidents_waiting)
+
+    @property
+    def found_any(self) -> bool:
+        """Whether there was anybody to look at."""
+        return any(getattr(self, each.name) for each in fields(self))
 
 
 def start_wanted(
@@ -65,9 +75,58 @@ def start_wanted(
     task_rows.lock(tx, [task.id for task in wanted])
     found = Started()
     state = work.breakers.get(agency.KEY)
+    for each in sorted(work.breakers.values(), key=lambda each: (each.opened_at, each.key)):
+        if incident.wants_one(each):
+            cooldown_ms = policy.recurring.triage_cooldown_ms
+            looking = _Looking(queues=queues, means=means, queue=queue, dry_run=dry_run, cooldown_ms=cooldown_ms)
+            state = _look_at_incident(tx, each, found, state, looking)
     for task in sorted(wanted, key=lambda each: (each.since, each.id)):
         state = _start_one(tx, task, found, work, state, policy=policy, means=means, dry_run=dry_run, queue=queue)
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looking:
+    """How incidents are looked at now."""
+
+    queues: Sequence[str] | None
+    means: Means
+    queue: str
+    dry_run: bool
+    cooldown_ms: int
+
+
+def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | None, how: _Looking) -> Breaker | None:
+    """Start the one triage of an incident, if it may start; the agency breaker as the next one meets it."""
+    fingerprint = each.fingerprints[0]
+    alike = [task for task_id in each.data.get("tasks", ()) if (task := task_rows.get(tx, task_id)) is not None]
+    alike += task_rows.failed_alike(tx, fingerprint, EXAMPLES)
+    near = tuple(task for task in alike if how.queues is None or task.queue in how.queues)
+    running = triages.running_on(tx, fingerprint)
+    around = incident.Around(
+        examples=near,
+        elsewhere=len(near) < len(alike),
+        running=running.id if running is not None else None,
+        last=triages.last_of_incidents(tx, fingerprint),
+        cooldown_ms=how.cooldown_ms,
+        agency=state,
+    )
+    answer, example = incident.decide(tx.now, around), incident.example_of(near)
+    match answer.what:
+        case "start":
+            assert example is not None
+            seq = history.last_event_seq(tx)
+            made, looked = incident.start(each, example, tx.now, means=how.means, last_seq=seq, queue=how.queue)
+            found.started.append(looked)
+            made, state = starting.under_agency(made, state, looked)
+        case "drop":
+            made = incident.passed_over(each, answer.why)
+        case _:
+            found.incidents_waiting.append((each, answer.why))
+            return state
+    if not how.dry_run:
+        apply(tx, made)
+    return state
 
 
 def start_asked(
@@ -116,6 +175,9 @@ def _start_one(
             made, looked = starting.start(task, tx.now, means=means, last_seq=seq, queue=queue)
             found.started.append(looked)
             made, state = starting.under_agency(made, state, looked)
+        case "wait" if around.running is not None and around.running.task_id == task.id:
+            found.under_way.append(around.running)
+            return state
         case "wait":
             found.waiting.append((task, answer.why))
             return state
@@ -158,6 +220,19 @@ def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
     return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
 
 
+def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage]:
+    """Triages that were handed back where nobody serves their queue are run in this one; of one task, or of all."""
+    served = {each for worker in workers.alive(tx) if worker.lease_until > tx.now for each in worker.queues}
+    taken = []
+    for looked in triages.not_begun(tx):
+        own = task_rows.get(tx, looked.id) if task_id in (None, looked.task_id) else None
+        if own is not None and own.ready and own.queue not in served:
+            edit = Edit(fields={"queue": queue})
+            apply(tx, rules.on_edit_command(own, tx.now, actor="engine", edit=edit))
+            taken.append(looked)
+    return taken
+
+
 def abandon(tx: Tx, triage_task: Task) -> None:
     """Somebody cancelled a triage that was not running: what it looked at is a person's matter now."""
     if triage_task.role != "triage" or triage_task.live is not None:
@@ -185,10 +260,19 @@ def looked_at(
         means=means,
         after=tuple(other for other, _ in task_rows.comes_after(tx, task.id)),
         dependents=task_rows.dependents(tx, task.id),
-        question=questions.open_of_task(tx, task.id),
+        question=_question(tx, looked),
         review=triages.open_review(tx, task.id),
         descendants=triages.count_parts(tx, task),
         new_ids=free_ids.some(tx, ids, NEW_IDS) if ids is not None else (),
         scopes=questions.open_scopes(tx),
     )
     return LookedAt(case=case, agency=breakers.get(tx, agency.KEY), agency_failures=failures)
+
+
+def _question(tx: Tx, looked: Triage) -> Question | None:
+    """What waits for a person about this already: of the task, or of the incident."""
+    if not starting.of_incident(looked.id):
+        return questions.open_of_task(tx, looked.task_id)
+    found = breakers.get(tx, incident_key(looked.fingerprint))
+    asked = questions.get(tx, found.question_id) if found is not None and found.question_id else None
+    return asked if asked is not None and asked.status == "open" else None

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from medbay.core.model import Event, Task
+from medbay.core.model import Event, Task, Triage
 from medbay.core.redaction import redact
+from medbay.core.resources import incident_key
 from medbay.core.times import iso
 from medbay.core.triage.case import Means
-from medbay.core.triage.context import FAILURES_MAX, Failure, Looked, make
-from medbay.store import attempts, history, patterns, tasks, triages
+from medbay.core.triage.context import FAILURES_MAX, Failure, Looked, Outage, make
+from medbay.core.triage.starting import of_incident
+from medbay.store import attempts, breakers, history, patterns, tasks, triages
 from medbay.store.database import Tx
 
 LOOKED_THROUGH: Final = 20  # attempts, for those that failed
 EVENTS_SHOWN: Final = 20
+TASKS_SHOWN: Final = 12  # of an incident
 
 
 def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
@@ -37,8 +40,19 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
         log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
         means=means,
         descendants=triages.count_parts(tx, task),
+        outage=_outage(tx, looked),
     )
     return json.dumps(make(shown, redact))
+
+
+def _outage(tx: Tx, looked: Triage) -> Outage | None:
+    """The incident that is looked at, where it is one."""
+    found = breakers.get(tx, incident_key(looked.fingerprint)) if of_incident(looked.id) else None
+    if found is None:
+        return None
+    held = [task.id for task in tasks.held(tx, found.key, TASKS_SHOWN)]
+    some = tuple(dict.fromkeys((*found.data.get("tasks", ()), *held)))
+    return Outage(incident=found, tasks=some, held=tasks.count_held(tx, found.key), now=tx.now)
 
 
 def _line(event: Event) -> str:

@@ -337,6 +337,8 @@ def breaker(each: Breaker, held: int) -> dict[str, Any]:
         "category": each.data.get("category"),
         "excerpt": each.data.get("excerpt"),
         "first_tasks": list(each.data.get("tasks", ())),
+        "triage": each.data.get("triage") or None,
+        "fix": each.data.get("fix"),
     }
 
 

@@ -1,4 +1,4 @@
-"""When each account was tried last: what a canary may do before the time that a failure named."""
+"""When each account was tried last: what a canary may do before the time that a failure named. And who looked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from medbay.core.model import Event
+from medbay.sim.ledger import Broken
 
 SAYS_NOTHING: Final = ("lost", "cancelled", "requeued")
 
@@ -16,6 +17,7 @@ class Probes:
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something
         self._sent: dict[tuple[str, int], tuple[str, int]] = {}  # canary -> its breaker, and when it was tried before
+        self._looked_at: set[str] = set()  # the incidents that had their triage
 
     def last(self, key: str | None) -> int:
         """When this account was tried last."""
@@ -28,6 +30,12 @@ class Probes:
             key = event.data.get("key")
             if event.name == "hold:placed" and not event.data["extended"]:
                 self._tried[key] = event.at
+            elif event.name == "incident:opened":
+                self._looked_at.discard(key)
+            elif event.name == "triage:started" and (incident := event.data.get("incident")) is not None:
+                if incident in self._looked_at:
+                    raise Broken("one triage for an incident", f"{incident} is looked at a second time")
+                self._looked_at.add(incident)
             elif event.name == "hold:released":
                 over |= {task_id for (task_id, _), (sent_for, _) in self._sent.items() if sent_for == key}
         return over

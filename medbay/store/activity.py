@@ -36,6 +36,12 @@ REQUEUED_SQL: Final = (
 
 
 NEXT_WAKE_SQL: Final = f"SELECT ({NEXT_LOOK_SQL}), ({NEXT_SEND_SQL})"
+LOOKED_AT_ELSEWHERE_SQL: Final = (
+    "SELECT 1 FROM triage g WHERE g.ended_at IS NULL"
+    " AND EXISTS (SELECT 1 FROM task t WHERE t.id = g.task_id AND t.queue = ? AND t.endless = 0 AND t.paused = 0)"
+    " AND EXISTS (SELECT 1 FROM task own WHERE own.id = g.id AND own.queue <> ?"
+    " AND (own.live IS NOT NULL OR (own.ready = 1 AND own.hold IS NULL))) ORDER BY g.fingerprint LIMIT 1"
+)
 WANTS_TRIAGE_SQL: Final = (
     "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? AND endless = 0"
     " ORDER BY queue, since, id LIMIT 1"
@@ -65,6 +71,20 @@ def has_requeued(tx: Tx, queue: str) -> bool:
 def has_wanted_triage(tx: Tx, queue: str) -> bool:
     """Whether a task of this queue waits for a triage to start; what recurs for ever keeps nobody busy."""
     return tx.one(WANTS_TRIAGE_SQL, (queue,)) is not None
+
+
+def is_looked_at_elsewhere(tx: Tx, queue: str) -> bool:
+    """Whether a triage of a task of this queue runs in another one, as those of `medbay triage` do."""
+    return tx.one(LOOKED_AT_ELSEWHERE_SQL, (queue, queue)) is not None
+
+
+def ran_what_wants_triage(tx: Tx, worker_id: str) -> bool:
+    """Whether a task that this worker ran waits for a triage to start."""
+    sql = (
+        "SELECT 1 FROM attempt a JOIN task t ON t.id = a.task_id"
+        " WHERE a.worker_id = ? AND t.wants_triage = 1 AND t.waits_for IS NOT NULL LIMIT 1"
+    )
+    return tx.one(sql, (worker_id,)) is not None
 
 
 def count_ready_again(tx: Tx, queue: str, limit: int) -> int:

@@ -60,8 +60,8 @@ def apply(tx: Tx, decision: Decision) -> None:
         _close_question(tx, question)
     for asked in decision.questions:
         _insert_question(tx, asked)
-    for again in decision.questions_sent:
-        _send_question_again(tx, again)
+    if decision.questions_enriched or decision.questions_sent:
+        _save_told_again(tx, decision)
     if decision.question_joined is not None:
         _join_open_question(tx, decision.question_joined)
     patterns.learn(tx, decision.learned)
@@ -296,6 +296,22 @@ def _insert_question(tx: Tx, asked: Question) -> None:
         raise StaleClaim(f"somebody else asked about {asked.scope} meanwhile", hint="try again, and join that question")
     for task_id in asked.task_ids:
         _join_question(tx, asked.id, task_id)
+
+
+def _save_told_again(tx: Tx, decision: Decision) -> None:
+    """Questions that are open already: what they say now, and that they were sent once more."""
+    for more in decision.questions_enriched:
+        _enrich_question(tx, more)
+    for again in decision.questions_sent:
+        _send_question_again(tx, again)
+
+
+def _enrich_question(tx: Tx, more: Question) -> None:
+    tx.put(
+        "UPDATE question SET need = ?, why = ?, evidence = ? WHERE id = ? AND status = 'open'",
+        (more.need, more.why, more.evidence, more.id),
+        stale=f"the question {more.id} was answered meanwhile",
+    )
 
 
 def _send_question_again(tx: Tx, again: QuestionSent) -> None:

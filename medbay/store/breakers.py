@@ -38,6 +38,11 @@ def holding(tx: Tx) -> list[Breaker]:
     return [_breaker(row) for sql in (OPEN_SQL, RELEASING_SQL) for row in tx.rows(sql)]
 
 
+def open_incidents(tx: Tx) -> list[Breaker]:
+    """The incidents that are not over."""
+    return [each for each in not_closed(tx).values() if each.kind == "incident"]
+
+
 def get(tx: Tx, key: str) -> Breaker | None:
     """One breaker, closed or not."""
     row = tx.one(f"SELECT {COLUMNS} FROM breaker WHERE key = ?", (key,))

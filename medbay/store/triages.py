@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Role, Task, Triage
+from medbay.core.triage.starting import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, task
@@ -40,6 +41,12 @@ def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (limit,))]
 
 
+def count_wanted(tx: Tx) -> int:
+    """How many tasks want a triage, in all queues."""
+    row = tx.one("SELECT count(*) FROM task WHERE wants_triage = 1 AND paused = 0")
+    return int(row[0]) if row else 0
+
+
 def newest_wish(tx: Tx, queues: Sequence[str]) -> Wish | None:
     """The last task of these queues that came to want a triage: since when, and its id."""
     found = (tx.one(NEWEST_WISH_SQL, (queue,)) for queue in queues)
@@ -62,6 +69,29 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
     """The triage that looks at this fingerprint now."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
     return _triage(row) if row else None
+
+
+def last_of_incidents(tx: Tx, fingerprint: str) -> Triage | None:
+    """The newest triage of an incident on this fingerprint."""
+    sql = (  # rare, and never many rows: read without an index of its own
+        f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND substr(id, 1, ?) = ? ORDER BY started_at DESC LIMIT 1"
+    )
+    row = tx.one(sql, (fingerprint, len(INCIDENT_IDS), INCIDENT_IDS))
+    return _triage(row) if row else None
+
+
+def open_ones(tx: Tx) -> list[Triage]:
+    """Every triage that has not ended."""
+    return [_triage(row) for row in tx.rows(f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL")]
+
+
+def not_begun(tx: Tx) -> list[Triage]:
+    """Triages that nobody runs at this moment, the oldest first."""
+    sql = (
+        f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
+        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND subject <> '' AND ready = 1) ORDER BY started_at, id"
+    )
+    return [_triage(row) for row in tx.rows(sql)]
 
 
 def being_looked_at(tx: Tx) -> frozenset[str]:

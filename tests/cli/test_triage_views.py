@@ -260,7 +260,7 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     assert told["next"] == ["a triage, when what keeps it back is over"]
     assert "medbay breaker close agency" in told["change"][0]
     assert watched.good("explain", task, "--json").json["triage_waits"]["what"] == "held_back"
-    assert "medbay breaker close agency ends that" in watched.good("triage", task).out
+    assert "medbay breaker list" in watched.good("triage", task).out
     watched.good("breaker", "close", "agency")
     told = explained(watched, task)
     assert "a triage of it is due" in told["why"]
@@ -284,7 +284,7 @@ def test_a_triage_under_way_is_what_comes_next(watched: Cli) -> None:
         (watched.folder / "go").touch()
 
     own = f".triage-{looking}-1"
-    assert row == f"▣ {waiting}  waits  {own} looks at the same failure"
+    assert row == f"◷ {waiting}  waits  {own} looks at the same failure"
     assert first["next"][0].startswith(f"the verdict of {own}, at the latest ")
     assert f"medbay log {own} -f" in first["change"][0]
     assert f"no triage of it has started: {own} looks at the same failure" in second["why"]

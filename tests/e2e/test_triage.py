@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import select
 import stat
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import medbay
 from tests.e2e.test_recurring import Up, events, until
 from tests.e2e.test_the_path_of_a_task import MEDBAY, Terminal
 
@@ -298,3 +301,42 @@ def test_wrong_words_are_refused(terminal: Terminal) -> None:
     refused = terminal.run("up", "--until-idle")
     assert refused.returncode == 2
     assert "triage.command" in refused.stderr
+
+
+def test_an_incident_is_looked_at_once_for_all_its_tasks(terminal: Terminal) -> None:
+    """One incident, one triage, one question that says what it found; what holds a task says so too."""
+    config = terminal.home / "medbay.toml"
+    config.write_text(CONFIG + "[incidents]\ntasks = 3\n", encoding="utf-8")
+    answers(terminal, "RECOMMEND_CONFIG", suggestion="give the ledger more connections")
+    down = "echo 'ledger: connection to server at 10.0.0.5, port 5432 failed: Connection refused' >&2; exit 1"
+    added = [terminal.must("add", f"load {number}", "--run", down).strip() for number in range(6)]
+    with Up(terminal):
+        incident = looked_at(terminal)
+
+    assert asked(terminal) == 1
+    seen = json.loads((terminal.home / "seen.json").read_text(encoding="utf-8"))
+    assert seen["incident"]["key"] == incident.key
+    assert set(seen["incident"]["tasks"]) <= set(added)
+    (question,) = json.loads(terminal.must("inbox", "--json"))
+    assert (question["id"], question["tasks"]) == (incident.question_id, [])
+    assert "give the ledger more connections" in question["need"]
+    shown = json.loads(terminal.must("incidents", "show", incident.name, "--json"))
+    assert shown["triage"] == shown["judged"]["id"]
+    assert shown["judged"]["action"] == "config_recommended"
+    assert "config recommended: give the ledger" in terminal.must("incidents", "show", incident.name)
+    assert "config recommended: give the ledger" in terminal.must("explain", added[-1])
+    assert {terminal.show(each)["status"] for each in added} <= {"failed", "pending"}
+
+
+def looked_at(terminal: Terminal) -> Any:
+    """Wait until the one incident was looked at."""
+    give_up = time.monotonic() + 90
+    with medbay.open(cwd=terminal.home) as bay:
+        while True:
+            for incident, _ in bay.incidents():
+                looked, _ = bay.triage_of_incident(incident)
+                if looked is not None and looked.ended_at is not None:
+                    return incident
+            assert time.monotonic() < give_up
+            bay.store.changed()
+            select.select((), (), (), 0.02)

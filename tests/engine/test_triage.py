@@ -9,9 +9,11 @@ import pytest
 
 from medbay.core.outcome import Outcome, Output, Succeeded
 from medbay.core.triage import effects
+from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.protocol import Launch
-from medbay.service import breakers, liveness, tasks
+from medbay.service import breakers, liveness, tasks, triage, working_set
+from medbay.service import idle as idling
 from medbay.store import attempts, history, questions, triages
 from medbay.store import breakers as stored_breakers
 from medbay.store.database import Store
@@ -285,3 +287,72 @@ def test_those_that_wait_for_each_other_follow_at_once(world: World) -> None:
     )
     world.run(engine, ticks=4, step_ms=10)
     assert len(agent.asked) == 4
+
+
+@pytest.mark.parametrize(("until", "idle"), [(None, True), (60_000, False)], ids=["for good", "for a while"])
+def test_a_triage_that_only_a_person_lets_start_keeps_nobody_busy(world: World, until: int | None, idle: bool) -> None:
+    """Opened by hand without an end: idle, and the task waits for a person. With an end: waited for."""
+    engine = world.engine(runners={"triage": Says()})
+    with world.store.write() as tx:
+        at = None if until is None else tx.now + until
+        breakers.open_one(tx, "agency", why="", until=at, actor="person:ana")
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=8)
+    assert world.task(task.id).wants_triage
+
+    assert engine.is_idle() is idle
+    with world.store.read() as tx:
+        assert idling.exit_code(tx, engine.worker_ids) == (75 if idle else 0)
+        held = stored_breakers.get(tx, "agency")
+        assert held is not None and breakers.count_held(tx, held) == 1
+    if not idle:
+        world.run(engine, ticks=40)
+        assert world.task(task.id).status == "completed"
+        with world.store.read() as tx:
+            held = stored_breakers.get(tx, "agency")
+            assert held is not None and breakers.count_held(tx, held) == 0
+
+
+def test_a_triage_that_runs_in_another_queue_is_waited_for(world: World) -> None:
+    """`medbay triage` runs it in a queue of its own; its verdict may give this one work."""
+    engine = world.engine(runners={"triage": Says()})
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=8)
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+        work = working_set.load(tx)
+        triage.start_wanted(tx, None, work, policy=world.policy, means=Means(), queue="run-x")
+    assert not engine.is_idle()
+
+    other = world.engine(queues=("run-x",), runners={"triage": Says(None)})
+    world.run(other)
+    assert not engine.is_idle()
+    other.hand_back_all("it stops")
+    other.collect()
+    other.stop()
+    world.run(engine, ticks=6)
+
+    assert actions(world, task.id) == ["no_action"]
+    assert world.task(task.id).status == "completed"
+    assert engine.is_idle()
+
+
+def test_a_triage_that_nobody_serves_is_taken_and_one_that_somebody_serves_is_not(world: World) -> None:
+    """A stopped engine handed it back to its queue."""
+    first = world.engine(runners={"triage": Says(None)})
+    task = world.add("a", *[failed()] * 3)
+    world.run(first, ticks=8)
+    first.hand_back_all("it stops")
+    first.collect()
+    with world.store.write() as tx:
+        assert triage.take_unserved(tx, "run-x") == []
+    first.stop()
+    with world.store.write() as tx:
+        assert triage.take_unserved(tx, "run-x", "another") == []
+        assert [each.task_id for each in triage.take_unserved(tx, "run-x", task.id)] == [task.id]
+
+    other = world.engine(queues=("run-x",), runners={"triage": Says()})
+    world.run(other, ticks=3)
+    assert actions(world, task.id) == ["no_action"]

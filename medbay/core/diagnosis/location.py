@@ -17,11 +17,14 @@ LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 _LIBRARY: Final = (
     r"site-packages|dist-packages|node_modules|node:|^internal/|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
     r"|/gems/|/vendor/|/go/pkg/mod|/nix/store|/hostedtoolcache/|/deps/undici|^ext:|^https?:|/share/(?:perl|ruby|php)"
+    r"|_testmain\.go$|^libraries/|^ice-9/"
+    r"|^[\w.-]{1,200}\.(?:com|org|net|io|internal|local|invalid|localdomain|cloud)$"  # hosts
     r"|/sysdeps/|/csu/|libc[_-]start|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
 )
 _LOOSE: Final = frozenset({"plain", "generic", "bracket", "parenthesis", "go", "ruby"})
 _NOISE: Final = (
-    r"(?i)\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d"
+    r"(?i)^\s+\((?:elixir|stdlib|kernel|ex_unit|mix|iex|logger|eex) \d"
+    r"|\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d"
 )
 _OWN_LINE: Final = r"^(?:\s{0,2}Line {1,12}|FILE: )?(?P<file>(?:[A-Za-z]:)?[\w./\\@-]{1,200}\.[A-Za-z]\w{0,9})\s*$"
 _TEX_LINE: Final = r"(?m)^l\.(\d{1,7}) "

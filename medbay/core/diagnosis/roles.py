@@ -24,6 +24,7 @@ _FRAME: Final = re.compile(r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,
 _PASS: Final = re.compile(r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)")
 _USED: Final = r"\bused \d{1,3} ?%"  # a share of a limit that is used up is no failure
 _WARN: Final = r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b"
+_CALL_WARNED: Final = r"(?:php )?warning: {1,2}\w{1,40}\("  # how PHP says why a function failed that goes on
 _TRIES: Final = r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b"
 _LEVEL: Final = r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
 _WARN_WORDS: Final = ("retrying", "will retry", "using cached", "falling back", "ignoring", "non-fatal", "ignored")
@@ -60,7 +61,7 @@ def role_of(text: CleanText, number: int) -> Role:
         return _ROLES[IGNORED, False]
     code = _is_code(text, number, line)
     if _warns(low, text.zeros[number]):
-        return _ROLES[WARNED, code]
+        return _ROLES[MENTIONED if compiled(_CALL_WARNED).match(low) else WARNED, code]
     if _holds(low, _LEVEL_SIGNS) and compiled(_LEVEL).match(low):
         return _ROLES[MENTIONED, code]
     return _ROLES[SAID if _holds(low, _ERROR_WORDS) or line[:2] == "E " else PLAIN, code]

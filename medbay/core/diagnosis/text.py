@@ -35,12 +35,13 @@ _STAMP: Final = re.compile(
     r"|#\d{1,4} \d{1,5}\.\d{1,3} "  # docker build: step, seconds
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
+_WARNING_BOX: Final = re.compile(r"^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵", re.MULTILINE)
 _FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
 _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 # With zeros for digits, what holds a position, and what may hold one.
 _POSITIONS: Final = (
-    ":0", "(0", "[0", "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
+    ":0", "(0", "[0", '", 0', "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
 _MAY_BE_POSITIONS: Final = tuple(
     (f"{sign}0", re.compile(f"{sign}0{{1,7}}[:.\\s]")) for sign in (": ", '"', '" ', ",", ", ")
@@ -227,7 +228,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
         body = "\n".join(map(_unstamped, body.split("\n")))
     if not body.isascii() and any(mark in body for mark in FRAMES):
-        body = _FRAME.sub("", body)
+        body = _FRAME.sub("", _WARNING_BOX.sub("", body) if "│ Warning: " in body else body)
     text = CleanText(body)
     if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:
         return CleanText("\n".join(map(_shorten, text.lines)))

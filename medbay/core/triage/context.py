@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from medbay.core.breaker import Breaker
 from medbay.core.diagnosis.telling import facts
 from medbay.core.knowledge import Known
 from medbay.core.model import Attempt, Task, Triage
@@ -63,6 +64,13 @@ _CARRIES: Final[Mapping[Word, str]] = {
     "RECOMMEND_CONFIG": "suggestion: a change elsewhere, filed for a person",
     "ESCALATE": "why, and look_at: what a person should look at",
 }
+_CARRIES_ON_INCIDENTS: Final[Mapping[Word, str]] = {
+    "NOOP": "why: nothing has to be done, one task is sent ahead from time to time until one gets through",
+    "FILE_FIX": "fix: one object with title and description; when it is done, one task is sent ahead at once",
+    "PAUSE": "why: no task is sent ahead any more until a person has answered",
+    "RECOMMEND_CONFIG": "suggestion: a change elsewhere, put into the question that a person has about this",
+    "ESCALATE": "why, and look_at: what a person should look at; the question is sent again at once",
+}
 
 Redact = Callable[[str], str]
 
@@ -88,6 +96,17 @@ class Looked:
     transcript: str = ""  # the end of an agent's
     means: Means = field(default_factory=Means)
     descendants: int = 0
+    outage: Outage | None = None  # where it is an incident that is looked at, and the task an example
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """An incident as its triage sees it."""
+
+    incident: Breaker
+    tasks: tuple[str, ...]  # some of those that failed like this or are held
+    held: int
+    now: int
 
 
 def make(looked: Looked, redact: Redact) -> dict[str, Any]:
@@ -118,6 +137,7 @@ def _written(pen: _Pen, looked: Looked) -> dict[str, Any]:
         "version": VERSION,
         "note": _NOTE,
         "triage": pen.word(looked.triage.id),
+        "incident": _incident(pen, looked.outage) if looked.outage is not None else None,
         "task": _task(pen, looked.task, looked.triage.number),
         "failures": [_failure(pen, each, _NEWEST_TAIL if each is failures[-1] else _OLDER_TAIL) for each in failures],
         "guidance": [
@@ -286,8 +306,30 @@ def _earlier(pen: _Pen, triage: Triage) -> dict[str, Any]:
     }
 
 
+def _incident(pen: _Pen, outage: Outage) -> dict[str, Any]:
+    """What many tasks have in common; the task beside it is one of them."""
+    incident = outage.incident
+    return {
+        "key": pen.word(incident.key),
+        "fingerprints": pen.words(incident.fingerprints),
+        "category": pen.word(str(incident.data.get("category", ""))),
+        "why": pen.head(incident.why, _LINE),
+        "excerpt": pen.head(str(incident.data.get("excerpt", "")), _TEXT),
+        "state": incident.state,
+        "opened_at": iso(incident.opened_at),
+        "open_for_s": (outage.now - incident.opened_at) // 1000,
+        "held": outage.held,
+        "tasks": pen.words(outage.tasks),
+        "canaries_failed": incident.failures,
+        "canary": pen.word(incident.canary_task or ""),
+        "next_canary_at": iso(incident.next_at) if incident.next_at is not None else None,
+    }
+
+
 def _verdicts(pen: _Pen, looked: Looked) -> dict[str, Any]:
     """The verdicts it may give, what each carries, and the limits of what it may change."""
+    if looked.outage is not None:
+        return {word: {"carries": _CARRIES_ON_INCIDENTS[word]} for word in rights.ON_INCIDENTS}
     found: dict[str, Any] = {
         word: {"carries": _CARRIES[word]} for word in rights.allowed(looked.task, looked.descendants)
     }

@@ -75,7 +75,7 @@ def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict
     draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **word)
     done = _Done(action=action, detail=why)
     if asking.is_due(case):
-        said = _PREFIX.get(action, "") + why
+        said = PREFIX.get(action, "") + why
         asked = asking.escalate(draft, case, said, verdict=verdict, headline=said)
         done = replace(done, questions=asked, closes_retry=not case.task.recurs)
     _stop_waiting(draft)
@@ -83,7 +83,7 @@ def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict
 
 
 _PAUSED: Final = "triage paused it"
-_PREFIX: Final[Mapping[Action, str]] = {
+PREFIX: Final[Mapping[Action, str]] = {
     "refused": "the verdict of its triage was refused: ",
     "verdict_unreadable": "its triage cannot be read: ",
 }
@@ -108,17 +108,19 @@ def _stop_waiting(draft: Draft) -> None:
 
 
 def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
-    draft.tell(
-        "triage:verdict",
-        attempt=case.triage.number,
-        triage=case.triage.id,
-        verdict=verdict.word,
-        why=verdict.why,
-        root_cause=verdict.root_cause,
-        evidence=list(verdict.evidence),
-        confidence=verdict.confidence,
-        applied=True,
-    )
+    draft.tell("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
+
+
+def told_of(verdict: Verdict) -> dict[str, Any]:
+    """What the event of a verdict that is applied says of it."""
+    return {
+        "verdict": verdict.word,
+        "why": verdict.why,
+        "root_cause": verdict.root_cause,
+        "evidence": list(verdict.evidence),
+        "confidence": verdict.confidence,
+        "applied": True,
+    }
 
 
 def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:

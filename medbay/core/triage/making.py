@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from medbay.core import person
 from medbay.core.agent import runner_of
+from medbay.core.breaker import Breaker
 from medbay.core.decision import Added, Draft
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import TEXT_MAX, TITLE_MAX, Event, Question, Role, Task
@@ -18,7 +19,7 @@ from medbay.core.plain import block, line
 from medbay.core.question import EVIDENCE_MAX
 from medbay.core.triage.adjusting import Criterion
 from medbay.core.triage.case import Case
-from medbay.core.triage.verdict import Piece
+from medbay.core.triage.verdict import Piece, Verdict
 
 WHOLE_MAX: Final = 8_000  # of the original, quoted in its parts
 GUIDANCE_SHOWN: Final = 5
@@ -51,6 +52,18 @@ def fix_task(case: Case, piece: Piece, now: int, *, root_cause: str = "", eviden
         f"It was filed because {case.task.id} ({case.task.title}) keeps failing.",
         f"Root cause: {root_cause}" if root_cause else "",
         _shown(case, evidence),
+    )
+    return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
+
+
+def incident_fix(case: Case, incident: Breaker, verdict: Verdict, now: int) -> Made:
+    """One fix for what many tasks meet; it names one of them, and none of them waits for it by itself."""
+    piece = verdict.fixes[0]
+    about = _sections(
+        piece.description,
+        f"It was filed for {incident.key}: {incident.why}. {case.task.id} ({case.task.title}) is one of them.",
+        f"Root cause: {verdict.root_cause}" if verdict.root_cause else "",
+        _shown(case, verdict.evidence),
     )
     return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
 

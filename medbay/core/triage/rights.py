@@ -8,14 +8,18 @@ from typing import Final
 from medbay.core.agent import is_agents, needs_change
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Task
+from medbay.core.resources import incident_key
 from medbay.core.triage import adjusting
 from medbay.core.triage.case import Case
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.starting import RUNNER, of_incident
 from medbay.core.triage.verdict import WORDS, Refusal, Verdict, Word
 
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
 PARTS: Final = range(2, 11)
 DESCENDANTS_MAX: Final = 20
+
+# A verdict on an incident touches its question, its canaries and one fix.
+ON_INCIDENTS: Final[tuple[Word, ...]] = ("NOOP", "FILE_FIX", "PAUSE", "RECOMMEND_CONFIG", "ESCALATE")
 
 # What has happened to a task since its triage started that makes the verdict stale.
 _ACTS: Final = {
@@ -54,7 +58,8 @@ def stale(case: Case) -> str | None:
 
 def outside(verdict: Verdict, case: Case) -> Refusal | None:
     """Every right that the verdict lacks; None when it keeps them all."""
-    found = [why for check in _CHECKS for why in check(verdict, case)]
+    checks = _FOR_INCIDENTS if of_incident(case.triage.id) else _CHECKS
+    found = [why for check in checks for why in check(verdict, case)]
     return Refusal("; ".join(dict.fromkeys(found))) if found else None
 
 
@@ -88,10 +93,16 @@ def _of_a_triage(verdict: Verdict, case: Case) -> Iterator[str]:
 
 
 def _names_another(verdict: Verdict, case: Case) -> Iterator[str]:
-    if verdict.task_id not in ("", case.task.id):
+    mine = incident_key(case.triage.fingerprint) if of_incident(case.triage.id) else ""
+    if verdict.task_id not in ("", case.task.id, mine):
         yield f"it is about {verdict.task_id}, not {case.task.id}"
     if verdict.attempt not in (None, case.triage.number):
         yield f"it judges attempt {verdict.attempt}, not {case.triage.number}"
+
+
+def _changes_many(verdict: Verdict, case: Case) -> Iterator[str]:
+    if verdict.word not in ON_INCIDENTS:
+        yield f"{verdict.word} changes a task, and an incident is about many: no verdict changes them all"
 
 
 def _gives_orders(verdict: Verdict, case: Case) -> Iterator[str]:
@@ -184,3 +195,4 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     _splits,
     _files,
 )
+_FOR_INCIDENTS: Final[tuple[_Check, ...]] = (_changes_many, _names_another, _gives_orders, _carries_more, _files)

@@ -37,6 +37,19 @@ def judge(context: Mapping[str, Any]) -> dict[str, Any]:
     } | verdict
 
 
+def _shared(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
+    """Many tasks meet the same: what passes is left to the canaries, anything else is somebody's to change."""
+    if not context.get("incident"):
+        return None
+    if found.get("category") == "transient":
+        return {"verdict": "NOOP", "why": "this passes by itself, and one task is sent ahead from time to time"}
+    fix = found.get("suggested_fix") or ""
+    why = f"every task that needs it fails: {found.get('summary') or context['incident']['why']}"
+    if fix:
+        return {"verdict": "RECOMMEND_CONFIG", "why": why, "suggestion": fix}
+    return {"verdict": "ESCALATE", "why": why, "look_at": "what these tasks have in common"}
+
+
 def _hopeless(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
     """Trying again cannot help, and every failure says so."""
     if found.get("retryable", True) or not _same_every_time(failures):
@@ -103,7 +116,7 @@ def _nothing_left(context: _View, found: _View, failures: Sequence[_View]) -> di
 
 
 _Rule = Callable[[_View, _View, Sequence[_View]], dict[str, Any] | None]
-_RULES: Final[tuple[_Rule, ...]] = (_hopeless, _passing, _too_slow, _unclear, _another_way, _nothing_left)
+_RULES: Final[tuple[_Rule, ...]] = (_shared, _hopeless, _passing, _too_slow, _unclear, _another_way, _nothing_left)
 
 
 def _may(context: _View, word: str) -> bool:

@@ -8,9 +8,10 @@ from medbay.core.breaker import Breaker
 from medbay.core.counting import forget_failures
 from medbay.core.decision import Decision, Draft, WorkingSet, together
 from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, OverBudget, Succeeded, TimedOut, outcome_word
-from medbay.core.triage import agency, effects, reading
+from medbay.core.triage import agency, effects, incident_effects, reading
 from medbay.core.triage.case import Case
 from medbay.core.triage.effects import Judged
+from medbay.core.triage.starting import of_incident
 from medbay.core.triage.verdict import Unreadable
 
 ACTOR = "triage"
@@ -28,7 +29,9 @@ class LookedAt:
 
 def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -> Decision:
     """Everything that follows for the failing task and for triage itself; the draft ends the task that ran it."""
-    judged, unreadable = _judged(looked.case, outcome, draft.now)
+    judged, unreadable = _judged(looked.case, outcome, draft.now, work)
+    if of_incident(looked.case.triage.id):
+        work = judged.decision.work
     well = judged.action not in FAILED_RUNS and not unreadable
     if isinstance(outcome, Succeeded):
         draft.task = forget_failures(draft.task)  # it may have waited for a limit of its provider
@@ -53,7 +56,9 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
 
 def abandoned(looked: LookedAt, now: int, work: WorkingSet, *, why: str = "the triage was cancelled") -> Decision:
     """The task of a triage was cancelled before it ran: a person is asked, and nobody waits for it."""
-    judged = effects.fell_through(looked.case, why, "triage_failed", now, actor=ACTOR)
+    judged = _fell_through(looked.case, why, now, work)
+    if of_incident(looked.case.triage.id):
+        work = judged.decision.work
     fed = agency.gone(work, looked.agency, now, by=looked.case.triage.id)
     return replace(together(judged.decision, fed.made), work=fed.work)
 
@@ -71,15 +76,23 @@ def _close(draft: Draft, why: str) -> None:
     draft.tell("task:cancelled", by=ACTOR)
 
 
-def _judged(case: Case, outcome: Outcome, now: int) -> tuple[Judged, bool]:
+def _judged(case: Case, outcome: Outcome, now: int, work: WorkingSet) -> tuple[Judged, bool]:
     """What follows, and whether the answer was no verdict at all."""
     if not isinstance(outcome, Succeeded):
-        return effects.fell_through(case, _why(outcome), "triage_failed", now, actor=ACTOR), False
+        return _fell_through(case, _why(outcome), now, work), False
     answer = reading.read(str((outcome.output.result or {}).get("answer", "")))
     over = _over_budget(case, answer)
     if over:
-        return effects.fell_through(case, over, "triage_failed", now, actor=ACTOR), False
+        return _fell_through(case, over, now, work), False
+    if of_incident(case.triage.id):
+        return incident_effects.judge(case, answer, now, work), isinstance(answer, Unreadable)
     return effects.judge(case, answer, now, actor=ACTOR), isinstance(answer, Unreadable)
+
+
+def _fell_through(case: Case, why: str, now: int, work: WorkingSet) -> Judged:
+    if of_incident(case.triage.id):
+        return incident_effects.fell_through(case, why, "triage_failed", now, work)
+    return effects.fell_through(case, why, "triage_failed", now, actor=ACTOR)
 
 
 def _over_budget(case: Case, answer: object) -> str:

@@ -18,6 +18,7 @@ from medbay.core.triage.case import Means
 
 RUNNER: Final = "triage"
 TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
+INCIDENT_IDS: Final = TRIAGE_IDS + "incident-"  # those of incidents
 OPTED_OUT: Final = "no-recurring-triage"
 TAGS: Final = ("recurring-triage", OPTED_OUT)
 TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
@@ -53,6 +54,11 @@ def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> 
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
 
 
+def of_incident(triage_id: str) -> bool:
+    """Whether this triage looks at an incident, with its task as an example."""
+    return triage_id.startswith(INCIDENT_IDS)
+
+
 def cooling_until(task: Task, rules: Recurring) -> int | None:
     """When the cooldown after its last triage is over."""
     return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
@@ -81,7 +87,8 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: Around) -> A
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
         return Answer("drop", "it does not want one any more")
     until = cooling_until(task, rules)
-    alike = [each for each in around.earlier if each.fingerprint == task.last_fingerprint]
+    own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
+    alike = [each for each in own if each.fingerprint == task.last_fingerprint]
     if until is not None and now < until:
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
         if lately and not (task.recurs and (around.told or around.fix)):
@@ -114,7 +121,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
     draft = Draft(task, now, actor="triage")
     draft.set(wants_triage=False, triages=number, triaged_at=now)
     draft.tell("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
-    own = Draft(_own_task(task, looked, means, now, queue), now, actor="triage")
+    own = Draft(own_task(task, looked, means, now, queue), now, actor="triage")
     own.tell("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
     made = Decision(
         changes=(draft.change(),),
@@ -153,7 +160,8 @@ def to_a_person(task: Task, now: int, why: str, *, open_question: Question | Non
     return Decision(changes=(draft.change(),), questions=asked, events=tuple(draft.events))
 
 
-def _own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+    """The task that runs a triage of this one."""
     return Task(
         id=looked.id,
         title=f"Triage of {task.title}"[:500],

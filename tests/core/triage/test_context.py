@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from medbay.core import breaker, incident
 from medbay.core.diagnosis.record import Location, Pattern, RunnerUp
 from medbay.core.knowledge import Advice, Known, Teaching
 from medbay.core.model import Attempt, Check, Guidance, Triage
 from medbay.core.redaction import redact
 from medbay.core.triage.case import Means
-from medbay.core.triage.context import CONTEXT_MAX, Failure, Looked, make
+from medbay.core.triage.context import CONTEXT_MAX, Failure, Looked, Outage, make
 from medbay.core.triage.verdict import WORDS
 from tests.core.builders import NOW, diagnosis, hopeless
 from tests.core.triage.cases import SPEC, agents, repeating, told_before, triage_of, waiting, with_agents
@@ -267,3 +269,26 @@ def test_a_secret_in_a_long_command_is_recognised_before_the_command_is_cut() ->
     looked = Looked(task=waiting(command=f"echo {'x' * 40} {secret} {'y' * 2_000}"), triage=triage_of(waiting()))
 
     assert secret[:12] not in json.dumps(make(looked, redact))
+
+
+def test_of_an_incident_it_shows_what_many_have_in_common() -> None:
+    """How many, since when, how the canaries went, and only the verdicts that change no task."""
+    found = diagnosis(category="transient", pattern=Pattern("test.rule", "password=hunter22 refused\n" * 900))
+    many = tuple(f"t-{number}" for number in range(500))
+    opened, _ = incident.opened(found, many, NOW)
+    task = waiting()
+    looked = Looked(task=task, triage=triage_of(task))
+    out = breaker.canary_met_it(breaker.send_canary(opened, "t-3", NOW), NOW, named=None, why=opened.why)
+    first, later = (
+        shown(replace(looked, outage=Outage(incident=each, tasks=many, held=480, now=NOW + 90_000)))
+        for each in (breaker.send_canary(opened, "t-3", NOW), out)
+    )
+
+    assert shown(looked)["incident"] is None
+    assert (first["incident"]["canary"], first["incident"]["next_canary_at"]) == ("t-3", None)
+    assert (later["incident"]["canaries_failed"], later["incident"]["open_for_s"]) == (1, 90)
+    assert later["incident"]["next_canary_at"] is not None
+    assert (later["incident"]["held"], len(later["incident"]["tasks"])) == (480, 12)
+    assert set(later["verdicts"]) == {"NOOP", "FILE_FIX", "PAUSE", "RECOMMEND_CONFIG", "ESCALATE"}
+    assert "hunter22" not in json.dumps(later)
+    assert len(json.dumps(later)) <= CONTEXT_MAX

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from medbay.core import incident
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Location, Pattern
 from medbay.core.guidance import DIFFERENT_APPROACH
 from medbay.core.knowledge import Advice, Known
 from medbay.core.model import Attempt, Guidance, Task
 from medbay.core.redaction import redact
-from medbay.core.triage.context import Failure, Looked, make
+from medbay.core.triage.case import Means
+from medbay.core.triage.context import Failure, Looked, Outage, make
+from medbay.core.triage.incident import start
 from medbay.core.triage.reading import read
 from medbay.core.triage.rights import outside
 from medbay.core.triage.rules_agent import judge
@@ -207,3 +211,25 @@ def test_what_it_says_is_always_readable_and_within_its_rights(
 
     assert isinstance(verdict, Verdict)
     assert outside(verdict, case(task, diagnosis=found[-1] if found else None)) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (diagnosis(category="transient", subcategory="network"), "NOOP"),
+        (diagnosis(category="dependency_missing"), "RECOMMEND_CONFIG"),
+        (diagnosis(category="resource_exhaustion", suggested_fix="", summary=""), "ESCALATE"),
+    ],
+)
+def test_of_an_incident_it_says_what_changes_no_task(found: Diagnosis, verdict: str) -> None:
+    """What passes is left to the canaries; anything else is somebody's to change."""
+    opened, _ = incident.opened(found, ("t-1", "t-2"), 1_000)
+    task = waiting(last_fingerprint=found.fingerprint)
+    _, triage = start(opened, task, 2_000, means=Means(), last_seq=0)
+    outage = Outage(incident=opened, tasks=("t-1", "t-2"), held=1, now=31_000)
+    said = looks(task, found, outage=outage)
+
+    assert said["verdict"] == verdict
+    answer = read(json.dumps(said))
+    assert isinstance(answer, Verdict)
+    assert outside(answer, case(task, triage=replace(triage, number=task.attempts))) is None

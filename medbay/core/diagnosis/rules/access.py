@@ -92,6 +92,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "incorrect password attempt",
         r"(?:login|logon|password|passphrase|username)[ :_]{1,2}(?:is |was )?(?:incorrect|denied|failed|failure|invalid|rejected|refused|wrong)",
         "no secret key",
+        r"no (?:valid |active )?(?:\w{1,20} ){0,3}licen[cs]es? (?:was |were |is |are )?(?:found|available|installed|left|present)",
+        r"licen[cs]e (?:key |file |server |manager |check ?out )?(?:has |is |was |could )?(?:not (?:be )?)?"
+        r"(?:expired|invalid|valid|missing|denied|failed|refused|exceeded|activated|checked out)",
         r"no (?:\w+ )?secrets? (?:were |was )?(?:found|provided|set)",
         "(?:failed|unable) to decrypt",
         "decryption (?:failed|error)",

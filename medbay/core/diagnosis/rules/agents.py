@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, RECORD, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, RECORD, VERDICT, Rule, rule
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -170,6 +170,16 @@ RULES: Final[tuple[Rule, ...]] = (
         hit="{'type': 'overloaded_error', 'message': 'Overloaded'}",
         miss="operator overloading",
         level=EXACT + 0.3,
+    ),
+    rule(
+        "agent.ended",
+        "transient/service",
+        r"^API Error: (?:429|5\d\d) (?=\{|[A-Z])",
+        hit='API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+        miss="the API error 529 is retried",
+        confidence=0.93,
+        level=VERDICT + 0.4,
+        case=True,
     ),
     rule(
         "agent.model_unknown",

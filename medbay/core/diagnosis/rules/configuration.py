@@ -8,6 +8,8 @@ from medbay.core.diagnosis.rule import EXACT, SHAPE, Rule, rule
 
 _FORMATS: Final = r"\S{1,80}\.(?:toml|ya?ml|json|ini|cfg|xml|gradle|hcl|tf|conf|properties)"
 
+_MANIFESTS: Final = "(?:package|tsconfig|composer|deno|angular|manifest|bower|lerna|nx|turbo)"
+
 RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.flags",
@@ -151,11 +153,15 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.json",
         "code_error/config",
-        r"(?:package|tsconfig|composer|deno|angular|manifest|bower|lerna|nx|turbo)\.json\b.{0,80}\bjson\b",
+        rf"{_MANIFESTS}\.json\b.{{0,80}}\bjson\b",
+        rf"(?:in|of|invalid|malformed|valid|parse|parsing) json\b.{{0,160}}\b{_MANIFESTS}\.json\b",
         r"could not find .{1,80} in plugin",
         r"definition for rule .{1,80} not found",
         on="json",
-        hit="/app/package.json: Unexpected end of JSON input",
+        hit=(
+            "/app/package.json: Unexpected end of JSON input",
+            "Syntax Error: Expected property name in JSON at position 12 (when parsing /app/package.json)",
+        ),
         miss="package.json written",
         level=EXACT + 0.4,
         confidence=0.9,

@@ -87,6 +87,7 @@ PLACES: Final = (
     _place("yaml", "line 0", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
     _place("from_line", "line 0", rf"line {_LINE} (?:of|in) (?:the )?(?:file )?['\"]?{_FILE}", "x (from line 2 of requirements.txt)"),
     _place("in_colon", " in ", rf" in {_FILE}:{_LINE}\b", "Uncaught Error: x in /app/a.php:2"),
+    _place("tuple", '", 0', rf"\(\"{_FILE}\", {_LINE}, (?P<col>\d{{1,6}})\)", 'Exception: Assert_failure ("./a.ml", 1, 9).'),
     _place("makefile", "file:0", rf"^{_NAMED}:{_LINE}: (?:\*\*\*|\S)", "Makefile:2: *** missing separator.  Stop.", joint=_NAMED_COLON),
     _place("named.comma", "e, line 0", rf"\b{_NAMED}, line {_LINE}\b", "in file /app/Snakefile, line 3:"),
     _place("dockerfile", ":0", rf"(?:^|: ){_NAMED}:{_LINE}\b", "Dockerfile:3 DL3008 warning: x", joint=_NAMED_COLON),

@@ -234,6 +234,31 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.9,
     ),
     rule(
+        "limit.named",
+        "resource_exhaustion/quota",
+        # Named by what is limited; rates, times and sizes of requests have rules of their own.
+        r"\b(?!\w{0,30}(?:rate|request|time|size|depth|throughput|concurren|token|retry))[a-z]{2,40}(?:limit|quota)exceeded(?:exception|error|fault)?\b",
+        on="~limitexceeded ~quotaexceeded",
+        hit="creating EC2 Instance: VcpuLimitExceeded: You have requested more vCPU capacity",
+        miss="RateLimitExceeded: slow down",
+        level=EXACT + 0.4,
+        confidence=0.9,
+    ),
+    rule(
+        "worker.lost",
+        "transient/lost",
+        r"(?:daemon|worker|agent|executor|runner|node|host|container|kernel)\b.{0,40} (?:disappeared|vanished|(?:was|has been|were) lost)\b",
+        r"lost (?:contact|communication|connection) (?:with|to) (?:the )?(?:server|worker|agent|node|runner|executor|daemon)",
+        r"(?:spot|preemptible|spot instance|instance|node|vm) (?:was |has been |is being )?(?:interrupted|preempted|reclaimed|evicted)",
+        hit=(
+            "Gradle build daemon disappeared unexpectedly (it may have been killed or may have crashed)",
+            "The hosted runner lost communication with the server.",
+        ),
+        miss="a node of the tree was found",
+        level=SHAPE + 0.6,
+        confidence=0.85,
+    ),
+    rule(
         "killed.bare",
         "resource_exhaustion/memory",
         r"^(?:.{0,80}\s|.{0,80}: )?Killed\b(?:\s{2,}.{0,200})?$",

@@ -63,6 +63,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "not a (?:HASH|ARRAY|CODE) reference",
         r"null ?pointer (?:exception|dereference)?",
         "index out of (?:range|bounds)",
+        "index (?:is )?too (?:large|small|big)",
         "escript: exception",
         r"exception (?:error|exit|throw): ",
         r"crash report",

@@ -87,6 +87,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:due to|because of|for|on|reached) (?:a |the |its )?(?:wall ?)?time[ -]?(?:limit|out)\b",
         r"wall ?time\b.{0,40}(?:exceed|limit)",
         r"before timing out",
+        r"(?:inactivity|idle|hang|waiting) (?:time|timeout|limit|period)\b.{0,40}(?:elapsed|exceeded|reached|expired)",
         r"reached (?:its|the|a) .{0,60}timeout",
         "worker timeout",
         r"took longer than \S{0,4}\d",
