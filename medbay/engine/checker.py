@@ -71,7 +71,7 @@ class Checker:
         if chosen:
             self._end_earlier_rounds(chosen)
             with self._store.write() as tx:
-                begun = checks.begin(tx, worker_id, chosen, log_path=self._log_path)
+                begun = checks.begin(tx, worker_id, chosen, log_path=self._log_path, redaction=self._settings.redaction)
         self.waiting = len(found) - len(begun)
         self.due = self.waiting > 0
         return begun

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from medbay.core import prompt
 from medbay.core.agent import is_agents
+from medbay.core.model import changed
 from medbay.engine.settings import Settings
 from medbay.runners.protocol import Launch
 from medbay.service.attempts import Claim
@@ -29,7 +30,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
         env=dict(task.env),
         guidance=attempt.guidance,
-        prompt=prompt.make(task, attempt=attempt.number, guidance=attempt.guidance) if is_agents(task) else "",
+        prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,
         fresh_session=task.fresh_session,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
@@ -38,3 +39,11 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         ahead=ahead,
         keep_log=task.crashes > 0,
     )
+
+
+def _prompt(claim: Claim, settings: Settings) -> str:
+    """What an agent is told; the specification that it reviews is another task's, and goes without its secrets."""
+    task, attempt = claim.task, claim.attempt
+    if task.role == "review":
+        task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance)

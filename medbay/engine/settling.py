@@ -98,7 +98,7 @@ class Settler:
                 raise
             except Exception:
                 report = redact(traceback.format_exc())
-                log.exception("a rule broke on %s; it waits for a person", each.task_id)
+                log.error("a rule broke on %s; it waits for a person\n%s", each.task_id, report)
                 with tx.savepoint():
                     attempts.end_broken(tx, each, work, worker_id=worker_id, by=self._by, traceback=report)
         return again

@@ -81,7 +81,7 @@ class Triager:
         settings, task, number = self._settings, claim.task, claim.attempt.number
         try:
             with self._store.read() as tx:
-                shown = triage_context.of_triage(tx, task, means=settings.means)
+                shown = triage_context.of_triage(tx, task, means=settings.means, redaction=settings.redaction)
         except StoreError as error:
             raise SpawnFailed(f"what the triage is to be shown cannot be read: {error}") from error
         return replace(

@@ -17,7 +17,7 @@ from medbay.core.budget import read_usage
 from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
-ANSWER_BYTES_MAX: Final = 256_000
+ANSWER_CHARS_MAX: Final = 256 * 1024  # what is longer is refused by whoever reads it, never read in part
 _SUMMARY_CHARS_MAX: Final = 10_000
 _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
@@ -83,7 +83,8 @@ def read_answer(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as handle:
-            return handle.read(ANSWER_BYTES_MAX + 1).decode("utf-8", "replace")
+            raw = handle.read(4 * (ANSWER_CHARS_MAX + 1))  # a character takes four bytes at most
+            return raw.decode("utf-8", "replace")[: ANSWER_CHARS_MAX + 1]
     except OSError:
         return ""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from medbay.core import rules
 from medbay.core.model import Attempt, CheckResult, Worker
 from medbay.core.outcome import Lost
+from medbay.core.redaction import Redaction
 from medbay.core.verifying import ROUNDS_MAX
 from medbay.service import evaluations
 from medbay.service.attempts import Claim, Finished
@@ -40,7 +41,14 @@ def begun_before(tx: Tx, claims: Iterable[Claim]) -> list[Claim]:
     ]
 
 
-def begin(tx: Tx, worker_id: str, claims: Sequence[Claim], *, log_path: Callable[[str, int, int], str]) -> list[Begun]:
+def begin(
+    tx: Tx,
+    worker_id: str,
+    claims: Sequence[Claim],
+    *,
+    log_path: Callable[[str, int, int], str],
+    redaction: Redaction,
+) -> list[Begun]:
     """Record that the checks of these attempts start now; committed before they do. Not of what was taken from us."""
     tasks.lock(tx, {claim.task.id for claim in claims})
     ours = {(each.task_id, each.number) for each in attempts.verifying(tx, worker_id)}
@@ -62,7 +70,8 @@ def begin(tx: Tx, worker_id: str, claims: Sequence[Claim], *, log_path: Callable
             for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number)
         )
         checks.save(tx, results)
-        begun.append(Begun(claim, results, evaluations.context(tx, claim.task, claim.attempt)))
+        shown = evaluations.context(tx, claim.task, claim.attempt, redaction=redaction)
+        begun.append(Begun(claim, results, shown))
     return begun
 
 

@@ -13,7 +13,7 @@ from medbay.core.ending import Ended
 from medbay.core.evaluating import Evaluation
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Lost, Output
-from medbay.core.redaction import redact
+from medbay.core.redaction import Redaction
 from medbay.core.triage import agency
 from medbay.core.triage.context import Failure, of_attempt
 from medbay.store import attempts, breakers
@@ -22,15 +22,16 @@ from medbay.store.database import Tx
 log = logging.getLogger("medbay.engine")
 
 
-def context(tx: Tx, task: Task, attempt: Attempt) -> str:
-    """What the evaluator of this attempt is shown, as JSON; nothing where its checks are what comes."""
+def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> str:
+    """What the evaluator of this attempt is shown, as JSON, redacted; nothing where its checks are what comes."""
     if attempt.failure is None:
         return ""
     output = attempts.output(tx, task.id, attempt.number) or Output()
     outcome = evaluating.restored(attempt.failure, output)
     found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
     ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
-    return json.dumps(of_attempt(task, Failure(attempt=ended, tail=output.tail), redact))
+    shown = Failure(attempt=ended, tail=output.tail)
+    return json.dumps(of_attempt(task, shown, redaction.knowing(dict(task.env)).text))
 
 
 def looked_at(tx: Tx, ended: Ended, *, threshold: float) -> Ended:

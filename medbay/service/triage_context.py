@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from medbay.core.model import Event, Task, Triage
-from medbay.core.redaction import redact
+from medbay.core.redaction import Redaction
 from medbay.core.resources import incident_key
 from medbay.core.times import iso
 from medbay.core.triage.case import Means
@@ -20,8 +20,8 @@ EVENTS_SHOWN: Final = 20
 TASKS_SHOWN: Final = 12  # of an incident
 
 
-def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
-    """The context of one triage as JSON; an empty object where its task is not there any more."""
+def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) -> str:
+    """The context of one triage as JSON, redacted; an empty object where its task is not there any more."""
     looked, task = triages.get(tx, triage_task.id), tasks.get(tx, triage_task.subject)
     if looked is None or task is None:
         return "{}"
@@ -42,7 +42,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means) -> str:
         descendants=triages.count_parts(tx, task),
         outage=_outage(tx, looked),
     )
-    return json.dumps(make(shown, redact))
+    return json.dumps(make(shown, redaction.knowing(dict(task.env)).text))
 
 
 def _outage(tx: Tx, looked: Triage) -> Outage | None:

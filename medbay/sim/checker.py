@@ -16,7 +16,7 @@ from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, Known, Seen
 from medbay.sim.machines import Machines, Process
 from medbay.sim.probes import Probes
-from medbay.sim.splits import Splits
+from medbay.sim.splits import Graph, Splits
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
 
@@ -41,6 +41,8 @@ class Checker:
         self._seq = 0
         self._probes = Probes()
         self.splits = Splits()
+        self._within: tuple[Event, ...] = ()  # what was looked at and is not committed yet
+        self._before: tuple[dict[str, Known], set[str], int, Probes, Splits] | None = None  # how it was before that
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
     def process_started(self, process: Process, machines: Machines) -> None:
@@ -52,28 +54,43 @@ class Checker:
             numbers = ", ".join(f"attempt {each.number} (pid {each.pid})" for each in running)
             raise Broken("2 one process tree per task", f"{process.task_id} runs as {numbers}")
 
-    def committed(self, actor: str, graph: Mapping[str, tuple[str, ...]]) -> None:
-        """Look at everything the last commit touched."""
+    def committed(self, actor: str, graph: Graph) -> None:
+        """Look at everything the last commit touched, as far as nobody looked at it before it was committed."""
         with self._store.read() as tx:
-            self._latest = max(self._latest, tx.now)
-            events = history.events_since(tx, self._seq, limit=EVENTS_MAX)
-            self.fresh_events = tuple(events)
-            if not events:
-                return
-            self._seq = events[-1].seq
-            self.splits.hear(tx, events, graph)
-            for task_id in self._probes.hear(events):
-                self.known[task_id].not_before = 0
-            by_task: dict[str, list[Event]] = {}
-            for event in events:
-                if event.task_id is not None:
-                    by_task.setdefault(event.task_id, []).append(event)
-            claimed = [
-                task_id for task_id, told in by_task.items() if self._look(tx, task_id, tuple(told), actor, graph)
-            ]
-            self._refresh_followers(tx, events)
-            if claimed:
-                self._check_shares(tx, claimed)
+            self.fresh_events = (*self._within, *self._hear(tx, actor, graph))
+        self._within, self._before = (), None
+
+    def between(self, tx: Tx, actor: str, graph: Graph) -> None:
+        """Look between two steps of one transaction, as if the first were committed; it may still be undone."""
+        if self._before is None:
+            known = {task_id: each.kept() for task_id, each in self.known.items()}
+            self._before = known, set(self.waiting), self._seq, self._probes.kept(), self.splits.kept()
+        self._within += tuple(self._hear(tx, actor, graph))
+
+    def undone(self) -> None:
+        """What was looked at within a transaction did not happen."""
+        if self._before is not None:
+            self.known, self.waiting, self._seq, self._probes, self.splits = self._before
+        self._within, self._before = (), None
+
+    def _hear(self, tx: Tx, actor: str, graph: Graph) -> list[Event]:
+        self._latest = max(self._latest, tx.now)
+        events = history.events_since(tx, self._seq, limit=EVENTS_MAX)
+        if not events:
+            return []
+        self._seq = events[-1].seq
+        self.splits.hear(tx, events, graph)
+        for task_id in self._probes.hear(events):
+            self.known[task_id].not_before = 0
+        by_task: dict[str, list[Event]] = {}
+        for event in events:
+            if event.task_id is not None:
+                by_task.setdefault(event.task_id, []).append(event)
+        claimed = [task_id for task_id, told in by_task.items() if self._look(tx, task_id, tuple(told), actor, graph)]
+        self._refresh_followers(tx, events)
+        if claimed:
+            self._check_shares(tx, claimed)
+        return events
 
     def sweep(self, added: Mapping[str, tuple[str, ...]]) -> None:
         """The checks of the whole store."""

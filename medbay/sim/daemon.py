@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from medbay.core.agent import profile_of
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
+from medbay.engine.footprints import Process as Footprint
 from medbay.engine.lease import KILL_AT
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
 from medbay.service import waking
+from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.machines import Machine, Machines, Process, SimLeftovers
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import AGENT, NEVER_MS, Work
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 
 AWAY_MS: Final = 500
 NOTICED_AFTER_MS: Final = 50  # how soon another's commit is noticed
@@ -40,11 +43,23 @@ class Ground:
     machines: Machines
     work: Work
     committed: Callable[[str], None]
+    between: Callable[[str, Tx], None]
+    undone: Callable[[], None]
     log: Callable[[str], None]
     commits: int = 0  # heartbeats not counted
     last_commit_ms: int = 0
     work_left: bool = False  # whether the last commit left something for an engine to do
     troubled: bool = True  # something is down or cut off: look often
+
+
+class WatchedEngine(Engine):
+    """The engine, which lets the checkers look before it claims: in a turn something was stored and woken by then."""
+
+    watch: Callable[[Tx], None]
+
+    def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Footprint]]:
+        self.watch(tx)
+        return super()._claim_in(tx, capacity)
 
 
 class SimDaemon:
@@ -72,6 +87,8 @@ class SimDaemon:
         self._asleep_in_commit = False
         self._doze_ms = 0
         self._ambush: tuple[str, Callable[[], object]] | None = None
+        # On PostgreSQL events are numbered when a transaction ends: nobody can look before.
+        self._turns = ground.plan.turns and ground.store.kind == "sqlite"
         self._killers: list[Process] = []  # what it started that will kill it
 
     @property
@@ -104,7 +121,7 @@ class SimDaemon:
                 return self._start()
             self._die_if_its_work_kills_it(self.engine)
             name = self._step(self.engine)
-            if self._ambush is not None and self._ambush[0] == name and self.engine is not None:
+            if self._ambush is not None and name in (self._ambush[0], "turn") and self.engine is not None:
                 deed = self._ambush[1]
                 self._ambush = None
                 deed()
@@ -194,27 +211,29 @@ class SimDaemon:
         ground = self._ground
         self._pid = ground.machines.new_pid()
         self.machine.engines.add(self._pid)
-        store = FaultyStore(ground.store, self.name, ground.clock, faults=self.faults, committed=ground.committed)
+        store = FaultyStore(
+            ground.store,
+            self.name,
+            ground.clock,
+            faults=self.faults,
+            committed=ground.committed,
+            undone=ground.undone,
+        )
         grace_ms = ground.plan.grace_ms
         runner = SimRunner(ground.machines, self.machine, self._pid, ground.work, ground.clock, grace_ms=grace_ms)
         self._killers = runner.killers
         try:
-            engine = Engine(
+            engine = WatchedEngine(
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
                 runners={"shell": runner, "triage": runner, "agent": runner},
                 leftovers=SimLeftovers(self.machine, ground.clock),
                 see=self.machine.see,
-                settings=Settings(
-                    root=ROOT,
-                    slots=ground.plan.slots,
-                    lease_ms=ground.plan.lease_ms,
-                    grace_ms=grace_ms,
-                    means=AGENTS if ground.plan.agents else Means(),
-                ),
+                settings=self._settings(),
                 host=self.machine.identity(self._pid),
             )
+            engine.watch = partial(ground.between, self.name)
             self.engine = engine
             self._renewed_ms = ground.clock.elapsed_ms
             self._beat_ms = self._renewed_ms + round(engine.lease.interval_s * 1000)
@@ -225,6 +244,11 @@ class SimDaemon:
         self._away = self._stopping = False
         self._next_ms = ground.clock.elapsed_ms
         return "start"
+
+    def _settings(self) -> Settings:
+        plan = self._ground.plan
+        means = AGENTS if plan.agents else Means()
+        return Settings(root=ROOT, slots=plan.slots, lease_ms=plan.lease_ms, grace_ms=plan.grace_ms, means=means)
 
     def _collect_unstored(self, engine: Engine) -> bool:
         """Ask how attempts ended, and get no further; whether there was nothing to store."""
@@ -266,16 +290,23 @@ class SimDaemon:
         return self._wait_ms(engine) > 0
 
     def _tick(self, engine: Engine) -> Iterator[tuple[str, int]]:
-        """`Engine.tick` step by step, with a breath after each for others to come between.
+        """`Engine.tick` step by step, with a breath after each for others to come between; in some worlds in one turn.
 
-        The checker holds every promise against every commit, so `Engine.turn`, which takes several steps in one, is
-        not used here; that both come to the same is shown in tests/engine/test_turn.py.
+        A turn is one transaction. The checkers look before it claims, as if what it stored and woke were committed.
         """
         if self._doze_ms and not self._collect_unstored(engine):
             self._fall_asleep(self._doze_ms)
             self._doze_ms, self._asleep_in_commit, self._steps = 0, True, None
             yield "falls asleep in a commit", 0
             return
+        if self._turns and not self._away:
+            engine.recover_when_due()  # as in the round before, when nothing had ended: turns are for ordinary rounds
+            yield "recover", 0
+            engine.look()
+            if engine.turn():
+                self._stored, self._steps = True, None
+                yield "turn", max(1, self._wait_ms(engine))
+                return
         self._stored = engine.collect()
         yield "collect", 0
         engine.recover_when_due()

@@ -59,12 +59,14 @@ class FaultyStore:
         *,
         faults: Faults | None,
         committed: Callable[[str], None],
+        undone: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._actor = actor
         self._clock = clock
         self._faults = faults
         self._committed = committed
+        self._undone = undone
 
     @property
     def store_id(self) -> str:
@@ -76,14 +78,18 @@ class FaultyStore:
         """A transaction that may be rolled back or committed while its author dies."""
         self._refuse_while_away()
         fault = self._faults.draw() if self._faults else None
-        with self._store.write() as tx:
-            yield tx
-            if self._faults and fault == "crash_before":
-                self._faults.crashes += 1
-                raise SimulatedCrash
-            if self._faults and fault == "refuse":
-                self._faults.refusals += 1
-                raise StoreUnavailable("simulated: the commit was refused")
+        try:
+            with self._store.write() as tx:
+                yield tx
+                if self._faults and fault == "crash_before":
+                    self._faults.crashes += 1
+                    raise SimulatedCrash
+                if self._faults and fault == "refuse":
+                    self._faults.refusals += 1
+                    raise StoreUnavailable("simulated: the commit was refused")
+        except BaseException:
+            self._undone()
+            raise
         self._committed(self._actor)
         if self._faults and fault == "crash_after":
             self._faults.crashes += 1

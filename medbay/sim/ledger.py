@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from medbay.core.breaker import Breaker
 from medbay.core.model import Attempt, Event, Question, Retry, Task
@@ -32,6 +32,10 @@ class Known:
     skipped: list[tuple[int, int, int]] = field(default_factory=list)  # first, last, number
     swept_version: int = -1
     swept_attempts: int = 0
+
+    def kept(self) -> Known:
+        """As it is now, whatever is changed later."""
+        return replace(self, outcomes=dict(self.outcomes), ran=dict(self.ran), skipped=list(self.skipped))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,12 @@ class Probes:
         self._sent: dict[tuple[str, int], tuple[str, int]] = {}  # canary -> its breaker, and when it was tried before
         self._looked_at: set[str] = set()  # the incidents that had their triage
 
+    def kept(self) -> Probes:
+        """As they are now, whatever is heard later."""
+        kept = Probes()
+        kept._tried, kept._sent, kept._looked_at = dict(self._tried), dict(self._sent), set(self._looked_at)
+        return kept
+
     def last(self, key: str | None) -> int:
         """When this account was tried last."""
         return self._tried.get(key, 0)

@@ -22,6 +22,12 @@ class Splits:
         self._of: dict[str, str] = {}  # part -> the task it is a part of
         self._left: dict[str, tuple[str, ...]] = {}  # what a task that was split still waited for itself
 
+    def kept(self) -> Splits:
+        """As they are now, whatever is heard later."""
+        kept = Splits()
+        kept.parts, kept._of, kept._left = dict(self.parts), dict(self._of), dict(self._left)
+        return kept
+
     def hear(self, tx: Tx, events: Sequence[Event], graph: Graph) -> None:
         """Follow one commit; raises Broken when it left half a split, or split something twice."""
         made: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ from medbay.sim.person import Person
 from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.scripts import Work
 from medbay.sim.trouble import Trouble
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 from medbay.store.sqlite import SqliteStore
 
 OpenStore = Callable[[Clock], Store]
@@ -73,6 +73,8 @@ class World:
             machines=self.machines,
             work=Work(plan),
             committed=self._committed,
+            between=self._between,
+            undone=self.checker.undone,
             log=self._log,
         )
         hosts = self.machines.hosts
@@ -208,6 +210,9 @@ class World:
             for event in self.checker.fresh_events:
                 about = " ".join(str(each) for each in (event.task_id, event.attempt) if each is not None)
                 self._log(f"  {event.name} {about}")
+
+    def _between(self, actor: str, tx: Tx) -> None:
+        self.checker.between(tx, actor, self.person.added)
 
     def _process_started(self, process: Process) -> None:
         self._log(f"  starts {process.task_id} {process.number} ({process.fate.kind}, {process.fate.after_ms} ms)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from medbay.core.agent import Profile
 from medbay.core.model import Role, Task
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
+from medbay.core.redaction import Redaction
 from medbay.core.rules import on_added
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
@@ -352,3 +354,35 @@ def test_a_cancel_ends_an_evaluation(world: World) -> None:
 
     assert world.task(task.id).status == "cancelled"
     assert outcomes(world, task.id) == ["cancelled"]
+
+
+# What leaves this machine
+
+KEEPS = Redaction(patterns=(re.compile("ACME-[0-9]+"),))
+SECRETS = ("ACME-123456", "a very long secret value", "ghp_" + "a1B2" * 9)
+TELLS = " and ".join(SECRETS)
+
+
+def test_a_specification_under_review_is_shown_without_its_secrets(world: World) -> None:
+    """By the rules of this engine; the task itself keeps what a person wrote."""
+    subject = blocked_for_spec(world)
+    env = (("MY_TOKEN", SECRETS[1]),)
+    review = serving(world, subject, "review", runner="agent:fake", command=(), spec=f"use {TELLS}", env=env)
+    world.runner.scripts["('fake', '{prompt_file}')"] = [None]
+    world.run(engine(world, redaction=KEEPS), ticks=2)
+
+    (launch,) = world.runner.started
+    assert "use [redacted] and [redacted] and [redacted]" in launch.prompt
+    assert world.task(review).spec == f"use {TELLS}"
+
+
+def test_who_judges_a_failure_is_shown_nothing_secret(world: World) -> None:
+    """The evaluator of an attempt and the agent of a triage, by the same rules."""
+    world.runner.scripts["look"] = evaluates(*['{"score": 0.1}'] * 3)
+    task = world.add("work", *[failed("ImportError: x")] * 3, spec=f"use {TELLS}", env={"MY_TOKEN": SECRETS[1]})
+    world.run(engine(world, means=RESCUE, redaction=KEEPS), ticks=20)
+
+    shown = [each.stdin_text for each in (*world.runner.started, *world.triages) if each.stdin_text]
+    assert len(shown) == 4 and world.task(task.id).triages == 1
+    assert all("use [redacted] and [redacted] and [redacted]" in each for each in shown)
+    assert not [secret for secret in SECRETS for each in shown if secret in each]

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.runners.result import RESULT_BYTES_MAX, read_result
+from medbay.core.triage.reading import ANSWER_MAX, read
+from medbay.core.triage.verdict import Unreadable, Verdict
+from medbay.runners.result import RESULT_BYTES_MAX, read_answer, read_result
 
 
 def test_a_good_result_is_read(tmp_path: Path) -> None:
@@ -104,3 +106,17 @@ def test_any_content_gives_a_result(tmp_path_factory: pytest.TempPathFactory, co
     result = read_result(path)
 
     assert result.fields is None or isinstance(result.fields, dict)
+
+
+def test_an_answer_that_is_too_long_is_refused_and_never_read_in_part(tmp_path: Path) -> None:
+    """Whatever its letters take in bytes: a verdict at its beginning is not the one it ends with."""
+    path = tmp_path / "answer"
+    for letter in ("x", "\u4e2d", "\U0001f600"):
+        path.write_text('{"verdict": "PAUSE"}\n' + letter * ANSWER_MAX + '\n{"verdict": "NOOP"}', encoding="utf-8")
+        found = read(read_answer(path))
+        assert isinstance(found, Unreadable) and "longer than 256 KB" in found.why
+        path.write_text('{"verdict": "NOOP", "why": "' + letter * (ANSWER_MAX - 100) + '"}', encoding="utf-8")
+        assert isinstance(read(read_answer(path)), Verdict)
+    path.write_bytes(b'\xff{"verdict": "NOOP"}')
+    assert isinstance(read(read_answer(path)), Verdict)
+    assert read_answer(tmp_path / "nothing") == ""

@@ -18,6 +18,7 @@ from medbay.engine import settling
 from medbay.engine.engine import Engine
 from medbay.engine.slots import Slots
 from medbay.service import attempts as attempt_service
+from medbay.sim.checker import Checker
 from medbay.sim.many import run_seed
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -253,6 +254,15 @@ def run_parts_together(patch: Patch) -> None:
     bend_splits(patch, lambda draft, case, done: replace(done, made=tuple(freed(case, each) for each in done.made)))
 
 
+def believe_what_was_undone(patch: Patch) -> None:
+    """The checker goes on with what it saw in a transaction that was rolled back."""
+
+    def undone(self: Checker) -> None:
+        self._within, self._before = (), None
+
+    patch.setattr(Checker, "undone", undone)
+
+
 # How a rule is bent, what the report has to say, and with which seed the search begins.
 MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (ignore_pauses, "", 1),
@@ -276,6 +286,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (break_a_rule, "no rule breaks", 1),
     (forget_outcomes, "", 1),
     (stay_ready, "", 1),
+    (believe_what_was_undone, "", 1),
     (lose_the_last_part, "a split is whole or not at all", 35),
     (split_without_closing, "a split is whole or not at all", 35),
     (leave_what_comes_after_a_split, "what came after a split comes after its parts", 35),

@@ -120,6 +120,7 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
         "evidence": list(verdict.evidence),
         "confidence": verdict.confidence,
         "applied": True,
+        **({"warning": verdict.warning} if verdict.warning else {}),
     }
 
 

@@ -80,15 +80,25 @@ def _read(said: str) -> Verdict | Unreadable:
         return _from(whole)
     fenced = [value for value in map(_decoded, _FENCE.findall(said)) if value is not None]
     meant = _last_verdict(fenced)
-    if meant is not None:
-        return _from(meant)
-    told = older.read(said)
+    told = older.read(said) if meant is None else None
     if told is not None:
         return told
     found = [*fenced, *_inside(said)]
     if not found:
         return Unreadable(f'the answer is no verdict: "{line(said, SHOWN_MAX)}"')
-    return _from(_last_verdict(found) or found[-1])
+    meant = meant or _last_verdict(found) or found[-1]
+    return _warned(_from(meant), meant, found)
+
+
+def _warned(
+    read_: Verdict | Unreadable, meant: _Object | list[Any], found: list[_Object | list[Any]]
+) -> Verdict | Unreadable:
+    """One of several verdicts in an answer counts; that there were others is not lost."""
+    others = [each for each in found if isinstance(each, _Object) and _words(each) and each != meant]
+    if isinstance(read_, Unreadable) or not others:
+        return read_
+    words = dict.fromkeys(word for each in others for word in _words(each))
+    return replace(read_, warning=f"the answer holds other verdicts as well: {', '.join(list(words)[:ORDERS_MAX])}")
 
 
 class _Object(dict[str, Any]):
@@ -104,8 +114,15 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
         if name in made and made[name] != value:
             twice.append(name)
         made[name] = value
+        twice += _twice_inside(name, value)
     made.twice = tuple(dict.fromkeys(twice))[:ORDERS_MAX]
     return made
+
+
+def _twice_inside(name: str, value: Any) -> list[str]:
+    """What the objects below a key say twice."""
+    objects = value if isinstance(value, list) else [value]
+    return [line(f"{name} {each}", SHOWN_MAX) for one in objects if isinstance(one, _Object) for each in one.twice]
 
 
 def spelled(key: str) -> str:

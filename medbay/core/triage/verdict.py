@@ -90,6 +90,7 @@ class Verdict:
     task_id: str = ""  # whom it names; anybody but the failing task is outside its rights
     attempt: int | None = None  # which attempt it says it judged
     orders: tuple[str, ...] = ()  # names of what it asked for that no verdict can carry
+    warning: str = ""  # what is odd about the answer and refuses nothing
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
 

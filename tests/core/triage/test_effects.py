@@ -597,3 +597,11 @@ def test_the_lowest_confidence_is_acted_on_as_unknown() -> None:
     found = judged(case(diagnosis=diagnosis(category="timeout", confidence=0.2)), says("NOOP"))
 
     assert within(after(found.decision).due_at, 15)
+
+
+def test_what_is_odd_about_an_answer_is_recorded_with_its_verdict() -> None:
+    """In the event and in the row; nothing is said where nothing is odd."""
+    found = judged(case(), says("NOOP", warning="the answer holds other verdicts as well: PAUSE"))
+    assert told(found.decision, "triage:verdict").data["warning"].endswith("PAUSE")
+    assert (found.decision.triages[0].verdict or {})["warning"].endswith("PAUSE")
+    assert "warning" not in told(judged(case(), says("NOOP")).decision, "triage:verdict").data

@@ -493,3 +493,41 @@ def test_any_object_is_read(answer: dict[str, Any], before: str) -> None:
         assert found.word in WORDS
         assert found.why.replace("\n", "").isprintable()
         assert found.confidence is None or 0 <= found.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "word", "others"),
+    [
+        ('{"verdict": "PAUSE", "why": "a"}\n{"verdict": "NOOP", "why": "b"}', "NOOP", "PAUSE"),
+        ('I thought of {"verdict": "SPLIT"} first.\n```json\n{"verdict": "NOOP"}\n```', "NOOP", "SPLIT"),
+        (
+            '```\n{"verdict": "PAUSE"}\n```\n```\n{"verdict": "NOOP"}\n```\nnot {"verdict": "ESCALATE"}',
+            "NOOP",
+            "PAUSE, ESCALATE",
+        ),
+        ('{"verdict": "NOOP", "why": "a"}\n{"verdict": "NOOP", "why": "b"}', "NOOP", "NOOP"),
+        ('{"verdict": "NOOP"}\n{"verdict": "NOOP"}', "NOOP", ""),
+        ('{"line": 7}\n{"verdict": "NOOP"}', "NOOP", ""),
+    ],
+)
+def test_of_several_verdicts_one_counts_and_the_others_are_not_lost(answer: str, word: str, others: str) -> None:
+    """The last one, in a fence where there are fences; a warning names what else was said."""
+    found = read(answer)
+    assert isinstance(found, Verdict)
+    assert found.word == word
+    assert found.warning == (f"the answer holds other verdicts as well: {others}" if others else "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "order"),
+    [
+        ('{"verdict": "ADJUST", "adjust": {"guidance": "a", "guidance": "b"}}', "adjust guidance said twice"),
+        ('{"verdict": "FILE_FIX", "fix": {"title": "a", "Title": "b"}}', "fix title said twice"),
+        ('{"verdict": "SPLIT", "parts": [{"title": "a"}, {"title": "b", "title": "c"}]}', "parts title said twice"),
+    ],
+)
+def test_what_is_said_twice_below_is_refused_as_well(answer: str, order: str) -> None:
+    """Nothing is guessed, wherever it stands."""
+    found = read(answer)
+    assert isinstance(found, Verdict)
+    assert order in found.orders
