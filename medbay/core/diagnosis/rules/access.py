@@ -98,6 +98,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"no (?:\w+ )?secrets? (?:were |was )?(?:found|provided|set)",
         "(?:failed|unable) to decrypt",
         "decryption (?:failed|error)",
+        "bad decrypt",
         on="authentication authenticate authenticationerror authenticationexception authfailed invalid incorrect wrong "
         "credentials credential expired revoked rejected missing disabled logged log login sign username password unauthorized "
         "unauthorised unauthenticated permissiondeniederror invalidclienttokenid expiredtoken expiredtokenexception "

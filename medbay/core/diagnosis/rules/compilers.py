@@ -212,6 +212,15 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.94,
     ),
     rule(
+        "syntax.expected",
+        "code_error/syntax",
+        r"expected [^\n]{1,60} but (?:found|got|saw|reached) (?:the )?(?:end of|eof|<eof>|token|keyword|identifier|['\"`][^\w\s]{1,3}['\"`])",
+        hit='error: Expected "}" but found end of file',
+        miss="expected 5 but got -1",
+        level=SHAPE + 0.4,
+        confidence=0.9,
+    ),
+    rule(
         "lint.summary",
         "code_error/lint",
         r"✖ \d+ problems?",
@@ -231,6 +240,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"SC[12]\d{3}",
         r"DL[34]\d{3}",
         r"lint found (?:fatal )?errors",
+        r"^unused (?:\w+ )?(?:files|dependencies|devdependencies|exports|types|imports|variables|members) \([1-9]\d*\)",
         "lint-issues",
         r"You have [1-9]\d* Checkstyle violations",
         r"FOUND [1-9]\d* ERRORS?",

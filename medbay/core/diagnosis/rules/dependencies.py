@@ -228,6 +228,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:file|directory|path|folder|script|template|manifest|image|artifact|object|bucket|database|topic|resource|repository|branch|revision|"
         r"namespace|service|volume|cluster|instance|project|host|schema|workspace|target|playbook|inventory|role|context|key|secret)\b.{0,80}?"
         r" (?:not found|does(?: not|n't) exist|cannot be found|could not be found|was not found)",
+        r"['\"`][^'\"`\n]{1,160}['\"`] (?:wasn't|weren't|isn't|aren't) found",
         on="found exist",
         hit='FATAL:  database "billing" does not exist',
         miss="the file was found and does exist",

@@ -46,6 +46,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "net.dns",
         "transient/network",
         "could not resolve (?:the )?(?:host|proxy|hostname|address)",
+        r"(?:^|: |] )(?:unknown host|host not found)\b",
+        r"host not found in \w+ ['\"]",
         "couldn't resolve (?:host|proxy)",
         "name or service not known",
         "temporary failure in name resolution",
