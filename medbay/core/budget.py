@@ -145,7 +145,7 @@ def settle(reservation: Reservation | None, outcome: Outcome, usage: Amount | No
     if reservation is None or not isinstance(outcome, Lost):
         return Amount()
     most = reservation.amount
-    tokens = min(most.tokens, INPUT_OF_A_CALL)
+    tokens = min(most.tokens or INPUT_OF_A_CALL, INPUT_OF_A_CALL)
     return Amount(tokens, most.cost * tokens // most.tokens if most.tokens else most.cost // 10)
 
 

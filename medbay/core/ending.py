@@ -42,6 +42,7 @@ from medbay.core.outcome import (
     Stalled,
     Succeeded,
     TimedOut,
+    is_handed_back,
     outcome_word,
 )
 from medbay.core.policy import Policy
@@ -98,10 +99,11 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
     if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
-    if ended.evaluator and evaluating.is_due(ended.task, ended.outcome, ended.around.ran_ms):
+    looks = agency.lets(work.breakers.get(agency.KEY)) != "none"  # the breaker of triages stops evaluations too
+    if ended.evaluator and looks and evaluating.is_due(ended.task, ended.outcome, ended.around.ran_ms):
         return evaluating.plan(draft, ended.attempt.number, ended.evaluator, ended.outcome, work)
     draft.set(live=None)
-    if ended.looked_at is not None and not _is_handed_back(ended.outcome):
+    if ended.looked_at is not None and (ended.task.cancel_requested or not is_handed_back(ended.outcome)):
         return _triage_ended(ended, ended.looked_at, draft, work)
     if ended.task.cancel_requested and not _is_good(ended):
         return _cancelled(ended, draft, work)
@@ -120,10 +122,6 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             return _evaluated(ended, draft, work) if ended.evaluation else _failed(ended, draft, work)
         case _:
             assert_never(ended.outcome)
-
-
-def _is_handed_back(outcome: Outcome) -> bool:
-    return isinstance(outcome, Requeued) and not outcome.asked
 
 
 def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:

@@ -140,6 +140,11 @@ def outcome_word(outcome: Outcome) -> str:
     return _WORDS[type(outcome)]
 
 
+def is_handed_back(outcome: Outcome) -> bool:
+    """Whether a stopping worker gave it back, to be started again."""
+    return isinstance(outcome, Requeued) and not outcome.asked
+
+
 def redacted(outcome: Outcome, redaction: Redaction) -> Outcome:
     """The outcome without secrets: what is diagnosed, decided by and kept is this. Values of a success are its own."""
     output = outcome.output

@@ -59,7 +59,7 @@ def completed(task: Task, served: Served | None, now: int, *, spec: str | None =
     if served is None or served.task.finished:
         return NOTHING
     if task.role == "review":
-        return _reviewed(task, served.task, now, spec)
+        return _reviewed(task, served, now, spec)
     if task.role == "fix" and served.task.recurs:
         return _fixed(task, served, now)
     return NOTHING
@@ -112,7 +112,9 @@ def spec_block_until(review: Task, now: int, timeout_ms: int) -> int | None:
     return None if person.is_persons(review) else now + timeout_ms
 
 
-def _reviewed(task: Task, subject: Task, now: int, spec: str | None) -> Decision:
+def _reviewed(task: Task, served: Served, now: int, spec: str | None) -> Decision:
+    """Goes on, though not before a time that its failure named."""
+    subject = served.task
     draft = Draft(subject, now, actor="engine")
     if spec is not None and spec != subject.spec:
         draft.set(spec=spec)
@@ -121,6 +123,8 @@ def _reviewed(task: Task, subject: Task, now: int, spec: str | None) -> Decision
         draft.set(block_kind=None, due_at=None)
         if subject.recurs:
             recurring.goes_on(draft)
+        if (served.named or 0) > max(now, draft.task.due_at or 0):
+            draft.set(due_at=served.named)
         draft.move("pending", f"its specification was reviewed in {task.id}")
         draft.tell("task:unblocked", by=task.id, kind="spec")
     return _made([draft])

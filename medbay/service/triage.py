@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
@@ -17,7 +18,7 @@ from medbay.core.triage.case import Case, Means
 from medbay.core.triage.settling import LookedAt
 from medbay.core.triage.starting import Answer, Around
 from medbay.env import Ids
-from medbay.errors import NotAllowed
+from medbay.errors import MedbayError, NotAllowed
 from medbay.service import free_ids, working_set
 from medbay.store import attempts, breakers, history, questions, triages, workers
 from medbay.store import tasks as task_rows
@@ -29,6 +30,8 @@ EVERYWHERE = 10_000
 EXAMPLES = 20  # tasks that failed like an incident, to choose one from
 ASKED = "question:asked"
 NEW_IDS = 12  # a split makes ten tasks at most
+
+log = logging.getLogger("medbay.engine")
 
 
 @dataclass(slots=True)
@@ -81,7 +84,16 @@ def start_wanted(
             looking = _Looking(queues=queues, means=means, queue=queue, dry_run=dry_run, cooldown_ms=cooldown_ms)
             state = _look_at_incident(tx, each, found, state, looking)
     for task in sorted(wanted, key=lambda each: (each.since, each.id)):
-        state = _start_one(tx, task, found, work, state, policy=policy, means=means, dry_run=dry_run, queue=queue)
+        try:
+            with tx.savepoint():
+                state = _start_one(
+                    tx, task, found, work, state, policy=policy, means=means, dry_run=dry_run, queue=queue
+                )
+        except MedbayError:
+            raise
+        except Exception as error:
+            log.warning("the triages of %s cannot be read: %s", task.id, error)
+            _leave_to_a_person(tx, task, f"its earlier triages cannot be read: {error}"[:500], found, dry_run=dry_run)
     return found
 
 
@@ -185,15 +197,23 @@ def _start_one(
             found.held_back.append(task)
             return state
         case "to_a_person":
-            found.to_a_person.append((task, answer.why))
-            asked = questions.open_of_task(tx, task.id)
-            made = starting.to_a_person(task, tx.now, answer.why, open_question=asked)
+            _leave_to_a_person(tx, task, answer.why, found, dry_run=dry_run)
+            return state
         case "drop":
             found.dropped.append((task, answer.why))
             made = starting.drop(task, tx.now)
     if not dry_run:
         apply(tx, made)
     return state
+
+
+def _leave_to_a_person(tx: Tx, task: Task, why: str, found: Started, *, dry_run: bool) -> None:
+    found.to_a_person.append((task, why))
+    asked = questions.open_of_task(tx, task.id)
+    if not dry_run and task.status == "blocked" and not task.recurs:  # then somebody has it already
+        apply(tx, starting.drop(task, tx.now))
+    elif not dry_run:
+        apply(tx, starting.to_a_person(task, tx.now, why, open_question=asked))
 
 
 def _around(

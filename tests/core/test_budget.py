@@ -122,7 +122,7 @@ def test_what_was_lost_has_cost_at_least_the_input_of_one_call() -> None:
     lost = Lost(why="gone")
     assert budget.settle(made, lost, None) == Amount(4_000, 100)
     assert budget.settle(replace(made, amount=Amount(100, 1_000)), lost, None) == Amount(100, 1_000)
-    assert budget.settle(replace(made, amount=Amount(0, 1_000)), lost, None) == Amount(0, 100)
+    assert budget.settle(replace(made, amount=Amount(0, 1_000)), lost, None) == Amount(4_000, 100)
     assert budget.settle(made, lost, Amount(7, 7)) == Amount(7, 7)
     assert budget.settle(None, lost, None) == budget.settle(made, Failed(), None) == Amount()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from medbay.core import evaluating
+from medbay.core.breaker import Breaker
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.evaluating import Evaluation, is_due, kept, restored, score
 from medbay.core.model import Attempt, CheckResult, CheckStatus, Task
@@ -23,6 +24,7 @@ from medbay.core.outcome import (
     TimedOut,
 )
 from medbay.core.redaction import redact
+from medbay.core.triage import agency
 from medbay.core.triage.context import Failure, of_attempt
 from tests.core.builders import HOUR, NOW, after, diagnosis, end, names, running, steps, task, told
 
@@ -64,6 +66,14 @@ def test_a_failure_of_the_work_is_looked_at(outcome: Outcome) -> None:
 def test_no_other_end_is_looked_at(outcome: Outcome) -> None:
     """Nor what could not be started, who looks at others, or what is being cancelled."""
     assert not is_due(task(), outcome, 100)
+
+
+def test_nothing_is_looked_at_while_the_agency_breaker_is_open() -> None:
+    """It stops evaluations as it stops triages."""
+    open_one = Breaker(key=agency.KEY, kind="agency", opened_at=NOW)
+    made = end(running(), FAILED, evaluator="look", work=WorkingSet(breakers={agency.KEY: open_one}))
+
+    assert after(made).status == "failed"
 
 
 def test_who_is_never_looked_at() -> None:

@@ -57,3 +57,5 @@ def test_what_a_function_returned_is_its_own() -> None:
 
     assert redacted(returned, KNOWING).output.result == {"value": SECRET, "summary": MARK}
     assert redacted(Succeeded(), KNOWING) == Succeeded()
+    plain = Failed(output=Output(tail="nothing of the kind", total_bytes=19))
+    assert redacted(plain, KNOWING) is plain

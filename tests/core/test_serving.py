@@ -61,6 +61,13 @@ def test_a_review_puts_its_subject_back_with_the_new_specification() -> None:
     assert after(made).status == "completed"
 
 
+def test_a_reviewed_subject_waits_for_the_time_its_failure_named() -> None:
+    """Nothing is retried before."""
+    subject = after(end(REVIEW, LEFT, served=Served(SUBJECT, NOW + HOUR)), "t-9")
+
+    assert (subject.status, subject.due_at, subject.ready) == ("pending", NOW + HOUR, False)
+
+
 def test_a_subject_that_waits_no_longer_gets_the_specification_all_the_same() -> None:
     """It timed out or was unblocked; what has ended is left alone."""
     made = serving.completed(REVIEW, Served(failed(id="t-9", spec="old")), NOW, spec="new")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.outcome import Outcome, Output, Succeeded
+from medbay.core.outcome import Outcome, Output, Requeued, Succeeded
 from medbay.core.triage import effects
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
@@ -188,6 +188,39 @@ def test_a_triage_that_somebody_cancels_before_it_runs_leaves_nobody_waiting(wor
     with world.store.read() as tx:
         assert triages.being_looked_at(tx) == frozenset()
         assert len(questions.open_questions(tx)) == 1
+
+
+def test_a_triage_that_is_cancelled_and_handed_back_at_once_leaves_nobody_waiting(world: World) -> None:
+    """The engine stops in the moment in which somebody cancels it."""
+    engine = world.engine(runners={"triage": Says(None)})
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=10)
+    world.act(tasks.cancel, f".triage-{task.id}-1")
+    live = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    live.running.outcome = Requeued(asked=False, why="the worker is stopping")  # type: ignore[attr-defined]
+    engine.collect()
+
+    assert actions(world, task.id) == ["triage_failed"]
+    assert (world.task(task.id).block_kind, world.task(task.id).waits_for) == ("human", None)
+
+
+def test_triages_that_cannot_be_read_are_a_persons_matter_and_stop_nobody(world: World) -> None:
+    """What happens to one never affects another."""
+    engine = world.engine(runners={"triage": Says()})
+    broken, other = world.add("a", *[failed("one")] * 9), world.add("b", *[failed("two")] * 9)
+    for _ in range(40):
+        if actions(world, broken.id) == actions(world, other.id) == ["no_action"]:
+            break
+        world.run(engine, ticks=1)
+    with world.store.write() as tx:
+        tx.execute("UPDATE triage SET verdict = ? WHERE task_id = ?", ("{", broken.id))
+        tx.execute("UPDATE task SET wants_triage = 1 WHERE id IN (?, ?)", (broken.id, other.id))
+        settings = engine.settings
+        found = triage.start_wanted(tx, None, working_set.load(tx), policy=settings.policy, means=settings.means)
+
+    why = {task.id: words for task, words in found.to_a_person}
+    assert "cannot be read" in why[broken.id] and "the same failure again" in why[other.id]
+    assert (world.task(broken.id).block_kind, world.task(broken.id).wants_triage) == ("human", False)
 
 
 def test_a_triage_starts_for_what_has_failed_and_not_for_what_runs(world: World) -> None:

@@ -118,6 +118,8 @@ def _narrowed(task: Task, keep: tuple[str, ...]) -> Iterator[str]:
         yield f'"{strange[0][:120]}" is no acceptance criterion of its specification'
     if not keep:
         yield "no acceptance criterion would be left"
+    if task.role in ("review", "fix"):
+        yield f"it is the {task.role} that {task.subject} waits for, as a whole"
     if task.recurs:
         yield "nothing can come after a task that recurs, so nothing can be left for later"
 

@@ -83,7 +83,10 @@ def review_task(case: Case, unclear: str, now: int, *, evidence: Sequence[str] =
 
 
 def parts(case: Case, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
-    """The parts of a split, one after another, each like the original with its share of the budget."""
+    """The parts of a split, one after another, each like the original with its share of the budget.
+
+    The checks of the whole are for the last one: before it there is no whole that could pass them.
+    """
     whole = block("\n\n".join(part for part in (case.task.description, case.task.spec) if part), WHOLE_MAX)
     made: list[Made] = []
     for at, piece in enumerate(pieces):
@@ -98,8 +101,9 @@ def parts(case: Case, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
             for name in ("max_tokens", "max_cost")
             if (limit := getattr(case.task, name)) is not None
         }
+        own = {**share, "checks": case.task.checks if at == len(pieces) - 1 else ()}
         unmet = case.task.unmet + len(before)
-        task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, **share)
+        task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, **own)
         made.append(_added(task, now, after=(*case.after, *before)))
     return tuple(made)
 

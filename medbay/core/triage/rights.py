@@ -78,6 +78,8 @@ def allowed(task: Task, descendants: int) -> tuple[Word, ...]:
         without.add("SPLIT")
     if not room:
         without.add("FILE_FIX")
+    if any(_cannot_be_reviewed(task)):
+        without.add("SPEC_REFRESH")
     if task.status == "blocked":
         without |= {"SPEC_REFRESH", "PAUSE"}
     return tuple(word for word in WORDS if word not in without)
@@ -178,6 +180,18 @@ def _files(verdict: Verdict, case: Case) -> Iterator[str]:
         yield _too_deep("fix", case.task)
 
 
+def _refreshes(verdict: Verdict, case: Case) -> Iterator[str]:
+    if verdict.word == "SPEC_REFRESH":
+        yield from _cannot_be_reviewed(case.task)
+
+
+def _cannot_be_reviewed(task: Task) -> Iterator[str]:
+    if task.role == "review":
+        yield "it is a review itself"
+    elif task.depth >= DEPTH_MAX:
+        yield _too_deep("review", task)
+
+
 def _too_deep(what: str, task: Task) -> str:
     return (
         f"a {what} of {task.id} would be {task.depth + 1} steps away from what a person added, {DEPTH_MAX} are allowed"
@@ -194,5 +208,6 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     _adjusts,
     _splits,
     _files,
+    _refreshes,
 )
 _FOR_INCIDENTS: Final[tuple[_Check, ...]] = (_changes_many, _names_another, _gives_orders, _carries_more, _files)

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from medbay.core.breaker import Breaker
 from medbay.core.counting import forget_failures
 from medbay.core.decision import Decision, Draft, WorkingSet, together
-from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, OverBudget, Succeeded, TimedOut, outcome_word
+from medbay.core.outcome import (
+    Cancelled,
+    Failed,
+    Lost,
+    Outcome,
+    OverBudget,
+    Requeued,
+    Succeeded,
+    TimedOut,
+    is_handed_back,
+    outcome_word,
+)
 from medbay.core.triage import agency, effects, incident_effects, reading
 from medbay.core.triage.case import Case
 from medbay.core.triage.effects import Judged
@@ -39,7 +50,7 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
         draft.tell("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
     else:
         _close(draft, judged.detail)
-    if isinstance(outcome, Cancelled | Lost):  # which says nothing of the agent
+    if isinstance(outcome, Cancelled | Lost) or is_handed_back(outcome):  # which says nothing of the agent
         fed = agency.gone(work, looked.agency, draft.now, by=draft.task.id)
     else:
         fed = agency.ran(
@@ -114,7 +125,7 @@ def _why(outcome: Outcome) -> str:
             return f"the triage gave no answer within {outcome.limit_s:g}s"
         case Lost():
             return f"the triage was lost: {outcome.why}"
-        case Cancelled():
+        case Cancelled() | Requeued(asked=False):
             return "the triage was cancelled"
         case OverBudget():
             return f"the triage went over its budget: {outcome.why}"

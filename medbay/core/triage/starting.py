@@ -68,11 +68,11 @@ def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
     """Whether a triage of this task may start now."""
     if task.live is not None:
         return Answer("wait", f"attempt {task.live} runs, and may say more")
+    if around.running is not None:  # what it says comes first
+        return Answer("wait", f"{around.running.id} looks at the same failure")
     against = None if around.asked_for else _speaks_against(task, rules, now, around)
     if against is not None:
         return against
-    if around.running is not None:
-        return Answer("wait", f"{around.running.id} looks at the same failure")
     if around.incident:
         return Answer("wait", "an incident on this failure is open")
     if agency.lets(around.agency) == "none":
@@ -89,13 +89,16 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: Around) -> A
     until = cooling_until(task, rules)
     own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
     alike = [each for each in own if each.fingerprint == task.last_fingerprint]
+    seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
     if until is not None and now < until:
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
-        if lately and not (task.recurs and (around.told or around.fix)):
+        if lately and not seen_to:
             left = format_duration(until - now)
             return Answer("to_a_person", f"the same failure again, {left} before its cooldown ends")
         if task.recurs:
             return Answer("drop", "it was looked at within its cooldown")
+    if len(alike) >= TRIAGES_AT_ALL and seen_to:
+        return Answer("drop", f"it was looked at {len(alike)} times, and somebody knows")
     if len(alike) >= TRIAGES_AT_ALL:
         return Answer("to_a_person", f"the same failure after {len(alike)} triages")
     return None

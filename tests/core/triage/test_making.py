@@ -98,11 +98,12 @@ def test_the_parts_are_like_the_original_and_come_one_after_another() -> None:
     for made, title in ((first, "parser"), (second, "printer")):
         task = made.task
         assert (task.title, task.runner, task.tags, task.queue, task.cwd) == (title, "agent:coder", ("x",), "q", "/srv")
-        assert (task.env, task.checks, task.resources) == (of.env, of.checks, of.resources)
+        assert (task.env, task.resources) == (of.env, of.resources)
         assert (task.model, task.timeout_ms, task.max_tokens, task.max_cost) == ("large", 5_000, 50, 1)
         assert (task.subject, task.role, task.depth, task.key, task.spec) == ("t-1", "part", 1, None, "")
         assert "Build the ledger." in task.description
         assert (task.attempts, task.streak, task.waits_for, task.ready) == (0, 0, None, False)
+    assert (first.task.checks, second.task.checks) == ((), of.checks)  # there is no whole before the last one
     assert (first.added.after, first.task.unmet) == (("t-0",), 1)
     assert (second.added.after, second.task.unmet) == (("t-0", "n-1"), 2)
     assert "part 2 of 2" in second.task.description

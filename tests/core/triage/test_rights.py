@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.model import Guidance, Task
+from medbay.core.model import Guidance, Role, Task
 from medbay.core.question import ask
 from medbay.core.triage.rights import allowed, outside, repetition_forbidden, stale
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Verdict
@@ -200,6 +200,21 @@ def test_narrowing_leaves_a_task_behind_and_has_the_same_depth() -> None:
     assert "a follow-up of t-1 would be 3 steps away" in refused(fewer, agents(depth=2))
 
 
+@pytest.mark.parametrize("role", ["review", "fix"])
+def test_what_another_task_waits_for_is_not_narrowed(role: Role) -> None:
+    """Its specification is the other one's."""
+    fewer = says("ADJUST", adjust=Adjustment(keep_criteria=("1",)))
+
+    assert f"the {role} that t-0 waits for" in refused(fewer, agents(role=role, subject="t-0"))
+
+
+def test_there_is_no_review_of_a_review_and_none_of_what_is_far_from_a_person() -> None:
+    """Or reviews of reviews would have no end."""
+    assert "a review itself" in refused(says("SPEC_REFRESH"), agents(role="review", subject="t-0"))
+    assert "3 steps away" in refused(says("SPEC_REFRESH"), agents(depth=2))
+    assert outside(says("SPEC_REFRESH"), case(agents(depth=1))) is None
+
+
 @pytest.mark.parametrize(
     ("of", "found", "forbidden"),
     [
@@ -224,7 +239,8 @@ def test_the_same_again_is_forbidden_to_agents_where_only_a_change_helps(of: Tas
         (agents(), 18, set()),
         (agents(), 19, {"SPLIT"}),
         (waiting(), 0, {"SPLIT"}),
-        (agents(depth=2), 0, {"SPLIT", "FILE_FIX"}),
+        (agents(depth=2), 0, {"SPLIT", "FILE_FIX", "SPEC_REFRESH"}),
+        (agents(role="review", subject="t-0"), 0, {"SPLIT", "SPEC_REFRESH"}),
         (blocked(runner="agent:coder"), 0, {"SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"}),
     ],
 )

@@ -95,6 +95,22 @@ def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_is_a_perso
     assert answer(of, earlier=(other, long_ago)) == "drop"
 
 
+def test_after_two_triages_a_recurring_task_asks_once() -> None:
+    """Past its cooldown too: not again at every failure, and not while its fix is worked on."""
+    of = repeating(triaged_at=NOW - 2 * DAY)
+    twice = (triage_of(of), triage_of(of))
+
+    assert answer(of, earlier=twice) == "to_a_person"
+    assert answer(of, earlier=twice, told=True) == answer(of, earlier=twice, fix="t-7") == "drop"
+
+
+def test_a_failure_while_its_triage_runs_waits_for_what_that_says() -> None:
+    """It is not a failure after a triage."""
+    of = repeating(triaged_at=NOW - HOUR)
+
+    assert answer(of, earlier=(triage_of(of),), running=triage_of(of)) == "wait"
+
+
 def test_what_stands_still_is_not_looked_at_unless_a_person_asks() -> None:
     """But for the owner of a loop, which is blocked together with the failure that makes a triage due."""
     for of in (
