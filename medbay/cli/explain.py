@@ -104,6 +104,8 @@ def as_json(found: Explanation) -> dict[str, Any]:
     """The same as data."""
     from medbay.service import triage_views, views
 
+    same = found.evaluation and found.last_failure and found.evaluation.number == found.last_failure.number
+    evaluated = (found.evaluation,) if same and found.evaluation else ()
     return {
         "id": found.task.id,
         "title": found.task.title,
@@ -116,7 +118,7 @@ def as_json(found: Explanation) -> dict[str, Any]:
         ],
         "triage": triage_views.triage(found.triage) if found.triage else None,
         "triage_waits": {"what": found.wanted.what, "why": found.wanted.why} if found.wanted else None,
-        "last_failure": views.attempt(found.last_failure) if found.last_failure else None,
+        "last_failure": views.attempt(found.last_failure, evaluated) if found.last_failure else None,
         "known": views.pattern(found.known) if found.known else None,
         "retry": views.retry(found.retry) if found.retry else None,
         "question": views.question(found.question) if found.question else None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
     from medbay.engine.daemon import Daemon
 
+_EVERY: Final = "5m"
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 _LOOKS: Final[dict[int, tuple[str, Token]]] = {
     1: (glyphs.WAITING, "wait"),
@@ -35,7 +36,7 @@ _LOOKS: Final[dict[int, tuple[str, Token]]] = {
 @click.argument("task_id", metavar="[ID]", required=False, shell_complete=task_ids)
 @click.option("--once", is_flag=True, help="One cycle; this is what it does if nothing is said.")
 @click.option("--loop", is_flag=True, help="Cycle after cycle, until stopped.")
-@click.option("--every", default="5m", show_default=True, metavar="D", help="With --loop: the wait between two cycles.")
+@click.option("--every", metavar="D", help="With --loop: the wait between two cycles; 5m if not said.")
 @click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
 @click.option("--source", type=click.Choice(["native"]), default="native", help="Whose tasks; our own.")
 @click.option("--dry-run", is_flag=True, help="Say what would be looked at, and change nothing.")
@@ -47,7 +48,7 @@ def command(
     task_id: str | None,
     once: bool,
     loop: bool,
-    every: str,
+    every: str | None,
     max_cycles: int | None,
     source: str,
     dry_run: bool,
@@ -67,9 +68,11 @@ def command(
         raise UsageError("--once and --loop exclude each other", hint="choose one")
     if max_cycles is not None and not loop:
         raise UsageError("--max-cycles is for --loop", hint="medbay triage --loop --max-cycles 3")
+    if every is not None and not loop:
+        raise UsageError("--every is for --loop", hint=f"medbay triage --loop --every {every}")
     with _Stops() as stops:
         if loop:
-            return _again_and_again(session, stops, task_id, every, max_cycles, dry_run=dry_run)
+            return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
         cycle = stops.cycle(session, task_id, dry_run=dry_run)
         return stops.code(_tell(session, cycle, dry_run=dry_run), cycle)
 
@@ -176,5 +179,7 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
     glyph, token = _LOOKS[each.tier]
     colour = glyphs.COLOURS[token]
-    words = "would be looked at" if dry_run and each.action == "triage_started" else each.action.replace("_", " ")
+    words = "waits" if each.action == "cooldown_pending" else each.action.replace("_", " ")
+    if dry_run and each.action == "triage_started":
+        words = "would be looked at"
     return [Cell(glyph, colour), Cell(each.issue_id), Cell(words, colour), Cell(clean(each.detail))]

@@ -106,6 +106,13 @@ def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker],
     return True
 
 
+def hear_answer(tx: Tx, asked: Question, held: Mapping[str, Breaker]) -> None:
+    """A question was answered: an account that is held for it is looked after at once."""
+    for each in held.values():
+        if each.spent and each.question_id == asked.id:
+            apply(tx, changed_breaker(each, replace(each, probe_at=tx.now)))
+
+
 def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]) -> None:
     waiting = sum(activity.count_ready_again(tx, queue, limits.storm_retries + 1) for queue in served)
     over = waiting <= limits.storm_retries

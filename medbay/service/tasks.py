@@ -365,6 +365,7 @@ def answer(
         apply(tx, decision)
         if option.effect == "cancel":
             triage.abandon(tx, task)
+    breakers.hear_answer(tx, asked, held)
     return option.label, list(asked.task_ids)
 
 

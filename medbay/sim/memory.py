@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from medbay.core import diagnosing
@@ -34,8 +35,14 @@ class RememberedDiagnosis:
 def remembered_diagnoses() -> Iterator[None]:
     """Within this block the rules ask the memory instead of reading the same text again."""
     before = vars(diagnosing)["diagnose"]
-    setattr(diagnosing, "diagnose", RememberedDiagnosis())  # noqa: B010 (a function is replaced, on purpose)
+    setattr(diagnosing, "diagnose", _memory())  # noqa: B010 (a function is replaced, on purpose)
     try:
         yield
     finally:
         setattr(diagnosing, "diagnose", before)  # noqa: B010
+
+
+@cache
+def _memory() -> RememberedDiagnosis:
+    """One for all worlds of a process: they fail with the same texts."""
+    return RememberedDiagnosis()

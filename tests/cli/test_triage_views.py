@@ -260,6 +260,7 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     assert told["next"] == ["a triage, when what keeps it back is over"]
     assert "medbay breaker close agency" in told["change"][0]
     assert watched.good("explain", task, "--json").json["triage_waits"]["what"] == "held_back"
+    assert "medbay breaker list" in watched.good("triage", task).out
     watched.good("breaker", "close", "agency")
     told = explained(watched, task)
     assert "a triage of it is due" in told["why"]
@@ -279,9 +280,11 @@ def test_a_triage_under_way_is_what_comes_next(watched: Cli) -> None:
         if not watched.good("show", task, "--json").json["triages"]:
             looking, waiting = other, task
         first, second = explained(watched, looking), explained(watched, waiting)
+        row = seen(watched, "triage", waiting).lines[0]
         (watched.folder / "go").touch()
 
     own = f".triage-{looking}-1"
+    assert row == f"◷ {waiting}  waits  {own} looks at the same failure"
     assert first["next"][0].startswith(f"the verdict of {own}, at the latest ")
     assert f"medbay log {own} -f" in first["change"][0]
     assert f"no triage of it has started: {own} looks at the same failure" in second["why"]
@@ -333,6 +336,7 @@ def test_a_threshold_that_was_changed_since_is_not_claimed(cli: Cli) -> None:
     config.write_text(config.read_text("utf-8").replace("[policy", "rescue_threshold = 0.5\n[policy"), encoding="utf-8")
 
     assert "0.70, not rescued" in seen(cli, "show", task).out
+    assert cli.good("explain", task, "--json").json["last_failure"]["evaluation"]["why"] == "nearly"
     assert cli("log", cli.add("other"), "--check", "0").code == 3
 
 

@@ -296,6 +296,7 @@ def test_wrong_words_are_refused(terminal: Terminal) -> None:
     assert terminal.run("triage", "nobody").returncode == 3
     assert terminal.run("triage", "--once", "--loop").returncode == 2
     assert terminal.run("triage", "--max-cycles", "2").returncode == 2
+    assert "--every is for --loop" in terminal.run("triage", "--every", "2m").stderr
     (terminal.home / "medbay.toml").write_text('[triage]\nagent = "command"\n', encoding="utf-8")
     refused = terminal.run("up", "--until-idle")
     assert refused.returncode == 2
