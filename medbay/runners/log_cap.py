@@ -28,13 +28,22 @@ class LogCap:
     """The size limit of one log; looks more often the faster the log grows."""
 
     def __init__(
-        self, path: str | Path, monotonic_s: float, *, head_bytes: int, tail_bytes: int, punch: Punch | None = None
+        self,
+        path: str | Path,
+        monotonic_s: float,
+        *,
+        head_bytes: int,
+        tail_bytes: int,
+        punch: Punch | None = None,
+        beside: LogCap | None = None,
     ) -> None:
+        """`beside` is that of another file the same command writes: both are looked at together."""
         self.next_s = monotonic_s + _FIRST_S
         self.path = path
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
         self._punch = punch or punch_hole
+        self._beside = beside
         self._interval_s = _FIRST_S
         self._size = 0
         self._punched = 0
@@ -43,13 +52,16 @@ class LogCap:
         """Look at the size and punch when it is time; False when the limit is passed and cannot be kept."""
         if monotonic_s < self.next_s:
             return True
-        kept = self._keep(slack_bytes=self._tail_bytes // 4)
-        self.next_s = monotonic_s + self._interval_s
-        return kept
+        both = [each for each in (self, self._beside) if each is not None]
+        kept = [each._keep(slack_bytes=each._tail_bytes // 4) for each in both]
+        self.next_s = monotonic_s + min(each._interval_s for each in both)
+        return all(kept)
 
     def close(self) -> None:
         """After the end: drop the rest of what is over the limit."""
         self._keep(slack_bytes=0)
+        if self._beside is not None:
+            self._beside.close()
 
     def _keep(self, *, slack_bytes: int) -> bool:
         try:

@@ -116,12 +116,13 @@ class ShellRunner:
         spool: CommandSpool | None = None,
     ) -> ShellRunning:
         """An attempt whose process is there already."""
-        cap = self.log_cap(spool.path if spool else launch.log_path, monotonic_s)
+        answer = self.log_cap(launch.answer_path, monotonic_s) if launch.answer_path is not None else None
+        cap = self.log_cap(spool.path if spool else launch.log_path, monotonic_s, beside=answer)
         return ShellRunning(launch, child, monotonic_s=monotonic_s, runner=self, cap=cap, usage=usage, spool=spool)
 
-    def log_cap(self, path: str | Path, monotonic_s: float) -> LogCap:
-        """The size limit of an attempt's log."""
-        return LogCap(path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes)
+    def log_cap(self, path: str | Path, monotonic_s: float, *, beside: LogCap | None = None) -> LogCap:
+        """The size limit of an attempt's log, or of its answer."""
+        return LogCap(path, monotonic_s, head_bytes=self._head_bytes, tail_bytes=self._tail_bytes, beside=beside)
 
 
 class ShellRunning:

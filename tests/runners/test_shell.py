@@ -17,6 +17,7 @@ from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded, TimedOut
 from medbay.errors import SpawnFailed
 from medbay.runners.processes import is_alive
 from medbay.runners.protocol import Runner, Running
+from medbay.runners.result import ANSWER_CHARS_MAX
 from medbay.runners.shell import ShellRunner, ShellRunning
 from tests.runners.driving import PYTHON, finish, launch, pids_in, run, start, wait_until
 
@@ -85,6 +86,18 @@ def test_a_hundred_megabytes_of_output_take_bounded_disk(tmp_path: Path) -> None
     assert outcome.output.head.startswith("the beginning\n")
     assert outcome.output.tail.endswith("the end\n")
     assert (tmp_path / "logs/k7f2/1.log").stat().st_blocks * 512 < 5_200_000
+
+
+def test_an_answer_without_end_takes_bounded_disk(tmp_path: Path) -> None:
+    """Whatever was started before the kernel could be told of a limit; its beginning is enough to refuse it."""
+    answer = tmp_path / "answer"
+    outcome = run(tmp_path, "head -c 50000000 /dev/zero | tr '\\0' x; echo log >&2", answer_path=answer)
+
+    assert isinstance(outcome, Succeeded)
+    assert answer.stat().st_size >= 50_000_000
+    assert answer.stat().st_blocks * 512 < 5_300_000
+    assert len((outcome.output.result or {})["answer"]) == ANSWER_CHARS_MAX + 1
+    assert outcome.output.tail == "log\n"
 
 
 def test_where_no_hole_can_be_punched_the_log_limit_ends_the_attempt(
