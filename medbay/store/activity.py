@@ -39,8 +39,8 @@ NEXT_WAKE_SQL: Final = f"SELECT ({NEXT_LOOK_SQL}), ({NEXT_SEND_SQL})"
 LOOKED_AT_ELSEWHERE_SQL: Final = (
     "SELECT 1 FROM triage g WHERE g.ended_at IS NULL"
     " AND EXISTS (SELECT 1 FROM task t WHERE t.id = g.task_id AND t.queue = ? AND t.endless = 0 AND t.paused = 0)"
-    " AND EXISTS (SELECT 1 FROM task own WHERE own.id = g.id AND own.queue <> ?"
-    " AND (own.live IS NOT NULL OR (own.ready = 1 AND own.hold IS NULL))) ORDER BY g.fingerprint LIMIT 1"
+    " AND EXISTS (SELECT 1 FROM task t WHERE t.id = g.id AND t.queue <> ?"
+    " AND (t.live IS NOT NULL OR (t.ready = 1 AND t.hold IS NULL))) LIMIT 1"
 )
 WANTS_TRIAGE_SQL: Final = (
     "SELECT 1 FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ? AND endless = 0"

@@ -110,6 +110,11 @@ def filled(postgres: Server) -> Iterator[PostgresStore]:
             " answer, send_at) SELECT 'q' || n, '', '', '', '[]', 1, CASE WHEN n % 100 = 0 THEN 'open' ELSE 'answered'"
             " END, n, '', '', n FROM generate_series(1, 5000) n"
         )
+        tx.execute(
+            "INSERT INTO triage (id, task_id, number, fingerprint, agent, started_at, since_seq, ended_at)"
+            " SELECT '.triage-c' || n, 'c' || n, 1, 'x:' || n, 'rules', n, n, CASE WHEN n % 200 > 0 THEN n END"
+            " FROM generate_series(1, 6000) n"
+        )
         tx.execute("INSERT INTO dependency SELECT 'f' || n, 'c' || n FROM generate_series(1, 6000) n")
         tx.execute(
             "INSERT INTO retry SELECT 'c' || n, 1, 'c' || n % 2, 'a', n, n, n, '', '', CASE WHEN n % 200 = 0"

@@ -15,6 +15,7 @@ from tests.core.diagnosis.samples import why
     [
         ("pid 4242 died at 2026-08-15T10:00:00Z after 3.2s", "pid 17 died at 2026-11-01T23:59:59Z after 11.7s"),
         ("Error: open /tmp/abc123/x.txt: bad thing", "Error: open /var/folders/zz/9/x.txt: bad thing"),
+        ('Module not found "file:///home/dev/app/lib/x.ts"', 'Module not found "file:///srv/ci/7/lib/x.ts"'),
         ("Error: object at 0x7efe33f35010 is odd", "Error: object at 0x1234abcd is odd"),
         (
             "Error: job 3f2b8c1e-0000-4000-8000-1234567890ab lost",
