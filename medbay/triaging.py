@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from medbay import app
 from medbay.app import Place
-from medbay.core.model import PRIVATE_QUEUES, Triage
+from medbay.core.model import PRIVATE_QUEUES, Task, Triage
 from medbay.core.policy import Policy
 from medbay.core.triage.cycle import Cycle, Item
 from medbay.engine.triaging import SUPPRESSED
@@ -70,11 +70,17 @@ class Triaging:
             raise
         if found.held_back:
             log.warning(SUPPRESSED, len(found.held_back))
-        daemon.run(until_idle=True)
+        daemon.run(until_idle=True, until=lambda: not daemon.engine.live and self._are_held(found.started))
         again = {each.task_id for each in found.started}
         return self._items(
             replace(found, started=[*(each for each in lost if each.task_id not in again), *found.started])
         )
+
+    def _are_held(self, started: list[Triage]) -> bool:
+        """Whether none of these can go on by now: ended, or held by something that may take hours."""
+        with self.store.read() as tx:
+            own = [task_rows.get(tx, each.id) for each in started]
+        return all(each is None or each.finished or each.hold for each in own)
 
     def _recover(self, daemon: Daemon, task_id: str | None) -> list[Triage]:
         """What `up` does when it starts: attempts of dead engines are lost. The triages among them."""
@@ -120,7 +126,10 @@ class Triaging:
 
     def _items(self, found: Started) -> list[Item]:
         with self.store.read() as tx:
-            items = [_item(triages.get(tx, each.id) or each) for each in (*found.started, *found.under_way)]
+            items = [
+                _item(triages.get(tx, each.id) or each, task_rows.get(tx, each.id))
+                for each in (*found.started, *found.under_way)
+            ]
         items += [Item(task.id, 1, "cooldown_pending", why) for task, why in found.waiting]
         items += [Item(task.id, 1, "cooldown_pending", HELD_BACK) for task in found.held_back]
         items += [Item(task.id, 3, "escalated_to_human", why) for task, why in found.to_a_person]
@@ -131,7 +140,11 @@ def _cycle(items: list[Item]) -> Cycle:
     return Cycle(tuple(sorted(items, key=lambda each: each.issue_id)))
 
 
-def _item(looked: Triage) -> Item:
+def _item(looked: Triage, own: Task | None) -> Item:
+    if not looked.action and own is not None and own.hold:
+        return Item(
+            looked.task_id, 1, "cooldown_pending", f"{looked.id} waits, held by {own.hold}: medbay breaker list"
+        )
     if not looked.action:
         return Item(looked.task_id, 2, "triage_started", f"{looked.id} by {looked.agent}")
     tier = 3 if looked.action in ("escalated_to_human", "refused", "triage_failed", "verdict_unreadable") else 2

@@ -154,7 +154,10 @@ def quick_policy(delay_ms: int = 1_000) -> Policy:
 class World:
     """A store, a clock and as many engines as a test wants."""
 
-    def __init__(self, store: Store, clock: ManualClock, *, policy: Policy | None = None) -> None:
+    def __init__(
+        self, store: Store, clock: ManualClock, *, policy: Policy | None = None, root: Path = Path("/dev/null/nowhere")
+    ) -> None:
+        self.root = root  # where runners that are real write; there is nothing unless a test says where
         self.store = store
         self.clock = clock
         self.ids = Ids()
@@ -184,7 +187,7 @@ class World:
             runners={"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})},
             leftovers=self.leftovers,
             see=self._see,
-            settings=Settings(root=Path("/nowhere"), slots=slots, queues=queues, policy=self.policy, **settings),
+            settings=Settings(root=self.root, slots=slots, queues=queues, policy=self.policy, **settings),
             host=Host(name=host, machine_id="machine", boot_id="boot", pid=pid, pid_start=1),
         )
 

@@ -83,5 +83,8 @@ def _footer(bay: Bay, rows: list[Row], found: int, *, filtered: bool) -> str:
     told = [f"{groups[group]} {word}" for group, word in words.items() if groups[group]]
     if groups["you"] == 1:
         told[0] = "1 needs you"
+    asked = len(bay.inbox())
+    if asked > groups["you"]:  # about what goes on meanwhile, what is not shown, or an incident
+        told.append(f"{asked} question{'' if asked == 1 else 's'} in medbay inbox")
     cut = f"{len(rows)} of {found} shown, what needs you first (medbay list --all): " if len(rows) < found else ""
     return cut + ", ".join(told)

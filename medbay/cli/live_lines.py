@@ -113,7 +113,8 @@ def _judged(event: Event) -> Change:
 
 
 def _triage_went_wrong(event: Event) -> Change:
-    word = "triage was refused" if event.name == "triage:refused" else "triage failed"
+    looked = "evaluation" if event.data.get("role") == "evaluation" else "triage"
+    word = "triage was refused" if event.name == "triage:refused" else f"{looked} failed"
     what = f"{word}: {clean(str(event.data.get('why', '')))[:SUMMARY_MAX]}"
     return _change(event, glyphs.JUDGED, "you", what.rstrip(": "))
 

@@ -32,6 +32,7 @@ class Triager:
         self.again_s: float | None = None  # when those that were held back are looked at again
         self._newest: Wish | None = None  # the last task that came to want one
         self._seen: Wish | None = None  # that of the last look
+        self._suppressed = 0  # how many were held back at the last look
         self._incidents = False  # whether one of them wants a triage
         self._incidents_at_s = 0.0  # when they are looked at again
         self._store = store
@@ -70,8 +71,9 @@ class Triager:
         self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
         left = ((task.since, task.id) for task in (*(each for each, _ in found.waiting), *found.held_back))
         self._seen = max(left, default=None)
-        if found.held_back:
+        if len(found.held_back) > self._suppressed:  # not again at every look
             log.warning(SUPPRESSED, len(found.held_back))
+        self._suppressed = len(found.held_back)
         return len(found.started)
 
     def prepared(self, claim: Claim, launch: Launch) -> Launch:

@@ -149,6 +149,10 @@ def start_asked(
         raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
     if why := _nothing_to_look_at(task):
         raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
+    last = next(iter(triages.of_task(tx, task.id, 1)), None)
+    if last is not None and last.action == "adjusted" and last.number == task.attempts:
+        hint = f"medbay retry {task.id} tries it now"
+        raise NotAllowed(f"{task.id} was adjusted by {last.id} and has not run since", hint=hint)
     found = Started()
     state = work.breakers.get(agency.KEY)
     _start_one(tx, task, found, work, state, policy=policy, means=means, asked_for=True, dry_run=dry_run, queue=queue)

@@ -54,7 +54,7 @@ def titled(found: Evidence, title: str) -> str:
 
 def with_lines(found: Evidence, change: Callable[[Line], Line | list[Line] | None]) -> Evidence:
     """The same with another outside record."""
-    record = Record(Path("/nowhere"))
+    record = Record(Path("/dev/null/nowhere"))
     for line in found.record.lines:
         changed = change(line)
         for each in changed if isinstance(changed, list) else [changed] if changed else []:

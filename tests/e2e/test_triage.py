@@ -289,6 +289,20 @@ def test_one_cycle_by_hand_says_what_it_found(terminal: Terminal) -> None:
     assert json.loads(terminal.must("triage", "--json"))["issues_found"] == 0
 
 
+def test_what_was_adjusted_runs_before_it_is_looked_at_again(terminal: Terminal) -> None:
+    """The same advice would be refused, and the task would wait for a person instead of its retry."""
+    config = CONFIG.replace('delays = ["10ms"]', 'delays = ["10ms", "10ms", "1h"]')
+    (terminal.home / "medbay.toml").write_text(config, encoding="utf-8")
+    answers(terminal, "ADJUST", adjust={"guidance": "read the replica"})
+    task = one_off(terminal)
+    with Up(terminal):
+        until(terminal, task, judged)
+    refused = terminal.run("triage", task)
+
+    assert refused.returncode == 4
+    assert "was adjusted by" in refused.stderr and f"medbay retry {task}" in refused.stderr
+
+
 def test_wrong_words_are_refused(terminal: Terminal) -> None:
     """Each says what to do instead."""
     task = terminal.must("add", "fine", "--run", "true").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +27,9 @@ RESCUE = Means(evaluate="look", timeout_ms=7_000)
 
 
 @pytest.fixture
-def world(store: Store, clock: ManualClock) -> World:
-    """A store with engines on it."""
-    return World(store, clock)
+def world(store: Store, clock: ManualClock, tmp_path: Path) -> World:
+    """A store with engines on it, whose agents are given files."""
+    return World(store, clock, root=tmp_path)
 
 
 def engine(world: World, **settings: Any) -> Engine:

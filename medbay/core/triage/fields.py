@@ -31,7 +31,7 @@ _ORDERING: Final = frozenset(
     """
     command commands cmd exec execute run shell script sql patch write tool tools call calls spawn
     status close closed complete completed done finish finished resolve resolved success succeeded rescue
-    delete remove drop kill cancel stop restart tasks ids targets others also actions verdicts orders
+    delete remove drop kill cancel stop restart tasks ids target targets others also actions verdicts orders
     triage triages retriage create add schedule cron set update updates edit edits change changes
     apply env cwd runner tags priority queue depends dependencies after unblock block release answer approve grant
     budget policy config settings disable enable pause resume retry reset skip merge push deploy
