@@ -155,7 +155,8 @@ class Interrupts:
     def __init__(self, *signals: signal.Signals) -> None:
         self.count = 0
         self.first: signal.Signals | None = None
-        self.then: Callable[[int], None] | None = None  # called with the count, inside the handler
+        self._then: Callable[[int], None] | None = None
+        self._heard = 0  # how many it was told of
         self._signals = signals
         self._before: dict[signal.Signals, object] = {}
 
@@ -169,11 +170,25 @@ class Interrupts:
         for each, before in self._before.items():
             signal.signal(each, before)  # type: ignore[arg-type]
 
+    @property
+    def then(self) -> Callable[[int], None] | None:
+        """Called with the count inside the handler, and at once for what came before it was set."""
+        return self._then
+
+    @then.setter
+    def then(self, then: Callable[[int], None] | None) -> None:
+        self._then = then
+        self._tell()
+
     def _take(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         self.first = self.first or signal.Signals(number)
-        if self.then is not None:
-            self.then(self.count)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._then is not None and self.count > self._heard:
+            self._heard = self.count
+            self._then(self.count)
 
 
 @contextlib.contextmanager

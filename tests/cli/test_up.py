@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from medbay.cli.live import Interrupts
 from medbay.cli.live_lines import changes
 from medbay.core.model import Event
 from tests.cli.calling import Cli
@@ -208,3 +209,16 @@ def test_the_engine_speaks_through_the_screen(quick: Cli) -> None:
 
     with started(quick, "up") as process:
         wait_until_it_says(process, b"Z\tended 3 processes")
+
+
+def test_a_signal_that_comes_before_anybody_listens_is_not_lost() -> None:
+    """A daemon that is stopped while it starts would otherwise never hear of it."""
+    heard: list[int] = []
+    with Interrupts(signal.SIGUSR1) as interrupts:
+        signal.raise_signal(signal.SIGUSR1)
+        interrupts.then = heard.append
+        signal.raise_signal(signal.SIGUSR1)
+        interrupts.then = None
+        interrupts.then = heard.append
+
+    assert heard == [1, 2]

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,14 @@ def looked_at_by_what_hangs(terminal: Terminal, *args: str) -> tuple[str, subpro
 
 
 def is_gone(pid_file: Path) -> bool:
-    """Whether the process that wrote its number there is no more."""
-    try:
-        os.kill(int(pid_file.read_text(encoding="utf-8")), 0)
-    except ProcessLookupError:
-        return True
+    """Whether the process that wrote its number there is no more; what was killed may need a moment to leave."""
+    until_s = time.monotonic() + 10.0
+    while time.monotonic() < until_s:
+        try:
+            os.kill(int(pid_file.read_text(encoding="utf-8")), 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
     return False
 
 

@@ -104,7 +104,10 @@ def test_everything_written_is_in_the_log_of_the_call(call: Caller) -> None:
     for outcome, word in ((first, "one"), (second, "two")):
         lines = sorted(outcome.output.tail.splitlines())
         assert lines == [f"child {word}", f"err {word}", f"out {word}", f"raw {word}"]
-    assert (call.home / "logs" / "1.log").stat().st_mode & 0o777 == 0o600
+    much = call("speak", "x" * 2_000)
+    log = call.home / "logs" / "3.log"
+    assert log.read_text() == much.output.tail
+    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_standard_input_is_empty(call: Caller) -> None:
