@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -57,21 +58,34 @@ def python(script: str) -> list[str]:
 
 
 def steps_in(lines: Sequence[str]) -> Iterator[Step]:
-    """The steps in a record of strace, each where its call returned."""
+    """The steps in a record of strace: each where its call returned, but a start where it was called.
+
+    Who starts a process goes on as soon as that has begun: what it does then may be recorded before the call returns.
+    """
     begun: dict[tuple[str, str], str] = {}
-    for line in lines:
+    for at, line in enumerate(lines):
         if (found := _BEGUN.fullmatch(line)) is not None:
             begun[found[1], found[2]] = found[3]
+            if found[2] == "execve" and _returns_well(lines[at + 1 :], found[1]):
+                yield from _steps_of("execve", found[3])
             continue
         if (found := _RESUMED.match(line)) is not None:
             pid, call, rest, result = found.groups()
             arguments = begun.pop((pid, call)) + rest
+            if call == "execve":
+                continue
         elif (found := _WHOLE.match(line)) is not None:
             pid, call, arguments, result = found.groups()
         else:
             continue
         if int(result) >= 0:
             yield from _steps_of(call, arguments)
+
+
+def _returns_well(later: Sequence[str], pid: str) -> bool:
+    """Whether the call of this process that is under way starts what it should."""
+    returned = (found for line in later if (found := _RESUMED.match(line)) is not None and found[1] == pid)
+    return any(found[2] == "execve" and int(found[4]) >= 0 for found in itertools.islice(returned, 1))
 
 
 def _steps_of(call: str, arguments: str) -> Iterator[Step]:
