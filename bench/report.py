@@ -82,7 +82,7 @@ def _judged(found: Iterable[Verdict]) -> list[str]:
     lines = ["| | store | what | measured | target | of the target | |", "|---|---|---|---|---|---|---|"]
     for each in found:
         target = each.target
-        measured = "–" if each.measured is None else f"{each.measured:,.4g}{target.unit}"
+        measured = "–" if each.measured is None else f"{targets.figure(each.measured)}{target.unit}"
         share = f"{each.measured / each.bar:.2f}" if each.measured is not None and each.bar else "–"
         bar = targets.bar_words(each).replace(">=", "≥").replace("<=", "≤")
         row = (target.scenario, target.store, target.what, measured, bar, share, words[each.met])

@@ -119,11 +119,16 @@ def table(found: Iterable[Verdict]) -> list[str]:
     lines = [f"{'':4}{'store':9}{'what':30}{'measured':>12}  {'bar':24}"]
     for each in found:
         target = each.target
-        measured = "-" if each.measured is None else f"{each.measured:,.4g}{target.unit}"
+        measured = "-" if each.measured is None else f"{figure(each.measured)}{target.unit}"
         lines.append(
             f"{target.scenario:4}{target.store:9}{target.what:30}{measured:>12}  {bar_words(each):24}{words[each.met]}"
         )
     return lines
+
+
+def figure(value: float) -> str:
+    """Four digits, and never as a power of ten."""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
 
 
 def bar_words(verdict: Verdict) -> str:
