@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from bench.targets import figure
+
 WIDTH = 760
 LEFT = 180
 RIGHT = 110
@@ -60,7 +62,7 @@ def chart(title: str, below: str, bars: Sequence[Bar], *, target: float | None =
         at = LEFT + target * scale
         side = "end" if at > WIDTH - 260 else "start"
         parts.append(f'<line class="bar" x1="{at:.1f}" y1="{TOP - 4}" x2="{at:.1f}" y2="{bottom + 4}"/>')
-        words = f"target {_short(target)}"
+        words = f"target {figure(target, digits=3)}"
         parts.append(f'<text class="target" x="{at:.1f}" y="{bottom + 20}" text-anchor="{side}">{words}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
@@ -73,13 +75,9 @@ def _row(bar: Bar, top: int, scale: float) -> list[str]:
     lines = [
         f'<text x="{LEFT - 10}" y="{middle + 5:.1f}" text-anchor="end">{escape(bar.label)}</text>',
         f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{max(1.0, end - LEFT):.1f}" height="{ROW - 8}"/>',
-        f'<text x="{edge + 8:.1f}" y="{middle + 5:.1f}">{_short(bar.value)}</text>',
+        f'<text x="{edge + 8:.1f}" y="{middle + 5:.1f}">{figure(bar.value, digits=3)}</text>',
     ]
     if bar.most > bar.least:
         start = LEFT + bar.least * scale
         lines.append(f'<line class="spread" x1="{start:.1f}" y1="{middle:.1f}" x2="{edge:.1f}" y2="{middle:.1f}"/>')
     return lines
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

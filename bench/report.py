@@ -110,12 +110,8 @@ def _rates(results: Iterable[Result]) -> list[str]:
 def _spread(found: Any) -> str:
     if not isinstance(found, dict):
         return "–"
-    middle, least, most = (_figure(found[name]) for name in ("median", "min", "max"))
+    middle, least, most = (targets.figure(found[name], digits=3) for name in ("median", "min", "max"))
     return middle if least == most else f"{middle} ({least}–{most})"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _others(results: Iterable[Result]) -> list[str]:

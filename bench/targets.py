@@ -126,9 +126,9 @@ def table(found: Iterable[Verdict]) -> list[str]:
     return lines
 
 
-def figure(value: float) -> str:
-    """Four digits, and never as a power of ten."""
-    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
+def figure(value: float, digits: int = 4) -> str:
+    """So many digits, or all before the point: never a power of ten."""
+    return f"{value:,.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def bar_words(verdict: Verdict) -> str:
