@@ -53,6 +53,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "temporary failure in name resolution",
         "temporary failure resolving",
         "temporary error \\(try again later\\)",
+        r"keyserver\b.{0,40}failed: (?:no name|server indicated a failure|no keyserver available)",
         "nodename nor servname provided",
         "no address associated with (?:host)?name",
         "failed to lookup address",

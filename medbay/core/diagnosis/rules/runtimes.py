@@ -134,6 +134,15 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.92,
     ),
     rule(
+        "jump.missing",
+        "code_error/syntax",
+        r"(?:line number|label|paragraph|goto target|procedure|subroutine) [`'\"]?[\w.-]{1,40}[`'\"]? (?:was |is )?(?:not found|undefined|does not exist|not defined)",
+        hit="ERROR in line 20: Line number 500 not found",
+        miss="the label maker was found",
+        level=EXACT + 0.3,
+        confidence=0.88,
+    ),
+    rule(
         "recursion",
         "code_error/recursion",
         "RecursionError",
@@ -224,6 +233,17 @@ RULES: Final[tuple[Rule, ...]] = (
         hit="make: *** exited with code 2",
         miss="exit status 0",
         level=TRACE + 0.3,
+        confidence=0.7,
+    ),
+    rule(
+        "child.said",
+        "unknown",
+        r"^(?:\S{1,60}: )?(?:this |the |your |one or more )?(?:jobs?|command|process|steps?|tasks?|script|stage|pipeline|operation|subprocess|child|target)"
+        r"(?: [`'\"]?[\w:./-]{1,60}[`'\"]?)? (?:has |have )?failed[:.!]?$",
+        on="failed",
+        hit="parallel: This job failed:",
+        miss="this job failed because the disk is full",
+        level=TRACE,
         confidence=0.7,
     ),
     rule(

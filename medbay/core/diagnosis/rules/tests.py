@@ -86,7 +86,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "tests.marker",
         "test_failure",
-        r"^\s{0,8}(?:FAILED|FAIL:?|--- FAIL:|\[\s{0,3}FAILED\s{0,3}\]|\*\*\* FAILED \*\*\*)\s{1,4}(?!to\b|\[|[Bb]uild\b)\S",
+        r"^\s{0,8}(?:FAILED|FAIL:?|--- FAIL:|\[\s{0,3}FAILED\s{0,3}\]|\*\*\* FAILED \*\*\*)\s{1,4}(?!to\b|for resource\b|\[|[Bb]uild\b)\S",
         r"^=+ FAILURES =+",
         "TEST-UNEXPECTED-FAIL",
         r"^\s{0,4}Failures?:\s{0,4}$",
@@ -157,11 +157,14 @@ RULES: Final[tuple[Rule, ...]] = (
         r"snapshot\b.{0,40}(?:does not match|mismatch|obsolete)",
         r"Failure/Error: .{1,200}",
         r"did not match expected",
+        r"^\W{0,12}❌\s{1,4}(?:assert|expect|should|verify)\w*\b",
+        r"assertion (?:is|was) (?:false|not (?:met|true))",
         on="expect expected actual got received assertion assert snapshot exunit failure",
         hit=(
             "Test failed: expect(received).toEqual(expected)",
             "     Failure/Error: expect(1).to eq 2",
             "AssertionFailedError: expected: <5> but was: <-1>",
+            'Assertion is false: "Welcome back" is visible',
         ),
         miss="expected a digit",
         level=SHAPE + 0.5,
