@@ -19,6 +19,10 @@ _HUMP: Final = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_"
 _EXCEPTION: Final = r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)"
 _WELL: Final = (
     r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
+    # That a command failed says nothing about why.
+    r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
+    r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
+    r" (?:has )?(?:failed|aborted|errored)[:.!]{0,3}$)"
 )
 
 

@@ -70,7 +70,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "access (?:is |was )?denied",
         "accessdenied(?:exception)?",
         "access forbidden",
-        "forbidden",
+        r"forbidden(?! (?:['\"`]|us(?:e|age)\b|imports?\b|keywords?\b|patterns?\b|characters?\b|words?\b|terms?\b|attributes?\b|elements?\b|non\b))",
         r"AADSTS\d+",
         "denied: requested access",
         "no basic auth credentials",

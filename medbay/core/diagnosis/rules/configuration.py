@@ -64,6 +64,21 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.92,
     ),
     rule(
+        "config.task",
+        "code_error/config",
+        r"(?:task|script|recipe|goal|subcommand|profile|stage)s? [`'\"][^`'\"\n]{1,60}[`'\"] (?:was |is )?(?:not found|not defined|never defined|does not exist|doesn't exist)",
+        r"(?:task|script|recipe|goal|subcommand|profile)s? (?:not found|never defined|not defined): ",
+        r"target [`'\"][^`'\"\n]{1,60}[`'\"] does not exist in (?:the |this )?(?:project|build)",
+        hit=(
+            'Warning: Task "deploi" not found. Use --force to continue.',
+            'ERROR: Task not found: "biuld"',
+            'Target "biuld" does not exist in the project "shop".',
+        ),
+        miss="the task was found",
+        level=EXACT + 0.2,
+        confidence=0.9,
+    ),
+    rule(
         "config.settings",
         "code_error/config",
         r"error (?:loading|reading|in) config\w*",

@@ -128,6 +128,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"no matching files found",
         r"no matches found: ",
         r"unable to resolve class",
+        r"build constraints exclude all",
         r"cannot import (?:from )?undefined module",
         r"(?:module|package|plugin|extension|library|crate|gem|dependency|component)(?:s|\(s\))? (?:is|are) (?:unknown|missing|not (?:available|installed|present))",
         r"cannot find a (?:physical path|library|module|import|unit)",

@@ -213,6 +213,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:http|https|ssh|tcp)://\S{1,200}.{0,60}timed out",
         "operation was aborted due to timeout",
         "urlopen error timed out",
+        r"(?:axioserror:|response) timeout of \d+ ?ms exceeded",
         "urlopen error _ssl",
         r"\bUrl\w*timed out",
         "no response received from (?:the )?(?:server|host)",

@@ -55,6 +55,8 @@ PLACES: Final = (
     _place("compiler.de", "fehler", rf"^{_FILE}:{_LINE}{_COL}: (?:fataler )?Fehler", "a.c:1:2: Fehler: x"),
     _place("compiler.fr", "erreur", rf"^{_FILE}:{_LINE}{_COL}: erreur", "a.c:1:2: erreur: x"),
     _place("arrow", "-->", rf"^\s{{0,8}}--> ?{_FILE}:{_LINE}{_COL}", " --> src/main.rs:1:5"),
+    _place("comma_box", ",-[", rf"^\s{{0,8}},-\[{_FILE}:{_LINE}{_COL}\]", "   ,-[a.js:1:1]"),
+    _place("parse_at", "error at ", rf"[Ee]rror at {_FILE}:{_LINE},(?P<col>\d{{1,6}})", "Parse error at a.js:3,0"),
     _place("box", "─", rf"^\s{{0,8}}(?:┌─|╭─\[|╭─) ?{_FILE}:{_LINE}{_COL}", "  ┌─ src/a.roc:3:5"),
     _place("scala3", "error:", rf"^-- .{{0,60}}Error: {_FILE}:{_LINE}{_COL}", "-- [E006] Not Found Error: Foo.scala:3:5 ---"),
     _place("required", "required from here", rf"^{_FILE}:{_LINE}{_COL}:\s+required from here", "m.cpp:6:9:   required from here"),

@@ -174,7 +174,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "tests.expected",
         "test_failure/assertion",
-        r"expected .{1,120} (?:but (?:was|got|received|found)|to (?:equal|be|have|eq|match|include)) ",
+        r"(?<!you )expected .{1,120} (?:but (?:was|got|received|found)|to (?:equal|be|have|eq|match|include)) ",
         hit="expected 5 but got -1",
         miss="expected a digit",
         level=SHAPE + 0.1,
@@ -198,6 +198,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "no tests (?:were )?(?:executed|found)",
         "Failed to load the spec",
         r"Failed to import test module",
+        r"test-?modules?\b.{0,20}import (?:failures?|problems?|errors?)",
         r"Unable to compile test",
         "failed to load",
         "before end of test output",

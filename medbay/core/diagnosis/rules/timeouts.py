@@ -16,7 +16,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "timeout.test",
         "timeout/test",
         r"exceeded timeout of \d+ ?m?s",
-        r"timeout of \d+ ?ms exceeded",
+        r"(?<!axioserror: )(?<!response )timeout of \d+ ?ms exceeded",
         r"test(?: case)? (?:has )?timed out (?:in|after) \d",
         r"(?:test|spec|hook|it)(?![.\w/-]).{0,60}timed out after \d",
         r"Failed: Timeout",
