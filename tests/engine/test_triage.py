@@ -29,16 +29,16 @@ def world(store: Store, clock: ManualClock) -> World:
 class Says:
     """A triage agent that answers what it is told to, or goes on for ever."""
 
-    def __init__(self, *answers: dict[str, Any] | None) -> None:
+    def __init__(self, *answers: dict[str, Any] | Outcome | None) -> None:
         self.answers = list(answers)
         self.asked: list[dict[str, Any]] = []
 
     def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
-        """The next answer; None never ends."""
+        """The next answer, or how it fails; None never ends."""
         self.asked.append(json.loads(launch.stdin_text))
         answer = self.answers.pop(0) if self.answers else {"verdict": "NOOP", "why": "wait"}
-        said: Outcome | None = None
-        if answer is not None:
+        said = None if isinstance(answer, dict) else answer
+        if isinstance(answer, dict):
             said = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
         return ScriptedRunning(launch, said)
 
@@ -105,6 +105,20 @@ def test_a_triage_that_was_lost_with_its_engine_asks_a_person_once(world: World)
     assert (told.count("triage:failed"), told.count("question:asked")) == (1, 1)
     with world.store.read() as tx:
         assert len(questions.open_questions(tx)) == 1
+
+
+def test_a_triage_whose_provider_is_down_waits_and_looks_again(world: World) -> None:
+    """Nobody is asked; when the provider is well, its verdict is applied."""
+    agent = Says(failed("anthropic: 503 Service Unavailable"), failed("API Error: 529 overloaded_error"))
+    engine = world.engine(runners={"triage": agent})
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=40, step_ms=20_000)
+
+    assert len(agent.asked) == 3
+    assert (actions(world, task.id), world.task(task.id).status) == (["no_action"], "completed")
+    assert "triage:failed" not in events_of(world, task.id)
+    with world.store.read() as tx:
+        assert questions.open_questions(tx) == [] and stored_breakers.get(tx, "agency") is None
 
 
 def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(world: World) -> None:
