@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final
@@ -21,7 +21,7 @@ MILLION: Final = 1_000_000
 WARN_FROM_PERCENT: Final = 80
 INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
 _USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(\{[^{}]{0,500}+\})')
-_FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
+FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Budget:
     daily_tokens: int | None = None
     daily_cost: int | None = None
     zone: tzinfo = UTC
+    free: frozenset[str] = FREE
 
     @property
     def limited(self) -> bool:
@@ -75,9 +76,9 @@ class Reservation:
     settled: bool = False
 
 
-def concerns(task: Task) -> bool:
+def concerns(task: Task, budget: Budget) -> bool:
     """Whether starting it costs something that has to be reserved."""
-    return task.max_tokens is not None or task.max_cost is not None or task.runner not in _FREE
+    return _has_limit(task) or task.runner not in budget.free
 
 
 def wanted(task: Task, budget: Budget) -> Amount:
@@ -131,7 +132,7 @@ def exceeds(task: Task, usage: Amount | None) -> str:
 
 def judged(task: Task, outcome: Outcome) -> Outcome:
     """How it ended with its limit in mind. Work that is done stays done; a triage over its limit has no say."""
-    over = exceeds(task, usage_of(outcome)) if concerns(task) else ""
+    over = exceeds(task, usage_of(outcome)) if _has_limit(task) else ""
     ended_badly = isinstance(outcome, Failed | TimedOut | Stalled)
     if over and (ended_badly or (isinstance(outcome, Succeeded) and task.role == "triage")):
         return OverBudget(why=over, output=outcome.output)
@@ -171,6 +172,28 @@ def told(day: Day, budget: Budget) -> dict[str, Any]:
     }
 
 
+def fitting(day: Day, waiting: Sequence[Task], budget: Budget) -> list[Task]:
+    """Those of the waiting tasks for which something is left of the day, in their order."""
+    found = []
+    for task in waiting:
+        after = reserve(day, wanted(task, budget), budget)
+        if after is not None:
+            day = after
+            found.append(task)
+    return found
+
+
+def given_back(made: Reservation | None, used: Amount) -> bool:
+    """Whether an attempt cost less than was reserved for it, so that others may fit into the day."""
+    return made is not None and (made.amount.tokens > used.tokens or made.amount.cost > used.cost)
+
+
+def is_told(held: Breaker, budget: Budget) -> bool:
+    """Whether what is parked under a used-up day was parked by these limits."""
+    limits = told(Day(day=""), budget)
+    return all(held.data.get(name) == limits[name] for name in ("daily_tokens", "daily_cost"))
+
+
 def used_up(day: Day, budget: Budget, now: int) -> Breaker:
     """What tasks are parked under that do not fit into the day; it is over when the day is."""
     ends = budget.ends_at(now)
@@ -184,6 +207,10 @@ def used_up(day: Day, budget: Budget, now: int) -> Breaker:
         probe_at=ends,
         data={"named": True, **told(day, budget)},
     )
+
+
+def _has_limit(task: Task) -> bool:
+    return task.max_tokens is not None or task.max_cost is not None
 
 
 def _fits(taken: int, more: int, limit: int | None) -> bool:
