@@ -20,7 +20,10 @@ KEY: Final = "budget:"
 MILLION: Final = 1_000_000
 WARN_FROM_PERCENT: Final = 80
 INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
-_USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(\{[^{}]{0,500}+\})')
+_USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(?=\{)', re.IGNORECASE)
+_USAGE_MAX: Final = 2_000  # characters of what is read as usage
+_USAGES_TRIED: Final = 20  # places of an answer
+_NUMBERS_MAX: Final = 20  # of a table of tokens
 FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 
 
@@ -110,13 +113,17 @@ def usage_of(outcome: Outcome) -> Amount | None:
 
 
 def read_usage(said: object) -> Amount | None:
-    """`{"tokens": N, "cost": X}`, the cost in whole units of money; None for anything else."""
+    """`{"tokens": N, "cost": X}`, the cost in whole units of money; None where neither can be read.
+
+    The tokens may be a table of them (input, output), of which the sum counts.
+    """
     if not isinstance(said, Mapping):
         return None
-    tokens, cost = _number(said.get("tokens", 0)), _number(said.get("cost", 0))
-    if tokens is None or cost is None:
+    tokens, cost = _sum(said.get("tokens", 0)), _number(said.get("cost", 0))
+    told = [each for name, each in (("tokens", tokens), ("cost", cost)) if name in said]
+    if told and all(each is None for each in told):
         return None
-    return Amount(int(tokens), round(cost * MILLION))
+    return Amount(int(tokens or 0), round((cost or 0) * MILLION))
 
 
 def exceeds(task: Task, usage: Amount | None) -> str:
@@ -219,13 +226,26 @@ def _fits(taken: int, more: int, limit: int | None) -> bool:
 
 def _said_in(answer: str) -> object:
     """An answer may stand in a fence or behind other words; the last one counts."""
-    found = _USAGE.findall(answer)
-    try:
-        return json.loads(found[-1]) if found else None
-    except ValueError:
-        return None
+    for place in list(_USAGE.finditer(answer))[: -_USAGES_TRIED - 1 : -1]:
+        try:
+            return json.JSONDecoder().raw_decode(answer[place.end() : place.end() + _USAGE_MAX])[0]
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _sum(value: object) -> float | None:
+    if not isinstance(value, Mapping):
+        return _number(value)
+    found = [each for each in map(_number, list(value.values())[:_NUMBERS_MAX]) if each is not None]
+    return sum(found) if found else None
 
 
 def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if good else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 <= number < 1e12 else None

@@ -80,6 +80,9 @@ def test_what_fits_into_the_day_is_reserved(taken: tuple[int, int], more: tuple[
         ({"tokens": -1}, None),
         ({"tokens": True}, None),
         ({"cost": "much"}, None),
+        ({"cost": "much", "tokens": "12"}, Amount(12, 0)),
+        ({"tokens": {"input": 100, "output": 20, "note": "x"}, "cost": 0.0125}, Amount(120, 12_500)),
+        ({"tokens": {}, "cost": float("inf")}, None),
         ("12", None),
         (None, None),
     ],
@@ -112,7 +115,11 @@ def test_over_its_limit_a_failure_is_one_of_the_budget_and_done_work_stays_done(
     assert budget.judged(limited, dear) == OverBudget(why="cost 1.50 of 1.00", output=dear.output)
     done = said({"tokens": 11})
     assert budget.judged(limited, done) is done
-    assert isinstance(budget.judged(replace(limited, role="triage"), done), OverBudget)
+    looked = replace(limited, role="triage")
+    assert isinstance(budget.judged(looked, done), OverBudget)
+    answer = {"verdict": "NOOP", "usage": {"tokens": {"input": 10, "output": 1}}}
+    asked = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
+    assert isinstance(budget.judged(looked, asked), OverBudget)
     for fine in (said({"tokens": 10, "cost": 1}, kind=Failed), Failed(), Requeued(asked=True, why="")):
         assert budget.judged(limited, fine) is fine
     assert budget.judged(task(), over) is over

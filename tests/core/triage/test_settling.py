@@ -86,24 +86,6 @@ def test_every_other_end_is_a_failed_triage(outcome: Outcome, why: str) -> None:
     assert len(made.questions) == 1
 
 
-@pytest.mark.parametrize(
-    ("usage", "means", "over"),
-    [
-        ({"tokens": 101}, Means(max_tokens=100), True),
-        ({"tokens": 100}, Means(max_tokens=100), False),
-        ({"cost": 0.002}, Means(max_cost=1_000), True),
-        ({}, Means(max_tokens=1, max_cost=1), False),
-        ({"tokens": 10**9}, Means(), False),
-    ],
-)
-def test_a_verdict_that_cost_too_much_is_none(usage: dict[str, float], means: Means, over: bool) -> None:
-    """What it says it used, against what it was given."""
-    said = str({"verdict": "NOOP", "why": "w", "usage": usage}).replace("'", '"')
-    made, _ = settled(answered(said), means=means)
-
-    assert made.triages[0].action == ("triage_failed" if over else "no_action")
-
-
 # The breaker of all triage
 
 
