@@ -242,9 +242,9 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
         draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
     passed_on = loops.passed_on(draft, ended.loop)
     turn = Decision(changes=passed_on) if passed_on else NOTHING
-    served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
-    others = together(turn, serving.released(ended.dependents, draft.now), served)
-    for change in served.breakers:  # the incident that it was a fix for
+    spec = serving.spec_in(ended.outcome)
+    others = together(turn, serving.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
+    for change in others.breakers:  # the incident that it was a fix for
         work = sharing.save(work, change.before, change.after).work
     return _decision(ended, draft, work, word=word, others=others, learned=learned)
 
