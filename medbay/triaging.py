@@ -68,8 +68,8 @@ class Triaging:
         except BaseException:
             daemon.engine.stop()
             raise
-        if found.held_back:
-            log.warning(SUPPRESSED, len(found.held_back))
+        if found.suppressed:
+            log.warning(SUPPRESSED, found.suppressed)
         daemon.run(until_idle=True, until=lambda: not daemon.engine.live and self._are_held(found.started))
         again = {each.task_id for each in found.started}
         return self._items(

@@ -313,6 +313,34 @@ def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: Wor
     assert (asked.task_ids, world.task(task.id).streak) == ((task.id,), 6)
 
 
+def test_however_many_wait_those_behind_them_are_looked_at_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each look takes some; the next begins where the last one ended. What is held back is told as one number."""
+    monkeypatch.setattr(triage, "AT_ONCE", 2)
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    agent = Says(None, *[{"verdict": "NOOP", "why": "wait"}] * 9)
+    engine = world.engine(slots=8, runners={"triage": agent})
+    for number in range(5):
+        world.add(f"alike {number}", *[failed("something odd happened")] * 3)
+    world.run(engine, ticks=8)
+    world.clock.advance(1)
+    other = world.add("other", *[failed("quite another thing in module nine broke")] * 3)
+    world.run(engine, ticks=20)
+    with world.store.read() as tx:
+        assert triages.count_wanted(tx) == 6
+    held = [each for each in caplog.messages if "suppressing triage" in each]
+    assert held[-1].endswith("6 held back") and len(held) == len(set(held))
+
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+    world.run(engine, ticks=12)
+
+    assert actions(world, other.id) == ["no_action"]
+    assert len(agent.asked) == 2  # of those that are alike one, which goes on and on
+
+
 def test_those_that_wait_for_each_other_follow_at_once(world: World) -> None:
     """The next look comes with the end of the one before, and somebody new is seen at once; no second is waited for."""
     agent = Says(None, {"verdict": "NOOP", "why": "wait"}, {"verdict": "NOOP", "why": "wait"}, None)
