@@ -32,11 +32,19 @@ RULES: Final[tuple[Rule, ...]] = (
         miss="SQLSTATE=42601",
     ),
     _sqlstate(
-        "rollback", "transient/lock", r"40\w{3}|55p03|55006", hit="SQLSTATE: 40001", miss="the state of 40 sqlstate rows"
+        "rollback",
+        "transient/lock",
+        r"40\w{3}|55p03|55006",
+        hit="SQLSTATE: 40001",
+        miss="the state of 40 sqlstate rows",
     ),
     _sqlstate("auth", "unknown/auth", r"28\w{3}|42501", hit="* 10: denied SQLSTATE: 28000", miss="SQLSTATE=42704"),
     _sqlstate(
-        "resources", "resource_exhaustion", r"53\w{3}|57011", hit="no pages left.  SQLSTATE=57011", miss="SQLSTATE=57014"
+        "resources",
+        "resource_exhaustion",
+        r"53\w{3}|57011",
+        hit="no pages left.  SQLSTATE=57011",
+        miss="SQLSTATE=57014",
     ),
     _sqlstate("canceled", "timeout/statement", "57014", hit="ERROR: canceled (SQLSTATE 57014)", miss="SQLSTATE=57011"),
     _sqlstate("constraint", "unknown/conflict", r"23\w{3}", hit="SQLSTATE[23000]: Integrity", miss="SQLSTATE=22003"),

@@ -227,7 +227,7 @@ RULES: Final[tuple[Rule, ...]] = (
             'Error from server (NotFound): deployments.apps "x" not found',
             "lua: cannot open file 'x.lua'",
             "Error: The file 'clip.mp4' could not be opened for reading: open file error.",
-            "Can't open affix or dictionary files for dictionary named \"xx\".",
+            'Can\'t open affix or dictionary files for dictionary named "xx".',
         ),
         miss="the file exists in the directory",
         confidence=0.92,

@@ -129,7 +129,10 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:KeyError|KeyNotFoundException|NoSuchElementException|IndexError|ElementNotFound)\b.{0,120}(?:not found|does not exist|no such)",
         r"\((?:[A-Z]\w{0,40}::)?\w{0,40}(?:KeyError|IndexError)\)$",
         on="keyerror keynotfoundexception nosuchelementexception indexerror elementnotfound ~keyerror",
-        hit=("** (KeyError) key :b not found in: %{a: 1}", "a.rb:1:in `f': key not found: :b (NoMatchingPatternKeyError)"),
+        hit=(
+            "** (KeyError) key :b not found in: %{a: 1}",
+            "a.rb:1:in `f': key not found: :b (NoMatchingPatternKeyError)",
+        ),
         miss="API key not found",
         level=EXACT + 0.6,
         confidence=0.92,
