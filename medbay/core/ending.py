@@ -19,7 +19,7 @@ from medbay.core import (
     sharing,
     verifying,
 )
-from medbay.core.cause import Cause, cause_of, is_charged
+from medbay.core.cause import is_charged, is_providers
 from medbay.core.counting import count_ended, count_uncharged, counters, forget_failures, record_of
 from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.diagnosing import diagnose_checked, diagnose_outcome
@@ -125,15 +125,20 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
 
 
 def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:
-    """One attempt and no ladder; only a limit of its provider lets it wait and try again."""
+    """One attempt and no ladder; only a failure of its provider lets it wait and try again."""
     found = ended.diagnosis or diagnose_ended(ended, draft.now)
-    if found is not None:
-        cause = cause_of(sharing.case_of(ended.task, ended.outcome, found, ended.around, work))
-        if cause is Cause.PROVIDER_LIMIT:
-            return _failed(ended, draft, work)
+    if found is not None and _is_held(ended, found, draft.now, work):
+        return _failed(ended, draft, work)
     draft.set(cancel_requested=False)
     settled = triage.settle(looked, ended.outcome, draft, work)
     return together(_decision(ended, draft, settled.work, diagnosis=found), settled)
+
+
+def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool:
+    """Whether its provider failed a triage; but who waits for it does not wait longer than for any free retries."""
+    case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
+    counted = count_ended(ended.task, charge=is_charged(case), canary=ended.attempt.canary, now=now)
+    return is_providers(case) and not policy.uncharged_run_is_over(record_of(counted), now)
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
@@ -237,9 +242,9 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
         draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
     passed_on = loops.passed_on(draft, ended.loop)
     turn = Decision(changes=passed_on) if passed_on else NOTHING
-    served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
-    others = together(turn, serving.released(ended.dependents, draft.now), served)
-    for change in served.breakers:  # the incident that it was a fix for
+    spec = serving.spec_in(ended.outcome)
+    others = together(turn, serving.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
+    for change in others.breakers:  # the incident that it was a fix for
         work = sharing.save(work, change.before, change.after).work
     return _decision(ended, draft, work, word=word, others=others, learned=learned)
 

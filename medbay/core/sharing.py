@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from medbay.core import breaker, incident, resources
 from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, CommandUse, Limits
-from medbay.core.cause import Case, Cause
+from medbay.core.cause import SPENT, Case, Cause
 from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Event, Task
@@ -83,7 +83,7 @@ def feed(draft: Draft, found: Diagnosis, cause: Cause, around: Around, work: Wor
 def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
     """Credits are used up: the account is held until the question is answered."""
     account = resources.account_of(draft.task, found)
-    if account is None or found.subcategory != "quota":
+    if account is None or found.subcategory != SPENT:
         return Fed(work=work)
     before = work.breakers.get(account)
     after = breaker.hold_for_answer(before, account, draft.now, why=found.summary, question_id=question_id)

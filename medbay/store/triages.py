@@ -17,11 +17,12 @@ FIELDS: Final = tuple(field.name for field in fields(Triage))
 COLUMNS: Final = ", ".join(FIELDS)
 
 Wish = tuple[int, str]
+FIRST: Final[Wish] = (-1, "")  # before every other
 
 # The statements of the loop; a test reads their query plans.
 WANTED_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
-    " ORDER BY queue, since, id LIMIT ?"
+    " AND (since, id) > (?, ?) ORDER BY queue, since, id LIMIT ?"
 )
 NEWEST_WISH_SQL: Final = (
     "SELECT since, id FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
@@ -30,9 +31,9 @@ NEWEST_WISH_SQL: Final = (
 RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
 
 
-def wanted(tx: Tx, queue: str, limit: int) -> list[Task]:
-    """Tasks that want a triage, the one that waits longest first."""
-    return [task(row) for row in tx.rows(WANTED_SQL, (queue, limit))]
+def wanted(tx: Tx, queue: str, limit: int, *, past: Wish = FIRST) -> list[Task]:
+    """Tasks that want a triage, the one that waits longest first; those that came to want one after `past`."""
+    return [task(row) for row in tx.rows(WANTED_SQL, (queue, *past, limit))]
 
 
 def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:

@@ -147,6 +147,25 @@ def test_a_review_reaches_its_subject_in_the_same_step(world: World) -> None:
     expect_no_standstill(world)
 
 
+@pytest.mark.parametrize("role", ["review", "fix"])
+def test_a_subject_that_was_put_behind_what_serves_it_goes_on(world: World, role: Role) -> None:
+    """`edit --after` its own review or fix: no circle, and both ends of it are met in one step."""
+    here = engine(world)
+    if role == "review":
+        subject = blocked_for_spec(world)
+    else:
+        subject = world.add("subject", failed(), every="1h", max_iterations=1).id
+        world.run(here, ticks=2)
+        assert world.task(subject).status == "failed"
+    world.runner.scripts["serve"] = [Succeeded(output=Output(result={"spec": "better"}))]
+    serves = serving(world, subject, role, runner="shell", command="serve")
+    world.act(tasks.edit, subject, fields={}, reset_failures=False, after=[serves])
+    world.run(here, ticks=4)
+
+    assert (world.task(serves).status, world.task(subject).status) == ("completed", "completed")
+    expect_no_standstill(world)
+
+
 def test_a_cancelled_fix_asks_about_a_recurring_subject_once(world: World) -> None:
     """Blocked, whoever cancels it."""
     subject = world.add("subject", failed(), failed(), every="1h")
