@@ -16,7 +16,7 @@ from medbay.core.rules import on_added
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
-from medbay.service import liveness, requests, tasks
+from medbay.service import adding, liveness, requests, tasks
 from medbay.store import attempts, checks, history, questions, retries
 from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
@@ -41,7 +41,7 @@ def add(world: World, title: str, **options: Any) -> Task:
     """A task that runs no command of its own."""
     with world.store.write() as tx:
         new = requests.new_task({"title": title, **options}, now=tx.now, agents=PROFILES)
-        return tasks.add(tx, new, ids=world.ids, actor="person:test")
+        return adding.add(tx, new, ids=world.ids, actor="person:test")
 
 
 def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
