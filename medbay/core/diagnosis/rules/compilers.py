@@ -14,6 +14,12 @@ POSITION: Final = (
 
 POSITION_COLUMN: Final = r"[^\s:()\"'|\[\]]{1,200}\.[A-Za-z]\w{0,9}:\d{1,7}:\d{1,6}"
 
+# What a program or query names; when it is "not found", the code is wrong and nothing is missing.
+_NAMES: Final = (
+    "(?:constructor|method|function|procedure|symbol|variable|column|field|property|attribute|member|operator|macro|overload"
+    "|getter|setter|table|relation|identifier|selector|keyword)"
+)
+
 RULES: Final[tuple[Rule, ...]] = (
     rule(
         "compile.position",
@@ -43,6 +49,7 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"^{POSITION}:\s{{1,4}}(?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`\[(]",
         rf"^(?:vet: )?(?:\./)?{POSITION}: .{{1,200}}\((?:[a-z][\w-]{{2,40}}|standard:[\w-]+)\)$",
         rf"^{POSITION}:[a-z_]{{3,40}}$",
+        r"^[^\s:]{1,120}:\d{1,7}: \*\*\* (?!\[|no rule)",
         rf"^{POSITION_COLUMN} (?!(?i:warning|note|info|debug|hint|remark)\b)[A-Za-z]",
         on=POSITIONED,
         hit=(
@@ -359,7 +366,13 @@ RULES: Final[tuple[Rule, ...]] = (
         r"out of range value",
         r"data too long for column",
         r"object '[^'\n]{1,60}' not found",
-        r"could not find function",
+        r"could not find (?:function|method|property)",
+        "no qualifying bean",
+        rf"{_NAMES} (?:with name |named )?[`'\"‘]?[\w.:$]{{1,60}}[`'\"’]? (?:was |is )?(?:not found|does not exist|doesn't exist|could not be found)",
+        rf"{_NAMES} not found(?:: |$)",
+        rf"(?:couldn't|could not|cannot|can't|unable to) (?:find|resolve) (?:the |an? )?{_NAMES}\b",
+        r"there is no (?:constructor|method|field|property|column|overload|member|attribute)\b",
+        r"reverse for .{1,60} not found",
         r"not found: (?:value|type|object)",
         r"undefined identifier",
         "no such variable",
@@ -372,9 +385,11 @@ RULES: Final[tuple[Rule, ...]] = (
             "Error: in prepare, no such table: users",
             "Error in eval(expr) : object 'x' not found",
             "Script attempted to access nonexistent global variable 'foo'",
+            "Error: Method not found: 'totl'.",
+            'Binder Error: Referenced column "prce" not found in FROM clause!',
         ),
         miss="the type of error is a choice",
-        on="column table type types function error ~ts1 ~ts2 ~ts7",
+        on="column table type types function error find resolve found exist ~ts1 ~ts2 ~ts7",
         level=EXACT + 0.3,
         first=True,
         in_code=True,

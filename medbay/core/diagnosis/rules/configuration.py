@@ -42,7 +42,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"command \"?\w[\w:-]*\"? is not defined",
         r"command \"?\w[\w:-]*\"? not found",
         r"task '[^'\n]{1,60}' not found in",
-        "the task .{1,60} could not be found",
         "don't know how to build task",
         "error: no subcommand",
         r"could not find (?:task|command|goal|script)",
@@ -66,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.task",
         "code_error/config",
+        "the task .{1,60} could not be found",
         r"(?:task|script|recipe|goal|subcommand|profile|stage)s? [`'\"][^`'\"\n]{1,60}[`'\"] (?:was |is )?(?:not found|not defined|never defined|does not exist|doesn't exist)",
         r"(?:task|script|recipe|goal|subcommand|profile)s? (?:not found|never defined|not defined): ",
         r"target [`'\"][^`'\"\n]{1,60}[`'\"] does not exist in (?:the |this )?(?:project|build)",
@@ -116,6 +116,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "unexpected value continuation",
         "MissingSectionHeaderError",
         "no inputs were found",
+        "could not resolve placeholder",
         "key found in config(?:uration)?",
         "no \\S{1,60} key found",
         "Unsupported argument",

@@ -158,6 +158,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "enoent",
         "FileNotFoundError",
         "FileNotFoundException",
+        "FileNotFound",
         "NoSuchFileException",
         "DirectoryNotFoundException",
         "PathNotFoundException",

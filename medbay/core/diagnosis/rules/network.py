@@ -78,6 +78,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "lookup .{1,120}: (?:server misbehaving|i/o timeout)",
         "unknown mysql server host",
         "could not translate host name",
+        "couldn't get address for",
         "the remote name could not be resolved",
         "failed host lookup",
         "connect_failed_dns",
@@ -155,6 +156,9 @@ RULES: Final[tuple[Rule, ...]] = (
         r"end of file reached \(eoferror\)",
         "eoferror: end of file reached",
         "early eof",
+        "end-of-file on communication channel",
+        "error reading ssh protocol banner",
+        "error in (?:rsync protocol data stream|socket io)",
         "premature (?:close|eof)",
         "transfer closed with",
         "empty reply from server",
@@ -220,7 +224,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "timeout was reached",
         r"connection timed out after \d",
         "ssh: .{0,80}timed out",
-        "timed out waiting for (?:the )?(?:server|response|reply|handshake)",
+        r"timed out (?:after \d+ ?\w{1,12} )?(?:while )?waiting for (?:a |the )?(?:\w+ )?(?:server|response|reply|handshake|connection|broker|node)\b",
+        r"(?:get|post|put|head|patch|delete) [\"']?https?://[^\s\"']{1,200}[\"']?:.{0,80}deadline exceeded",
         "HttpClient.Timeout of",
         "request was canceled due to the configured",
         "Idle timeout reached for",
@@ -228,7 +233,7 @@ RULES: Final[tuple[Rule, ...]] = (
         on="timed timeout timedout connecttimeout readtimeout requesttimeout sockettimeout connectiontimeout writetimeout pooltimeout apitimeout opentimeout "
         "connecttimeouterror readtimeouterror requesttimeouterror connectiontimeouterror sockettimeouterror apitimeouterror apiconnectiontimeouterror "
         "connecttimeoutexception readtimeoutexception requesttimeoutexception sockettimeoutexception connectiontimeoutexception httptimeoutexception "
-        "httpconnecttimeoutexception opentimeouterror awaiting canceled 28 response",
+        "httpconnecttimeoutexception opentimeouterror awaiting canceled 28 response deadline waiting",
         strict=True,
         hit=(
             "java.net.SocketTimeoutException: Read timed out",
@@ -239,7 +244,7 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         miss="test_timeout_is_reported passed",
         confidence=0.92,
-        level=EXACT + 0.3,
+        level=EXACT + 0.45,
     ),
     rule(
         "net.client_error",
@@ -350,6 +355,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "not master",
         "notmaster",
         "no primary (?:server|found)",
+        "not primary",
+        r"not ?(?:the )?leader(?: ?or ?follower)?(?: ?for ?partition)?(?:exception|error)?",
+        "tryagain",
         "leader not available",
         "the database system is (?:starting up|shutting down|in recovery mode)",
         "server is shutting down",
