@@ -42,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "credentials could not be loaded",
         "password authentication failed",
         "no password supplied",
+        r"no pg_hba\.conf entry",
         "no signing certificate",
         "no signing identity",
         "provisioning profiles?",
@@ -129,6 +130,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "unknown/permission",
         "permission denied",
         "permissiondenied(?:exception)?",
+        "permission_denied",
+        r"permissions? .{0,80}(?:is|are) too (?:open|loose|permissive)",
         "EACCES",
         "EPERM",
         "EROFS",
@@ -187,6 +190,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"certificate\b.{0,60}(?:does not match|invalid|rejected|not trusted|hostname mismatch)",
         "no alternative certificate subject name",
         "NO_PUBKEY",
+        "NOKEY",
+        "(?:unknown|marginal) trust",
         "couldn't be verified because the public key",
         "gpg (?:check failed|error)",
         "repository .{1,160} is not signed",
@@ -201,7 +206,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "integrity check failed",
         "integrity checksum failed",
         "SECURITY ERROR",
-        on="mismatch match differ certificate cert x509 pkix sslhandshakeexception ca issuer untrusted pubkey verified gpg signed signature "
+        on="mismatch match differ certificate cert x509 pkix sslhandshakeexception ca issuer untrusted trust nokey pubkey verified gpg signed signature "
         "checksum hash hashes digest eintegrity integrity security",
         hit=(
             "curl: (60) SSL certificate problem: self-signed certificate",

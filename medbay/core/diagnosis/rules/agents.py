@@ -247,6 +247,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"json\b.{0,20}(?:parse|parsing|decode|syntax) error",
         "syntax error in json",
         "not valid json",
+        r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
         "zoderror",
         "instructor.{0,20}retry",
         "unexpected eof.{0,20}json",

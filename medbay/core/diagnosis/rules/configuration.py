@@ -154,7 +154,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.invalid",
         "code_error/config",
-        r"(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
+        r"(?<![/.])(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
         r"(?:invalid|bad|malformed|broken|incorrect|illegal) (?:\w+ )?(?:config(?:uration)?|settings|manifest|requirement|yaml|toml|package\.json|workflow|specification)",
         rf"(?:failed to|could not|cannot|unable to|error) (?:pars(?:e|ing)|load(?:ing)?|read(?:ing)?|decod(?:e|ing)) (?:the )?(?:config\w*|manifest|settings|workflow|yaml|toml|{_FORMATS})",
         r"(?:variable|setting|option|key|environment|env|parameter|property)\b.{0,80}(?:is not set|not set|is required|is missing|undefined|must be)",
@@ -210,6 +210,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"client version .{1,20} is too (?:old|new)",
         r"Unsupported Terraform Core version",
         r"requires .{1,30} version",
+        "does not support targeting",
+        r"maximum (?:\w+ )?version supported",
         hit=(
             'error foo@1.0.0: The engine "node" is incompatible with this module.',
             "Your Ruby version is 3.1.2, but your Gemfile specified 3.3",

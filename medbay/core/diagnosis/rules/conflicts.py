@@ -133,6 +133,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "lock timeout",
         "lock not available",
         "acquire with nowait",
+        "due to conflict with recovery",
         "error acquiring the state lock",
         "timeout waiting to lock",
         r"(?:40001|40P01)",

@@ -121,6 +121,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"premature end of (?:file|archive|data|input|stream|jpeg)",
         r"unexpected end of (?:archive|data|stream|compressed|zlib)",
         "badzipfile",
+        "disk image is malformed",
         "badgzipfile",
         "end-of-central-directory signature not found",
         r"(?:invalid|bad|incorrect|unrecogni[sz]ed) (?:compressed|gzip|zip|tar|archive|header|magic|zlib|file) (?:data|header|number|archive|format|checksum|signature)",

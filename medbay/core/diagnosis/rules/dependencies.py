@@ -32,6 +32,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "Cannot run program",
         r"error=2, No such file or directory",
         "needs to be installed to run",
+        r"needs to be (?:in|on) (?:the |your )?\$?PATH",
         "you need to install",
         "you may need to install",
         "No such command",
@@ -129,6 +130,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"no matches found: ",
         r"unable to resolve class",
         r"build constraints exclude all",
+        r"updates to go\.(?:mod|sum) needed",
         r"cannot import (?:from )?undefined module",
         r"(?:module|package|plugin|extension|library|crate|gem|dependency|component)(?:s|\(s\))? (?:is|are) (?:unknown|missing|not (?:available|installed|present))",
         r"cannot find a (?:physical path|library|module|import|unit)",
@@ -237,7 +239,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "missing.thing",
         "dependency_missing/file",
         r"(?:file|directory|path|folder|script|template|manifest|image|artifact|object|bucket|database|topic|resource|repository|branch|revision|"
-        r"namespace|service|volume|cluster|instance|project|host|schema|workspace|target|playbook|inventory|role|context|key|secret)\b.{0,80}?"
+        r"namespace|service|volume|cluster|instance|project|host|schema|workspace|target|playbook|inventory|role|context|(?<!access )(?<!api )(?<!secret )key|secret)\b.{0,80}?"
         r" (?:not found|does(?: not|n't) exist|cannot be found|could not be found|was not found)",
         r"['\"`][^'\"`\n]{1,160}['\"`] (?:wasn't|weren't|isn't|aren't) found",
         on="found exist",

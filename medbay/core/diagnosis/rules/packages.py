@@ -56,6 +56,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"depends on .{1,80}(?:however|not (?:going to be )?install)",
         "unmet peer",
         "held broken packages",
+        "unable to select packages",
+        r"since \S{1,60}lock\S{0,8} was last generated",
         "nothing provides",
         "no installation candidate",
         "could not find compatible versions",

@@ -160,6 +160,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "blas_thread_init",
         "insufficient resources to (?:start|create)",
         "too many threads",
+        r"\d{1,6}-thread limit",
         on="fork clone vfork pthread posix thread processes pids process newosproc blas resource threads",
         hit=(
             "bash: fork: retry: Resource temporarily unavailable",
@@ -183,6 +184,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"connection (?:is )?not available",
         r"dropped from queue",
         "no more connections",
+        "obtain(?:ing)? (?:a )?connection from the pool",
         "max_user_connections",
         "EADDRNOTAVAIL",
         "cannot assign requested address",
@@ -268,6 +270,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"signal \(?9\)? \[?\(?killed",
         "killed signal terminated program",
         "was killed with sigkill",
+        r"(?:exit|return)\w{0,3}(?: with)?(?: (?:an? )?(?:return|exit))? (?:code|status)[ =:]{1,3}-9\b",
         on="sigkill killed 9",
         hit=(
             'error Command failed with signal "SIGKILL".',

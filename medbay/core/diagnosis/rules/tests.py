@@ -103,7 +103,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"^\s{0,6}#\s{1,4}Failed test",
         r"^(?:Test )?Failed (?:test )?\S{1,120}\.\S{1,120}",
         r"^---- \S{1,120} stdout ----",
-        r"^ERROR \S{1,120}::\S{1,120}",
+        r"^ERROR \S{1,120}\.\w{1,4}::\S{1,120}",
         r"^={3,} ERRORS ={3,}",
         r"^FAIL: \S+ \(",
         r"^── (?:Failure|Error) \(",
