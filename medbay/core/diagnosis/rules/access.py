@@ -234,6 +234,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "missing x server",
         "unable to open x display",
         "display is not set",
+        r"is \$?display set",
         "the input device is not a tty",
         "no tty present",
         "must be run from a terminal",

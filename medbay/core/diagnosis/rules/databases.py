@@ -134,7 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "tar: This does not look like a tar archive",
         ),
         miss="the archive is not in the folder",
-        level=EXACT + 0.45,
+        level=EXACT + 0.7,
         confidence=0.85,
     ),
 )

@@ -64,7 +64,7 @@ GISTS: Final[tuple[Rule, ...]] = (
     _topic(
         "network",
         "transient/network",
-        r"\b(?:(?:dis)?connect(?:ion|ions|ed|ing)?|unreachable|network|dns|lookup (?:error|failed)|hostname|sockets?|offline|unavailable|not reachable"
+        r"\b(?:(?:dis)?connect(?:ion|ions|ed|ing)?|unreachable|network|dns (?:lookup|server|query|resol\w{1,6}|error|failure|name)|lookup (?:error|failed)|hostname|sockets?|offline|unavailable|not reachable"
         r"|(?:server|host|peer|broker|endpoint|service|upstream|backend|gateway|proxy)\b.{0,40}\b(?:down|away|gone|respon\w{1,8}|answer\w{0,4}|reach\w{0,6})"
         r"|temporar(?:y|ily)|try(?:ing)? again|retry(?:ing)? later|refused|reset by)\b",
         hit=("Unable to connect (Lookup error.).", "the broker does not answer: fatal"),

@@ -145,7 +145,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"expect\(received\)",
         r"expect\(\w{1,30}\)\.to\w*",
         r"(?:^|: )test failed(?:: |$)",
-        r"^\s{0,12}expected: .{1,200}\n\s{0,12}(?:got|actual|received|but was): ",
+        r"^\s{0,12}(?:expected|exp|want|wanted): .{1,200}\n\s{0,12}(?:got|act|actual|received|but was|have): ",
         r"^\s{0,12}(?:actual|got|received|given): .{0,200}\n\s{0,12}(?:expected|wanted|want): ",
         r"^\s{0,12}Expected .{0,120}\n\s{0,12}(?:Received|Actual|But was|Got|got|to )",
         r"assertion [`']?left",
@@ -159,7 +159,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"did not match expected",
         r"^\W{0,12}❌\s{1,4}(?:assert|expect|should|verify)\w*\b",
         r"assertion (?:is|was) (?:false|not (?:met|true))",
-        on="expect expected actual got received assertion assert snapshot exunit failure",
+        on="exp want wanted expect expected actual got received assertion assert snapshot exunit failure",
         hit=(
             "Test failed: expect(received).toEqual(expected)",
             "     Failure/Error: expect(1).to eq 2",
