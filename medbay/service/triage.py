@@ -247,10 +247,11 @@ def _around(
 ) -> Around:
     """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
     earlier = triages.of_task(tx, task.id)
+    fix = triages.open_fix(tx, task.id) if earlier else None
     return Around(
         earlier=earlier,
         told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
-        fix=triages.open_fix(tx, task.id) if earlier else None,
+        fix=fix.id if fix is not None else None,
         running=triages.running_on(tx, task.last_fingerprint),
         incident=incident_key(task.last_fingerprint) in known,
         agency=state,

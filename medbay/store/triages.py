@@ -122,10 +122,9 @@ def open_review(tx: Tx, task_id: str) -> Task | None:
     return _open(tx, task_id, "review")
 
 
-def open_fix(tx: Tx, task_id: str) -> str | None:
+def open_fix(tx: Tx, task_id: str) -> Task | None:
     """The fix of what makes a task fail that is not over."""
-    found = _open(tx, task_id, "fix")
-    return found.id if found is not None else None
+    return _open(tx, task_id, "fix")
 
 
 def _open(tx: Tx, task_id: str, role: Role) -> Task | None:
@@ -144,6 +143,12 @@ def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
         " ORDER BY ended_at, id"
     )
     return [task(row) for row in tx.rows(sql, (task_id, since))]
+
+
+def parts(tx: Tx, task_id: str) -> tuple[Task, ...]:
+    """What a task was split into."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY created_at"
+    return tuple(task(row) for row in tx.rows(f"{sql}, id", (task_id,)))
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:

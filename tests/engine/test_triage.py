@@ -302,7 +302,8 @@ def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: Wor
     assert actions(world, task.id) == ["fix_filed"]
     with world.store.read() as tx:
         (asked,) = questions.open_questions(tx)
-        assert asked.task_ids == (triages.open_fix(tx, task.id),)
+        filed = triages.open_fix(tx, task.id)
+        assert filed is not None and asked.task_ids == (filed.id,)
 
     with world.store.write() as tx:
         tasks.answer(tx, asked.id, "done", actor="person:ana")
