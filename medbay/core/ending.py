@@ -48,7 +48,7 @@ from medbay.core.outcome import (
 from medbay.core.policy import Policy
 from medbay.core.quick import quick
 from medbay.core.serving import Served
-from medbay.core.sharing import Around
+from medbay.core.sharing import Around, Fed
 from medbay.core.triage import agency
 from medbay.core.triage import settling as triage
 from medbay.core.triage.settling import LookedAt
@@ -219,7 +219,9 @@ def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     number, said = ended.attempt.number, evaluating.score(ended.evaluation)
     well, known = said.value is not None, ended.evaluation.agency
     failures = ended.around.limits.agency_failures
-    fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
+    fed = Fed(work=work)
+    if said.counts:
+        fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
     if not well:
         draft.tell("triage:failed", attempt=number, role="evaluation", why=said.why)
     if said.value is not None and said.value >= ended.evaluation.threshold:
