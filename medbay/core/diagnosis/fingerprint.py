@@ -16,6 +16,8 @@ _KEPT: Final = str.maketrans("0123456789.", "qwertyuiopx")  # numbers that name 
 _MASKS: Final = (
     ("-", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
     ("-", r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+    # The zone stays where the stamp at the start of a line was dropped.
+    (" ", r"(?:^|(?<=<time> ))(?:UTC|GMT|[ECMP][SD]T|CES?T|EES?T|WES?T|BST|IST|JST|KST|MSK|AE[SD]T) ", ""),
     (" ", r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
     ("file:///", "file://(?=/)", ""),
     # Directories; the file name stays.
