@@ -9,7 +9,7 @@ from medbay.core import breaker, incident, resources
 from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, CommandUse, Limits
 from medbay.core.cause import SPENT, Case, Cause
-from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet
+from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Event, Task
 from medbay.core.news import changed_breaker
@@ -101,21 +101,7 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
     gone = made.attempt_end.outcome in NEW_CANARY
     after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
     fed = save(made.work, sent_for, after)
-    return replace(beside(made, fed.made), work=fed.work)
-
-
-def beside(made: Decision, fed: Decision) -> Decision:
-    """A decision with what a failure did to what tasks share."""
-    if fed is NOTHING:
-        return made
-    return replace(
-        made,
-        breakers=(*made.breakers, *fed.breakers),
-        uses=(*made.uses, *fed.uses),
-        questions=(*made.questions, *fed.questions),
-        questions_closed=(*made.questions_closed, *fed.questions_closed),
-        events=(*made.events, *fed.events),
-    )
+    return replace(together(made, fed.made), work=fed.work)
 
 
 def save(work: WorkingSet, before: Breaker | None, after: Breaker) -> Fed:

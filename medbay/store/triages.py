@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
@@ -11,7 +10,7 @@ from medbay.core.model import Role, Task, Triage
 from medbay.core.triage.starting import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
-from medbay.store.rows import TASK_COLUMNS, dumps, task
+from medbay.store.rows import TASK_COLUMNS, dumps, loads, task
 
 FIELDS: Final = tuple(field.name for field in fields(Triage))
 COLUMNS: Final = ", ".join(FIELDS)
@@ -198,5 +197,5 @@ def save(tx: Tx, each: Triage) -> None:
 def _triage(row: Row) -> Triage:
     values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
     for name in ("verdict", "diff"):
-        values[name] = json.loads(values[name]) if values[name] else None
+        values[name] = loads(values[name]) if values[name] else None
     return Triage(**values)

@@ -187,6 +187,15 @@ def test_a_fix_changes_nothing_else(served: Served | None) -> None:
     assert [change.after.id for change in made.changes] == ["t-1"]
 
 
+def test_a_one_off_goes_on_when_its_fix_is_completed() -> None:
+    """It comes after its fix as after any task."""
+    subject = task(id="t-9", unmet=1, ready=False, ready_at=None, attempts=3, streak=3)
+    made = end(FIX, Succeeded(), served=Served(subject), dependents=(subject,))
+
+    assert [change.after.id for change in made.changes] == ["t-1", "t-9"]
+    assert after(made, "t-9").ready
+
+
 def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> None:
     """Due when it was completed, a person's when it was cancelled, nothing when all is well."""
     done, gone = (task(id="t-2", role="fix", subject="t-9", status=status) for status in ("completed", "cancelled"))

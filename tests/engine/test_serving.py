@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from medbay.core.rules import on_added
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
+from medbay.runners.protocol import Launch
 from medbay.service import adding, liveness, requests, tasks
 from medbay.store import attempts, checks, history, questions, retries
 from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
-from tests.worlds import ManualClock, World, failed
+from tests.worlds import ManualClock, ScriptedRunning, World, failed
 
 PROFILES = {"fake": Profile(name="fake", command=("fake", "{prompt_file}"), provider="acme")}
 RESCUE = Means(evaluate="look", timeout_ms=7_000)
@@ -406,3 +408,23 @@ def test_who_judges_a_failure_is_shown_nothing_secret(world: World) -> None:
     assert len(shown) == 4 and world.task(task.id).triages == 1
     assert all("use [redacted] and [redacted] and [redacted]" in each for each in shown)
     assert not [secret for secret in SECRETS for each in shown if secret in each]
+
+
+class Thinks:
+    """Starts agents that think aloud and then fail."""
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """It has ended already."""
+        thought = "\n".join(f"step {number}: I look at the ledger" for number in range(300))
+        return ScriptedRunning(launch, failed(f"{thought}\nsomething odd happened"))
+
+
+def test_a_triage_is_shown_the_end_of_an_agents_transcript(world: World) -> None:
+    """What it printed in its newest attempt, and that only once."""
+    here = world.engine(runners={"agent": AgentRunner(PROFILES, Thinks())})
+    add(world, "think", agent="fake")
+    world.run(here, ticks=12)
+
+    shown = json.loads(world.triages[0].stdin_text)
+    assert shown["transcript"].endswith("something odd happened") and "step 150:" in shown["transcript"]
+    assert "step 150:" not in shown["failures"][-1]["tail"]
