@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -21,7 +22,7 @@ from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
 from medbay.outages import Outages
-from medbay.service import bulk, calls, exchange, requests, schedules, tasks, teaching, views
+from medbay.service import adding, bulk, calls, exchange, requests, schedules, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service.bulk import Bulk
@@ -51,8 +52,7 @@ def open_bay(
     actor: str = "",
 ) -> Bay:
     """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here."""
-    start = Path(cwd) if cwd is not None else Path.cwd()
-    place = app.find_place(start, store_url=url, environ=os.environ)
+    place = app.find_place(Path(cwd or os.getcwd()), store_url=url, environ=os.environ)
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
@@ -95,7 +95,9 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
-        return self.add_many([{"title": title, "run": run, **options}])[0]
+        given, agents = {"title": title, "run": run, **options}, self.place.config.agents
+        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
+        return self._write(lambda tx: adding.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -113,10 +115,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
                 number += 1
                 yield line
 
-        tasks.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+        adding.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
             wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
-            return tasks.add_many(tx, wanted, ids=self._ids, actor=self.actor)
+            return adding.add_many(tx, wanted, ids=self._ids, actor=self.actor)
         except MedbayError as error:
             error.line_number = number
             raise

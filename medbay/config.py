@@ -91,10 +91,11 @@ def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[Con
     With a folder also every program that is named and could not be started from there.
     """
     reading = _read_text(text, file)
-    if not reading.mistakes:
-        config = _config({**_defaults(), **reading.settings})
-        named = config.triage, config.agents
-        for each in (*elsewhere.names(*named), *(elsewhere.programs(*named, folder) if folder else ())):
+    config = _config({**_defaults(), **reading.settings})
+    missing = [*elsewhere.names(config.triage, {*reading.agents, *config.agents})]
+    missing += elsewhere.programs(config.triage, config.agents, folder) if folder else ()
+    for each in missing:
+        if each.looked_for not in reading.refused:  # what was meant there is not known, so nothing follows from it
             reading.mistake(each.path, each.message, each.hint)
     return tuple(sorted(reading.mistakes, key=lambda mistake: mistake.line or 0))
 
@@ -263,6 +264,8 @@ class _Reading:
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     settings: dict[str, Setting] = field(default_factory=dict)
     mistakes: list[ConfigError] = field(default_factory=list)
+    refused: set[tuple[str, ...]] = field(default_factory=set)  # the paths of values that are not used
+    agents: list[str] = field(default_factory=list)  # every one that has a table
 
     def visit(self, table: Mapping[str, object], within: tuple[str, ...] = ()) -> None:
         """Take every entry of a table that the reference has; note every other."""
@@ -281,6 +284,7 @@ class _Reading:
                 self.mistake(path, f"{'.'.join(path)} must be a table: [{'.'.join(path)}]")
 
     def _check_agent(self, name: str, raw: Mapping[str, object], path: tuple[str, ...]) -> None:
+        self.agents.append(name)
         if not agent.NAME.fullmatch(name):
             self.mistake(path, f"{shown(name)} is no name for an agent", "letters, digits, dots, dashes")
         if "command" not in raw:
@@ -290,6 +294,7 @@ class _Reading:
         try:
             value = key.kind.read(raw)
         except Wrong as wrong:
+            self.refused.add(path)
             at = path if wrong.entry is None else (*path, str(wrong.entry))
             self.mistake(at, _refusal(key, raw, wrong, ".".join(path)), wrong.hint)
         else:

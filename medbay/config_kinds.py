@@ -10,6 +10,7 @@ from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
+from medbay.core.budget import MILLION
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
@@ -177,7 +178,7 @@ def money() -> Kind:
     def read(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 < raw <= _MONEY_MAX:
             raise Wrong
-        return round(raw * 1_000_000)
+        return round(raw * MILLION)
 
     return Kind(says="an amount of money above 0, like 0.5 or 20", read=read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,15 +23,16 @@ class Missing:
     path: tuple[str, ...]  # of the setting
     message: str
     hint: str
+    looked_for: tuple[str, ...] = ()  # the setting that should have been there
 
 
-def names(chosen: TriageConfig, known: Agents) -> Iterator[Missing]:
+def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
     """What the settings say of each other and does not fit; nothing is triaged with these."""
     if chosen.agent == "command" and not chosen.command:
         hint = 'command = ["./triage.py"] below [triage]'
-        yield Missing(("triage", "agent"), "triage.command names no program", hint)
+        yield Missing(("triage", "agent"), "triage.command names no program", hint, ("triage", "command"))
     if chosen.fix_agent and chosen.fix_agent not in known:
-        near = get_close_matches(chosen.fix_agent, list(known), n=1)
+        near = get_close_matches(chosen.fix_agent, sorted(known), n=1)
         hint = f'did you mean "{near[0]}"?' if near else f"[agents.{chosen.fix_agent}] makes one"
         yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
 

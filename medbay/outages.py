@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from medbay.core.breaker import Breaker
-from medbay.core.model import Task, Triage
+from medbay.core.model import Question, Task, Triage
 from medbay.service import breakers as breaker_service
 from medbay.service import explain
-from medbay.store import breakers, triages
+from medbay.store import breakers, questions, triages
 from medbay.store import tasks as task_rows
 from medbay.store.database import KeptStore, Tx
 
@@ -38,6 +38,11 @@ class Outages:
         with self.store.read() as tx:
             found, some = breaker_service.incident(tx, incident_id)
             return found, task_rows.count_held(tx, found.key), some
+
+    def question_of(self, found: Breaker) -> Question | None:
+        """What is asked about a breaker or an incident."""
+        with self.store.read() as tx:
+            return questions.get(tx, found.question_id) if found.question_id else None
 
     def triage_of_incident(self, found: Breaker) -> tuple[Triage | None, str]:
         """The one triage that an incident has or had, and what came of it in words."""

@@ -68,8 +68,8 @@ class Triaging:
         except BaseException:
             daemon.engine.stop()
             raise
-        if found.held_back:
-            log.warning(SUPPRESSED, len(found.held_back))
+        if found.suppressed:
+            log.warning(SUPPRESSED, found.suppressed)
         daemon.run(until_idle=True, until=lambda: not daemon.engine.live and self._are_held(found.started))
         again = {each.task_id for each in found.started}
         return self._items(
@@ -80,7 +80,7 @@ class Triaging:
         """Whether none of these can go on by now: ended, or held by something that may take hours."""
         with self.store.read() as tx:
             own = [task_rows.get(tx, each.id) for each in started]
-        return all(each is None or each.finished or each.hold for each in own)
+        return all(each is None or each.finished or _waits(each) for each in own)
 
     def _recover(self, daemon: Daemon, task_id: str | None) -> list[Triage]:
         """What `up` does when it starts: attempts of dead engines are lost. The triages among them."""
@@ -140,11 +140,18 @@ def _cycle(items: list[Item]) -> Cycle:
     return Cycle(tuple(sorted(items, key=lambda each: each.issue_id)))
 
 
+def _waits(own: Task) -> str:
+    """What the task of a triage waits for, where that may take hours; empty when it can go on."""
+    if own.hold:
+        return f"held by {own.hold}: medbay breaker list"
+    if own.status == "blocked":
+        return f"a person is asked: {own.reason}"
+    return f"its agent could not work: {own.last_summary}" if own.status == "failed" else ""
+
+
 def _item(looked: Triage, own: Task | None) -> Item:
-    if not looked.action and own is not None and own.hold:
-        return Item(
-            looked.task_id, 1, "cooldown_pending", f"{looked.id} waits, held by {own.hold}: medbay breaker list"
-        )
+    if not looked.action and own is not None and (why := _waits(own)):
+        return Item(looked.task_id, 1, "cooldown_pending", f"{looked.id} waits, {why}")
     if not looked.action:
         return Item(looked.task_id, 2, "triage_started", f"{looked.id} by {looked.agent}")
     tier = 3 if looked.action in ("escalated_to_human", "refused", "triage_failed", "verdict_unreadable") else 2

@@ -18,7 +18,7 @@ from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Identity, Launch, LiveAttempts, Runner
-from medbay.service import requests, tasks
+from medbay.service import adding, requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
@@ -196,7 +196,7 @@ class World:
         self.runner.scripts[title] = list(script)
         with self.store.write() as tx:
             new = requests.new_task({"title": title, "run": title, **options}, now=tx.now)
-            return tasks.add(tx, new, ids=self.ids, actor="person:test")
+            return adding.add(tx, new, ids=self.ids, actor="person:test")
 
     def task(self, task_id: str) -> Task:
         """The task as it is now."""

@@ -46,7 +46,7 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
     if title is None:
         raise UsageError("a task needs a title", hint="medbay add TITLE --run 'CMD'")
     bay = session.bay(create=True)
-    _tell(session, [bay.add_many([{"title": title, **given}])[0]])
+    _tell(session, [bay.add(title, **given)])
     if screen(sys.stderr).terminal and not bay.workers():
         note("nothing runs tasks yet: medbay up does")
 

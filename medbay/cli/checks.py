@@ -138,6 +138,8 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[Check]:
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
+    from medbay.store import activity
+
     known = [worker for worker, _ in bay.workers()]
     alive = [worker for worker in known if worker.lease_until > now_ms]
     for worker in known:
@@ -150,9 +152,11 @@ def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
         said = f"{len(alive)} alive, but with different policies: {', '.join(sorted(hashes))}"
         yield Check("warning", "engines", said, "restart the engines after changing medbay.toml")
         return
-    waiting = sum(bay.counts().get(status, 0) for status in ("pending", "failed"))
+    with bay.store.read() as tx:
+        waiting = activity.count_waiting(tx)
     if not alive and waiting:
-        yield Check("warning", "engines", f"none alive, and {waiting} tasks wait", "medbay up")
+        tasks = "1 task waits" if waiting == 1 else f"{waiting} tasks wait"
+        yield Check("warning", "engines", f"none alive, and {tasks}", "medbay up")
         return
     slots = sum(worker.slots for worker in alive)
     yield Check("fine", "engines", f"{len(alive)} alive, {slots} slots" if alive else "none alive, nothing waits")

@@ -79,12 +79,12 @@ def changes(found: Explanation) -> list[str]:
     """The commands that would change where it stands."""
     task = found.task
     if task.finished:
-        return ["medbay add makes a new task"]
+        return triage_lines.of_parts(found) or ["medbay add makes a new task"]
     if task.live is not None:
         return [f"medbay cancel {task.id}", f"medbay log {task.id} -f"]
     if task.status == "blocked":
         answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
-        return [answer, f"medbay cancel {task.id}"]
+        return [*triage_lines.of_helper(found), answer, f"medbay cancel {task.id}"]
     if task.paused:
         asked = [f"medbay answer {task.id}"] if found.question else []
         return [*asked, f"medbay resume {task.id}", f"medbay cancel {task.id}"]
@@ -93,7 +93,7 @@ def changes(found: Explanation) -> list[str]:
     if found.breaker is not None:
         question = found.breaker.question_id if found.breaker.spent or found.breaker.paused else None
         ways.append(f"medbay answer {question}" if question else f"medbay breaker close {found.breaker.key}")
-    ways += triage_lines.changes(found)
+    ways += [*triage_lines.of_helper(found), *triage_lines.changes(found)]
     ways += [f"medbay answer {task.id}"] if found.question else []
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
@@ -124,6 +124,8 @@ def as_json(found: Explanation) -> dict[str, Any]:
         "question": views.question(found.question) if found.question else None,
         "breaker": found.breaker.key if found.breaker else None,
         "waits_for": list(found.chain),
+        "parts": [{"id": each.id, "title": each.title, "status": each.status} for each in found.parts],
+        "waits_for_person": found.helper.id if found.helper else None,
         "next_attempt_at": views.iso(views.next_attempt_at(found.task)),
         "changes": changes(found),
         "if_it_keeps_failing": [
@@ -177,15 +179,11 @@ def _known(known: Known, when: When) -> str:
 def _next(found: Explanation, when: When) -> str:
     task, now = found.task, found.now
     if task.finished:
-        return "nothing: it has ended"
-    if task.status == "pending_verification" and found.evaluation is not None and found.newest is not None:
-        return f"the evaluation of attempt {found.newest.number}, which failed, says whether it counts all the same"
-    if task.status == "pending_verification":
-        latest = f", at the latest about {when(task.since + task.check_timeout_ms)}"
-        return f"attempt {task.live} ended well; its checks decide whether it counts{latest}"
-    if task.live is not None:
-        limit = task.since + task.timeout_ms if task.timeout_ms is not None else None
-        return f"attempt {task.live} ends" + (f", at the latest {when(limit)}" if limit else " by itself")
+        return "its parts go on" if triage_lines.of_parts(found) else "nothing: it has ended"
+    if task.live is not None or task.status == "pending_verification":
+        return _under_way(found, when)
+    if found.helper is not None and not found.question and task.due_at is None:
+        return f"nothing until somebody answers {found.helper.id}: {found.helper.title}"
     if task.status == "blocked" and task.due_at is not None:
         return f"{when(task.due_at)}: it is tried again, unless somebody releases it earlier"
     if task.status == "blocked":
@@ -203,6 +201,17 @@ def _next(found: Explanation, when: When) -> str:
         return f"attempt {task.attempts + 1}, when what holds it back is over"
     why = _why_then(found)
     return f"{when(task.due_at)} (in {times.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
+
+
+def _under_way(found: Explanation, when: When) -> str:
+    task = found.task
+    if task.status == "pending_verification" and found.evaluation is not None and found.newest is not None:
+        return f"the evaluation of attempt {found.newest.number}, which failed, says whether it counts all the same"
+    if task.status == "pending_verification":
+        latest = f", at the latest about {when(task.since + task.check_timeout_ms)}"
+        return f"attempt {task.live} ended well; its checks decide whether it counts{latest}"
+    limit = task.since + task.timeout_ms if task.timeout_ms is not None else None
+    return f"attempt {task.live} ends" + (f", at the latest {when(limit)}" if limit else " by itself")
 
 
 def _why_then(found: Explanation) -> str:

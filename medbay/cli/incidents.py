@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from medbay.cli import times
@@ -9,6 +11,9 @@ from medbay.cli.breaker import show_breakers
 from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, clean_lines, cut
+
+if TYPE_CHECKING:
+    from medbay.core.breaker import Breaker
 
 _EXCERPT_LINES = 5
 
@@ -26,8 +31,22 @@ def command(ctx: click.Context, session: Session, everything: bool) -> None:
       medbay incidents
       medbay incidents show 3f2a
     """
-    if ctx.invoked_subcommand is None:
-        show_breakers(session, session.bay().incidents(closed=everything), empty="no incidents")
+    if ctx.invoked_subcommand is not None:
+        return
+    found = session.bay().incidents(closed=everything)
+    if session.json:
+        print_json([_as_json(session, each, held) for each, held in found])
+        return
+    show_breakers(session, found, empty="no incidents")
+
+
+def _as_json(session: Session, each: Breaker, held: int) -> dict[str, Any]:
+    """An incident is a breaker with the id that `show` takes, and with what is asked."""
+    from medbay.service import views
+
+    asked = session.bay().question_of(each)
+    short = each.name.rpartition(":")[2]
+    return {"id": short, **views.breaker(each, held), "asked": views.question(asked) if asked else None}
 
 
 @command.command("show")
@@ -42,13 +61,13 @@ def show(session: Session, incident_id: str) -> None:
       medbay incidents show 3f2a
     """
     from medbay.env import SystemClock
-    from medbay.service import triage_views, views
+    from medbay.service import triage_views
 
     found, held, some = session.bay().incident(incident_id)
     looked, said = session.bay().triage_of_incident(found)
     if session.json:
         judged = triage_views.triage(looked) if looked is not None else None
-        print_json({**views.breaker(found, held), "held_tasks": [task.id for task in some], "judged": judged})
+        print_json({**_as_json(session, found, held), "held_tasks": [task.id for task in some], "judged": judged})
         return
     shown, now = screen(), SystemClock().now_ms()
     first = list(found.data.get("tasks", ()))

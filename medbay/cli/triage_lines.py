@@ -56,6 +56,9 @@ def serves(task: Task, detail: Mapping[str, Any]) -> str:
 def explained(found: Explanation, when: When) -> list[str]:
     """For `explain`: what the last triage said or does, and why the next one has not started."""
     said = []
+    if found.parts:
+        parts = (f"{each.id} {each.title} ({each.status.replace('_', ' ')})" for each in found.parts)
+        said.append(f"it was split into {', '.join(parts)}")
     if found.triage is not None and not found.task.finished:
         said.append(_looked(found.triage, found.looker, found.now, when))
     if found.wanted is not None and not found.task.finished:
@@ -75,6 +78,16 @@ def next_step(found: Explanation, when: When) -> str:
         return f"the verdict of {name}, which has not started"
     limit = f", at the latest {when(own.since + own.timeout_ms)}" if own.timeout_ms is not None else ""
     return f"the verdict of {name}{limit}"
+
+
+def of_parts(found: Explanation) -> list[str]:
+    """Where a task that was split goes on: those of its parts that have not ended."""
+    return [f"medbay explain {each.id}" for each in found.parts if not each.finished]
+
+
+def of_helper(found: Explanation) -> list[str]:
+    """How somebody says that what is theirs to do for it is done."""
+    return [f"medbay answer {found.helper.id}"] if found.helper is not None else []
 
 
 def changes(found: Explanation) -> list[str]:

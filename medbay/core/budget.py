@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final
@@ -20,8 +20,11 @@ KEY: Final = "budget:"
 MILLION: Final = 1_000_000
 WARN_FROM_PERCENT: Final = 80
 INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
-_USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(\{[^{}]{0,500}+\})')
-_FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
+_USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(?=\{)', re.IGNORECASE)
+_USAGE_MAX: Final = 2_000  # characters of what is read as usage
+_USAGES_TRIED: Final = 20  # places of an answer
+_NUMBERS_MAX: Final = 20  # of a table of tokens
+FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class Budget:
     daily_tokens: int | None = None
     daily_cost: int | None = None
     zone: tzinfo = UTC
+    free: frozenset[str] = FREE
 
     @property
     def limited(self) -> bool:
@@ -75,9 +79,9 @@ class Reservation:
     settled: bool = False
 
 
-def concerns(task: Task) -> bool:
+def concerns(task: Task, budget: Budget) -> bool:
     """Whether starting it costs something that has to be reserved."""
-    return task.max_tokens is not None or task.max_cost is not None or task.runner not in _FREE
+    return _has_limit(task) or task.runner not in budget.free
 
 
 def wanted(task: Task, budget: Budget) -> Amount:
@@ -109,13 +113,17 @@ def usage_of(outcome: Outcome) -> Amount | None:
 
 
 def read_usage(said: object) -> Amount | None:
-    """`{"tokens": N, "cost": X}`, the cost in whole units of money; None for anything else."""
+    """`{"tokens": N, "cost": X}`, the cost in whole units of money; None where neither can be read.
+
+    The tokens may be a table of them (input, output), of which the sum counts.
+    """
     if not isinstance(said, Mapping):
         return None
-    tokens, cost = _number(said.get("tokens", 0)), _number(said.get("cost", 0))
-    if tokens is None or cost is None:
+    tokens, cost = _sum(said.get("tokens", 0)), _number(said.get("cost", 0))
+    told = [each for name, each in (("tokens", tokens), ("cost", cost)) if name in said]
+    if told and all(each is None for each in told):
         return None
-    return Amount(int(tokens), round(cost * MILLION))
+    return Amount(int(tokens or 0), round((cost or 0) * MILLION))
 
 
 def exceeds(task: Task, usage: Amount | None) -> str:
@@ -131,7 +139,7 @@ def exceeds(task: Task, usage: Amount | None) -> str:
 
 def judged(task: Task, outcome: Outcome) -> Outcome:
     """How it ended with its limit in mind. Work that is done stays done; a triage over its limit has no say."""
-    over = exceeds(task, usage_of(outcome)) if concerns(task) else ""
+    over = exceeds(task, usage_of(outcome)) if _has_limit(task) else ""
     ended_badly = isinstance(outcome, Failed | TimedOut | Stalled)
     if over and (ended_badly or (isinstance(outcome, Succeeded) and task.role == "triage")):
         return OverBudget(why=over, output=outcome.output)
@@ -171,6 +179,28 @@ def told(day: Day, budget: Budget) -> dict[str, Any]:
     }
 
 
+def fitting(day: Day, waiting: Sequence[Task], budget: Budget) -> list[Task]:
+    """Those of the waiting tasks for which something is left of the day, in their order."""
+    found = []
+    for task in waiting:
+        after = reserve(day, wanted(task, budget), budget)
+        if after is not None:
+            day = after
+            found.append(task)
+    return found
+
+
+def given_back(made: Reservation | None, used: Amount) -> bool:
+    """Whether an attempt cost less than was reserved for it, so that others may fit into the day."""
+    return made is not None and (made.amount.tokens > used.tokens or made.amount.cost > used.cost)
+
+
+def is_told(held: Breaker, budget: Budget) -> bool:
+    """Whether what is parked under a used-up day was parked by these limits."""
+    limits = told(Day(day=""), budget)
+    return all(held.data.get(name) == limits[name] for name in ("daily_tokens", "daily_cost"))
+
+
 def used_up(day: Day, budget: Budget, now: int) -> Breaker:
     """What tasks are parked under that do not fit into the day; it is over when the day is."""
     ends = budget.ends_at(now)
@@ -186,19 +216,36 @@ def used_up(day: Day, budget: Budget, now: int) -> Breaker:
     )
 
 
+def _has_limit(task: Task) -> bool:
+    return task.max_tokens is not None or task.max_cost is not None
+
+
 def _fits(taken: int, more: int, limit: int | None) -> bool:
     return limit is None or (taken + more <= limit if more else taken < limit)
 
 
 def _said_in(answer: str) -> object:
     """An answer may stand in a fence or behind other words; the last one counts."""
-    found = _USAGE.findall(answer)
-    try:
-        return json.loads(found[-1]) if found else None
-    except ValueError:
-        return None
+    for place in list(_USAGE.finditer(answer))[: -_USAGES_TRIED - 1 : -1]:
+        try:
+            return json.JSONDecoder().raw_decode(answer[place.end() : place.end() + _USAGE_MAX])[0]
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _sum(value: object) -> float | None:
+    if not isinstance(value, Mapping):
+        return _number(value)
+    found = [each for each in map(_number, list(value.values())[:_NUMBERS_MAX]) if each is not None]
+    return sum(found) if found else None
 
 
 def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if good else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 <= number < 1e12 else None

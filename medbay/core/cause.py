@@ -13,6 +13,8 @@ from medbay.core.quick import quick
 
 NOT_RETRYABLE_FROM: Final = 0.8
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
+OUTAGE_KINDS: Final = LIMIT_KINDS | {"overloaded", "service"}  # what passes when the provider is well again
+SPENT: Final = "quota"  # credits or a cap: only a person adds some
 
 
 class Cause(IntEnum):
@@ -49,6 +51,13 @@ class Case:
 def cause_of(case: Case) -> Cause:
     """The first cause that matches."""
     return next(cause for cause, matches in _IN_ORDER if matches(case))
+
+
+def is_providers(case: Case) -> bool:
+    """Whether what the work was done with failed, and not the work: a limit, an outage, credits that are used up."""
+    cause, kind = cause_of(case), case.diagnosis.subcategory if case.diagnosis is not None else None
+    passes = cause in (Cause.PROVIDER_LIMIT, Cause.INCIDENT, Cause.UNCHARGED) and kind in OUTAGE_KINDS
+    return passes or (cause is Cause.NOT_RETRYABLE and kind == SPENT)
 
 
 def is_charged(case: Case) -> bool:

@@ -236,8 +236,8 @@ def _done(
     draft.tell("task:completed", by=draft.actor)
     closed = _close(draft, question, answer=answer, whole=_sole(question))
     own = Decision(changes=(draft.change(),), events=tuple(draft.events))
-    others = serving.completed(task, served, draft.now, spec=note if note.strip() else None)
-    return replace(together(own, serving.released(dependents, draft.now), others), questions_closed=closed)
+    others = serving.ended_well(task, served, dependents, draft.now, spec=note if note.strip() else None)
+    return replace(together(own, others), questions_closed=closed)
 
 
 def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:

@@ -268,6 +268,17 @@ class Draft:
         self.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
         return asked
 
+    def escalate(
+        self, why: str, *, attempt: int, asked: Question | None = None, known: str | None = None, blocks: bool = True
+    ) -> tuple[Question, ...]:
+        """Leave it to a person: with a new question, or with the one that is open already (`known`)."""
+        self.tell("task:recovery_action", attempt=attempt, action="escalate_to_human", why=why)
+        questions = (self.ask(asked),) if asked is not None else ()
+        self.tell("task:escalated", attempt=attempt, reason=why, question=asked.id if asked is not None else known)
+        if blocks:
+            self.block("human", why, attempt=attempt)
+        return questions
+
     def tell(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
         """Record an event about this task."""
         self.events.append(Event(name=name, task_id=self.before.id, attempt=attempt, data=data))

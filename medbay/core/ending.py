@@ -19,7 +19,7 @@ from medbay.core import (
     sharing,
     verifying,
 )
-from medbay.core.cause import Cause, cause_of, is_charged
+from medbay.core.cause import is_charged, is_providers
 from medbay.core.counting import count_ended, count_uncharged, counters, forget_failures, record_of
 from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.diagnosing import diagnose_checked, diagnose_outcome
@@ -48,7 +48,7 @@ from medbay.core.outcome import (
 from medbay.core.policy import Policy
 from medbay.core.quick import quick
 from medbay.core.serving import Served
-from medbay.core.sharing import Around
+from medbay.core.sharing import Around, Fed
 from medbay.core.triage import agency
 from medbay.core.triage import settling as triage
 from medbay.core.triage.settling import LookedAt
@@ -125,15 +125,20 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
 
 
 def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:
-    """One attempt and no ladder; only a limit of its provider lets it wait and try again."""
+    """One attempt and no ladder; only a failure of its provider lets it wait and try again."""
     found = ended.diagnosis or diagnose_ended(ended, draft.now)
-    if found is not None:
-        cause = cause_of(sharing.case_of(ended.task, ended.outcome, found, ended.around, work))
-        if cause is Cause.PROVIDER_LIMIT:
-            return _failed(ended, draft, work)
+    if found is not None and _is_held(ended, found, draft.now, work):
+        return _failed(ended, draft, work)
     draft.set(cancel_requested=False)
     settled = triage.settle(looked, ended.outcome, draft, work)
     return together(_decision(ended, draft, settled.work, diagnosis=found), settled)
+
+
+def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool:
+    """Whether its provider failed a triage; but who waits for it does not wait longer than for any free retries."""
+    case = sharing.case_of(ended.task, ended.outcome, found, ended.around, work)
+    counted = count_ended(ended.task, charge=is_charged(case), canary=ended.attempt.canary, now=now)
+    return is_providers(case) and not policy.uncharged_run_is_over(record_of(counted), now)
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
@@ -153,8 +158,9 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     if ended.looked_at is not None:  # who waits for this triage must not wait for ever
         settled = triage.broke(ended.looked_at, draft, work, why=why)
         return together(_decision(ended, draft, settled.work, word="failed", diagnosis=found), settled)
-    asked = _escalate(ended, draft, why, diagnosis=found)
-    made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=(asked,))
+    new = question.ask(draft.task, kind="human", why=why, now=now, diagnosis=found)
+    asked = draft.escalate(why, attempt=number, asked=new)
+    made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=asked)
     made = replace(made, learned=(Seen(found, ended.task.id),))
     return sharing.settle_canary(made, ended.task, number, now, work)
 
@@ -214,13 +220,15 @@ def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     number, said = ended.attempt.number, evaluating.score(ended.evaluation)
     well, known = said.value is not None, ended.evaluation.agency
     failures = ended.around.limits.agency_failures
-    fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
+    fed = Fed(work=work)
+    if said.counts:
+        fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
     if not well:
         draft.tell("triage:failed", attempt=number, role="evaluation", why=said.why)
     if said.value is not None and said.value >= ended.evaluation.threshold:
         draft.tell("task:rescued", attempt=number, score=said.value, why=said.why, outcome=outcome_word(ended.outcome))
-        return sharing.beside(_succeeded(ended, draft, fed.work, word="rescued"), fed.made)
-    return sharing.beside(_failed(ended, draft, fed.work), fed.made)
+        return together(_succeeded(ended, draft, fed.work, word="rescued"), fed.made)
+    return together(_failed(ended, draft, fed.work), fed.made)
 
 
 def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "succeeded") -> Decision:
@@ -237,9 +245,9 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
         draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
     passed_on = loops.passed_on(draft, ended.loop)
     turn = Decision(changes=passed_on) if passed_on else NOTHING
-    served = serving.completed(ended.task, ended.served, draft.now, spec=serving.spec_in(ended.outcome))
-    others = together(turn, serving.released(ended.dependents, draft.now), served)
-    for change in served.breakers:  # the incident that it was a fix for
+    spec = serving.spec_in(ended.outcome)
+    others = together(turn, serving.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
+    for change in others.breakers:  # the incident that it was a fix for
         work = sharing.save(work, change.before, change.after).work
     return _decision(ended, draft, work, word=word, others=others, learned=learned)
 
@@ -274,8 +282,9 @@ def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decisi
         _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
     draft.set(planned_at=schedule.before_planned(draft.task))
-    asked = _escalate(ended, draft, f"its engine died {crashes} times while it ran")
-    return _decision(ended, draft, work, questions=(asked,))
+    why = f"its engine died {crashes} times while it ran"
+    new = question.ask(draft.task, kind="human", why=why, now=draft.now)
+    return _decision(ended, draft, work, questions=draft.escalate(why, attempt=ended.attempt.number, asked=new))
 
 
 def _start_over(draft: Draft, why: str, number: int) -> None:
@@ -320,7 +329,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
         followed.work,
         diagnosis=found,
         charged=charged,
-        others=sharing.beside(others, followed.shared),
+        others=together(others, followed.shared),
         learned=learned,
         followed=followed,
         questions=followed.questions,
@@ -332,16 +341,6 @@ def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
     judged, learned = knowledge.judge(draft.task.guidance, number, cured=cured)
     draft.set(guidance=judged)
     return learned
-
-
-def _escalate(ended: Ended, draft: Draft, why: str, *, diagnosis: Diagnosis | None = None) -> Question:
-    """Not for the work's own failures: what happened to it is a person's matter."""
-    number = ended.attempt.number
-    draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
-    asked = draft.ask(question.ask(draft.task, kind="human", why=why, now=draft.now, diagnosis=diagnosis))
-    draft.tell("task:escalated", attempt=number, reason=why, question=asked.id)
-    draft.block("human", why)
-    return asked
 
 
 def _decision(

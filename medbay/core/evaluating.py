@@ -33,6 +33,7 @@ _NO_ANSWER: Final = {
     "WAITING": "was never begun",
     "RUNNING": "never ended",
 }
+_INTERRUPTED: Final = ("STOPPED", "WAITING", "RUNNING")  # by us, before it could answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Score:
 
     value: float | None
     why: str
+    counts: bool = True  # whether that it said nothing is the evaluator's own failure
 
 
 def is_due(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
@@ -93,11 +95,11 @@ def restored(failure: Mapping[str, Any], output: Output) -> Failure:
 def score(evaluation: Evaluation) -> Score:
     """What the evaluator said, if it ran well and can be understood."""
     if evaluation.lost or not evaluation.results:
-        return Score(None, f"the evaluation was lost: {evaluation.lost}")
+        return Score(None, f"the evaluation was lost: {evaluation.lost}", counts=False)
     (result,) = evaluation.results
     if result.status != "PASS":
         how = _NO_ANSWER.get(result.status) or _how(result)
-        return Score(None, f"the evaluator {how}")
+        return Score(None, f"the evaluator {how}", counts=result.status not in _INTERRUPTED)
     for said in _objects(result.tail):
         value = share(said.get("score"))
         if value is not None:

@@ -49,6 +49,18 @@ def before_planned(task: Task) -> int | None:
     return task.planned_at - (1 if task.cron else _every(task))
 
 
+def planned_for(task: Task, now: int) -> int | None:
+    """The planned time of an attempt that starts now; of a run by hand ahead of the plan, now.
+
+    An occurrence keeps its own time, also when the clock was set back to before it after it was released.
+    """
+    planned = task.planned_at
+    if planned is None or planned <= now or not task.forced:
+        return planned
+    occurs = bool(task.cron) and next_after(task, planned - 1) == planned
+    return planned if occurs else now
+
+
 def base_ms(task: Task, now: int) -> int:
     """The period a failure backs off from: the next gap of a cron task, the delay of the others."""
     if not task.cron:

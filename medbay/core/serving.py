@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from medbay.core import agent, person, question, recurring
+from medbay.core import agent, person, policy, question, recurring
 from medbay.core.breaker import Breaker, probe_soon
-from medbay.core.decision import NOTHING, Decision, Draft, RetryClosed
+from medbay.core.counting import record_of
+from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, together
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Question, Task
 from medbay.core.news import changed_breaker
@@ -38,6 +39,23 @@ def spec_in(outcome: Outcome) -> str | None:
     """The specification an attempt left in its result."""
     spec = (outcome.output.result or {}).get("spec")
     return spec if isinstance(spec, str) and spec.strip() else None
+
+
+def ended_well(
+    task: Task, served: Served | None, dependents: tuple[Task, ...], now: int, *, spec: str | None = None
+) -> Decision:
+    """A task is completed: those that come after it, and the one it serves, which may be among them."""
+    free = released(dependents, now)
+    both = next((each for each in free.changes if served is not None and each.after.id == served.task.id), None)
+    if served is None or both is None:
+        return together(free, completed(task, served, now, spec=spec))
+    made = completed(task, replace(served, task=both.after), now, spec=spec)
+    last = next((each for each in made.changes if each.after.id == both.after.id), None)
+    if last is None:
+        return together(free, made)
+    whole = Change(both.before, last.after, both.transitions + last.transitions)
+    freed = replace(free, changes=tuple(whole if each is both else each for each in free.changes))
+    return together(freed, replace(made, changes=tuple(each for each in made.changes if each is not last)))
 
 
 def released(dependents: Iterable[Task], now: int) -> Decision:
@@ -131,14 +149,17 @@ def _reviewed(task: Task, served: Served, now: int, spec: str | None) -> Decisio
 
 
 def _fixed(task: Task, served: Served, now: int) -> Decision:
-    """A recurring task need not wait any longer, unless its failure named a time."""
+    """A recurring task need not wait for its backoff any longer; only for a time that its failure named."""
     subject = served.task
-    if subject.status != "failed" or subject.due_at is None or (served.named or 0) > now:
+    at = policy.not_before(served.named, now, now, record_of(subject))
+    if subject.status != "failed" or subject.due_at is None or (at > now and at >= subject.due_at):
         return NOTHING
     draft = Draft(subject, now, actor="engine")
-    recurring.rerun(draft, now)
-    draft.set(due_at=None)
+    recurring.rerun(draft, at)
+    draft.set(due_at=at if at > now else None)
     draft.move("pending", f"its fix {task.id} is completed")
+    if at > now:
+        return replace(_made([draft]), retries_closed=(RetryClosed(subject.id, "cancelled"),))
     draft.tell("task:retry_executed", attempt=subject.attempts, fix=task.id)
     return replace(_made([draft]), retries_closed=(RetryClosed(subject.id, "executed"),))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from medbay.core import breaker, incident, resources
 from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, CommandUse, Limits
-from medbay.core.cause import Case, Cause
-from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet
+from medbay.core.cause import SPENT, Case, Cause
+from medbay.core.decision import NOTHING, Decision, Draft, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Event, Task
 from medbay.core.news import changed_breaker
@@ -83,7 +83,7 @@ def feed(draft: Draft, found: Diagnosis, cause: Cause, around: Around, work: Wor
 def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
     """Credits are used up: the account is held until the question is answered."""
     account = resources.account_of(draft.task, found)
-    if account is None or found.subcategory != "quota":
+    if account is None or found.subcategory != SPENT:
         return Fed(work=work)
     before = work.breakers.get(account)
     after = breaker.hold_for_answer(before, account, draft.now, why=found.summary, question_id=question_id)
@@ -101,21 +101,7 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
     gone = made.attempt_end.outcome in NEW_CANARY
     after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
     fed = save(made.work, sent_for, after)
-    return replace(beside(made, fed.made), work=fed.work)
-
-
-def beside(made: Decision, fed: Decision) -> Decision:
-    """A decision with what a failure did to what tasks share."""
-    if fed is NOTHING:
-        return made
-    return replace(
-        made,
-        breakers=(*made.breakers, *fed.breakers),
-        uses=(*made.uses, *fed.uses),
-        questions=(*made.questions, *fed.questions),
-        questions_closed=(*made.questions_closed, *fed.questions_closed),
-        events=(*made.events, *fed.events),
-    )
+    return replace(together(made, fed.made), work=fed.work)
 
 
 def save(work: WorkingSet, before: Breaker | None, after: Breaker) -> Fed:

@@ -22,6 +22,7 @@ from medbay.store.database import Store
 LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed where nobody tells of it
 FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told of
 LOOKS_GROW: Final = 4
+TELL_EVERY_S: Final = 0.05  # what happens in the middle of work is told this often, and not after each of many rounds
 TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
@@ -42,12 +43,12 @@ class Daemon:
         on_round: Callable[[], None] | None = None,
         round_every_s: float = LOOK_EVERY_S,
     ) -> None:
-        """`on_round` is called after every tick, and this often while nothing happens."""
+        """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens."""
         self.engine = engine
         self._clock = clock
         self._on_round = on_round or (lambda: None)
         self._round_every_s = round_every_s if on_round else TOLD_LOOK_S
-        self._rounded_s = 0.0
+        self._rounded_s, self._untold = 0.0, False
         self._stops = 0
         self._away_since_s: float | None = None
         self._drained_by_s = 0.0
@@ -94,7 +95,9 @@ class Daemon:
         """One tick; whether the store was there for it."""
         try:
             self.engine.tick()
-            self._tell()
+            self._untold = True
+            if not self.engine.live or self._clock.monotonic_s() >= self._tell_at_s():
+                self._tell()
         except StoreRemoved:
             self.engine.kill_all()
             raise
@@ -114,8 +117,12 @@ class Daemon:
         return True
 
     def _tell(self) -> None:
-        self._rounded_s = self._clock.monotonic_s()
+        self._rounded_s, self._untold = self._clock.monotonic_s(), False
         self._on_round()
+
+    def _tell_at_s(self) -> float:
+        """When to tell next: soon, if a round was not told of."""
+        return self._rounded_s + (min(TELL_EVERY_S, self._round_every_s) if self._untold else self._round_every_s)
 
     def _is_over(self, *, until_idle: bool, until: Callable[[], bool] | None) -> bool:
         """Whether the run has reached its end; a store that went away this moment has not said so."""
@@ -139,14 +146,15 @@ class Daemon:
                 left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s
                 if left_s <= 0:
                     return
-                heard = self._sleep(min(look_s, left_s), told=told)
+                untold_s = self._tell_at_s() - self._clock.monotonic_s() if self._untold else look_s
+                heard = self._sleep(min(look_s, left_s, untold_s), told=told)
                 if heard == "end":
                     if self._stops or not self.engine.slots.turn_over():
                         return
                     wake_s = gathered_s if wake_s is None else min(wake_s, gathered_s)
                 longest_s = LOOK_EVERY_S if told < 0 else min(TOLD_LOOK_S, self._round_every_s)
                 look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
-                if self._clock.monotonic_s() - self._rounded_s >= self._round_every_s:
+                if self._clock.monotonic_s() >= self._tell_at_s():
                     self._tell()
         except StoreError:
             self._sleep(AWAY_S)

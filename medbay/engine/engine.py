@@ -115,7 +115,7 @@ class Engine:
             with self.store.write() as tx:
                 if self._settler.settle_all_in(tx, self.worker.id):
                     raise StaleClaim("an attempt changed while it was recorded")
-                waking.wake(tx, actor=f"worker:{self.worker.id}", limits=self.settings.limits)
+                self._wake(tx)
                 self.triager.notice(tx)
                 cancelled = task_rows.cancel_requests(tx)
                 claims, lasting = self._claim_in(tx, capacity) if capacity.room > 0 else ([], [])
@@ -229,7 +229,10 @@ class Engine:
             if at is None or at > tx.now:
                 return 0
         with self.store.write() as tx:
-            return waking.wake(tx, actor=f"worker:{self.worker.id}", limits=self.settings.limits)
+            return self._wake(tx)
+
+    def _wake(self, tx: Tx) -> int:
+        return waking.wake(tx, self.settings.limits, self.settings.spending, actor=f"worker:{self.worker.id}")
 
     def stop_cancelled(self) -> None:
         """End the trees of tasks somebody cancelled."""
@@ -264,7 +267,7 @@ class Engine:
         lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
-        log_path, budget = self.settings.log_path, self.settings.budget
+        log_path, budget = self.settings.log_path, self.settings.spending
         claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
         if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S

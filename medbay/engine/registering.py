@@ -8,7 +8,7 @@ from medbay.core.model import Worker
 from medbay.engine.lease import Lease
 from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids
-from medbay.service import workers
+from medbay.service import budgets, workers
 from medbay.store.database import Store
 
 
@@ -33,4 +33,5 @@ def register(
             policy_hash=settings.policy.hash(),
         )
         workers.register(tx, worker)
+        budgets.hear_limits(tx, settings.budget)
     return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, tell=tell)

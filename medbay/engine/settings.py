@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
 from medbay.core import evaluating
 from medbay.core.breaker import Limits
-from medbay.core.budget import Budget
+from medbay.core.budget import FREE, Budget
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
+from medbay.core.triage.starting import RUNNER as TRIAGE
 from medbay.service.attempts import Judgement
 
 
@@ -42,9 +43,14 @@ class Settings:
             crash_budget=self.crash_budget,
             zone=self.zone,
             limits=self.limits,
-            budget=self.budget,
+            budget=self.spending,
             means=self.means,
         )
+
+    @property
+    def spending(self) -> Budget:
+        """The budget, and what costs nothing of it: of the agents of triage the one without a model."""
+        return replace(self.budget, free=FREE | {TRIAGE}) if self.means.free else self.budget
 
     def log_path(self, task_id: str, number: int) -> str:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""

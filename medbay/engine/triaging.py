@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +16,7 @@ from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Launch
 from medbay.service import triage, triage_context, working_set
 from medbay.service.attempts import Claim
+from medbay.service.triage import Started
 from medbay.store import breakers, triages
 from medbay.store.database import Store, Tx
 from medbay.store.triages import Wish
@@ -32,7 +34,9 @@ class Triager:
         self.again_s: float | None = None  # when those that were held back are looked at again
         self._newest: Wish | None = None  # the last task that came to want one
         self._seen: Wish | None = None  # that of the last look
-        self._suppressed = 0  # how many were held back at the last look
+        self._past: Mapping[str, Wish] = {}  # after whom the next look begins, by queue
+        self._suppressed = 0  # how many were held back when that was told last
+        self._counted = 0  # how many of those that this round has looked at
         self._incidents = False  # whether one of them wants a triage
         self._incidents_at_s = 0.0  # when they are looked at again
         self._store = store
@@ -62,7 +66,9 @@ class Triager:
         try:
             with self._store.write() as tx:
                 work = working_set.load(tx)
-                found = triage.start_wanted(tx, settings.queues, work, policy=settings.policy, means=settings.means)
+                found = triage.start_wanted(
+                    tx, settings.queues, work, policy=settings.policy, means=settings.means, past=self._past
+                )
         except StaleClaim as error:  # somebody was faster with one of them
             log.info("triages are looked at again (%s)", error)
             self.again_s = now_s
@@ -70,11 +76,20 @@ class Triager:
         self._incidents = False
         self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
         left = ((task.since, task.id) for task in (*(each for each, _ in found.waiting), *found.held_back))
-        self._seen = max(left, default=None)
-        if len(found.held_back) > self._suppressed:  # not again at every look
-            log.warning(SUPPRESSED, len(found.held_back))
-        self._suppressed = len(found.held_back)
+        self._seen = self._newest if found.further else max(left, default=None)
+        self._tell(found)
+        self._past = found.further
         return len(found.started)
+
+    def _tell(self, found: Started) -> None:
+        """How many are held back: not again at every look, which takes several where many wait."""
+        before = self._counted if self._past else 0
+        self._counted = before + found.suppressed
+        if self._counted > self._suppressed:
+            log.warning(SUPPRESSED, self._counted)
+            self._suppressed = self._counted
+        if not found.further:
+            self._suppressed = self._counted
 
     def prepared(self, claim: Claim, launch: Launch) -> Launch:
         """The launch of a triage: the agent's command, with the context as its input and a file for its answer."""

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Final
 
 from medbay.core import budget as budget_rules
-from medbay.core import ending, feeding, guidance, rules
+from medbay.core import ending, feeding, guidance, rules, schedule
 from medbay.core.agent import never_got_to_work
 from medbay.core.breaker import Breaker, Limits
 from medbay.core.budget import Budget
@@ -372,7 +372,7 @@ def _claim_one(
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
-        planned_at=None if task.planned_at is None else min(task.planned_at, tx.now),
+        planned_at=schedule.planned_for(task, tx.now),
         started_at=tx.now,
         canary=sent_for is not None,
         forced=task.forced,

@@ -9,10 +9,12 @@ from typing import Final
 from medbay.core import breaker as rule
 from medbay.core import resources, rules
 from medbay.core.breaker import RETRY_STORM, Breaker, Kind, Limits
+from medbay.core.budget import Budget
 from medbay.core.decision import Decision
 from medbay.core.model import Option, Question, Task
 from medbay.core.news import changed_breaker
 from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.service import budgets
 from medbay.store import activity, attempts, breakers, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
@@ -23,7 +25,7 @@ CANDIDATES: Final = 20
 OPENED_BY_HAND: Final[tuple[Kind, ...]] = ("provider", "crash_loop", "agency")
 
 
-def look(tx: Tx, *, limits: Limits) -> int:
+def look(tx: Tx, *, limits: Limits, budget: Budget) -> int:
     """Do what is due for breakers: send a canary, release the next, see whether one is over. How many were due."""
     due = breakers.due(tx, LOOKED_AFTER_AT_ONCE)
     served = _served_queues(tx) if due else ()
@@ -34,8 +36,8 @@ def look(tx: Tx, *, limits: Limits) -> int:
             _release_some(tx, each)
         elif each.state == "half_open":
             _look_at_canary(tx, each, served)
-        elif each.kind == "budget":  # its day is over
-            apply(tx, changed_breaker(each, rule.close(each, tx.now)))
+        elif each.kind == "budget":
+            budgets.look_after(tx, each, budget)
         elif each.spent:
             _look_for_answer(tx, each)
         elif each.rule.parks:

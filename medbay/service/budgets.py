@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from medbay.core import budget as rule
 from medbay.core import rules
+from medbay.core.breaker import Breaker, all_released, close
 from medbay.core.budget import Amount, Budget, Day, Reservation
 from medbay.core.decision import Decision
 from medbay.core.model import Attempt, Event, Task
 from medbay.core.news import changed_breaker
 from medbay.core.outcome import Outcome
-from medbay.store import breakers, budgets
+from medbay.store import breakers, budgets, tasks
 from medbay.store.apply import apply, write_events
 from medbay.store.database import Tx
+
+LOOKED_THROUGH: Final = 20  # of those that wait for the next day, when something was given back
+LOOK_AGAIN_MS: Final = 1_000  # when all of those fit, and more wait
 
 
 def reserve(tx: Tx, chosen: Sequence[Task], budget: Budget) -> list[Task]:
     """Those of the chosen tasks that may start: what they may cost is reserved, the others wait for the next day."""
-    if not any(map(rule.concerns, chosen)):
+    if not any(rule.concerns(task, budget) for task in chosen):
         return list(chosen)
     today = budgets.day(tx, budget.day_of(tx.now))
     start, left = [], today
     for task in chosen:
-        if not rule.concerns(task):
+        if not rule.concerns(task, budget):
             start.append(task)
             continue
         amount = rule.wanted(task, budget)
@@ -43,7 +48,7 @@ def reserve(tx: Tx, chosen: Sequence[Task], budget: Budget) -> list[Task]:
 def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budget) -> None:
     """An attempt has ended: what it cost is used, what was reserved for it is free, and who has to know is told."""
     usage, number = rule.usage_of(outcome), attempt.number
-    if usage is None and not rule.concerns(task):
+    if usage is None and not rule.concerns(task, budget):
         return
     made = budgets.reservation(tx, task.id, number)
     if attempt.failure is not None or (made is not None and made.settled):
@@ -57,7 +62,39 @@ def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budge
         budgets.settled(tx, made)
     if used != Amount() or usage is not None:
         budgets.record_usage(tx, task.id, number, used)
+    if budget.limited and rule.given_back(made, used):
+        _look_soon(tx, breakers.get(tx, rule.KEY + name))
     _tell(tx, task, number, before, used, budget)
+
+
+def hear_limits(tx: Tx, budget: Budget) -> None:
+    """An engine starts: what waits for the next day is looked at again where the limits were changed since."""
+    held = breakers.get(tx, rule.KEY + budget.day_of(tx.now))
+    if held is not None and not rule.is_told(held, budget):
+        _look_soon(tx, held)
+
+
+def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
+    """Its day is over, or some of it was given back: all are released then, or those that fit now."""
+    if held.until is None or held.until <= tx.now:
+        apply(tx, changed_breaker(held, close(held, tx.now)))
+        return
+    waiting = tasks.held(tx, held.key, LOOKED_THROUGH)
+    fitting = rule.fitting(budgets.day(tx, held.key.removeprefix(rule.KEY)), waiting, budget)
+    for task in fitting:
+        apply(tx, rules.on_released(task, tx.now, hold=held))
+    if len(fitting) < len(waiting):
+        after = replace(held, probe_at=held.until)
+    elif tasks.has_held(tx, held.key):
+        after = replace(held, probe_at=tx.now + LOOK_AGAIN_MS)
+    else:
+        after = all_released(close(held, tx.now))
+    apply(tx, changed_breaker(held, after))
+
+
+def _look_soon(tx: Tx, held: Breaker | None) -> None:
+    if held is not None and held.state == "open":
+        apply(tx, changed_breaker(held, replace(held, probe_at=tx.now)))
 
 
 def _tell(tx: Tx, task: Task, number: int, before: Day, used: Amount, budget: Budget) -> None:

@@ -16,8 +16,8 @@ from medbay.core.model import FAILURE_RESTARTS, Task
 from medbay.core.rules import Loop
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import calls, requests, schedules, tasks, workforce
-from medbay.service.tasks import NewTask
+from medbay.service import adding, calls, requests, schedules, workforce
+from medbay.service.adding import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
 
@@ -124,7 +124,7 @@ def bring_in(
     left_out = {} if everything else ended
     new_ids: dict[str, str] = {}
     added: dict[int, Task] = {}
-    tasks.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
+    adding.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
     for wave in _waves(kept):
         numbers: list[int] = []
 
@@ -135,7 +135,7 @@ def bring_in(
                 yield requests.new_task(said, now=tx.now, default_cwd=cwd, agents=agents)
 
         try:
-            made = tasks.add_many(tx, checked(), ids=ids, actor=actor)
+            made = adding.add_many(tx, checked(), ids=ids, actor=actor)
         except MedbayError as error:
             error.line_number = numbers[-1] if numbers else None
             raise

@@ -12,6 +12,7 @@ from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
 from medbay.core.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage
+from medbay.core.person import is_persons
 from medbay.core.policy import Policy
 from medbay.core.presets import RESCUE_THRESHOLD
 from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
@@ -44,6 +45,8 @@ class Explanation:
     newest: Attempt | None = None
     evaluation: CheckResult | None = None  # of the newest attempt
     rescue_threshold: float = RESCUE_THRESHOLD
+    parts: tuple[Task, ...] = ()  # what it was split into
+    helper: Task | None = None  # what a person has to do for it first: a fix, a review, or what it comes after
 
 
 def explain(
@@ -70,6 +73,7 @@ def explain(
     reasons = _told(holding.reasons(task, tx.now, around), tx.now)
     newest = recent[-1] if recent else None
     looked = next(iter(triages.of_task(tx, task.id, 1)), None)
+    chain = _chain(tx, task.id)
     return Explanation(
         task=task,
         now=tx.now,
@@ -78,7 +82,7 @@ def explain(
         known=known,
         retry=pending,
         question=questions.open_of_task(tx, task.id),
-        chain=_chain(tx, task.id),
+        chain=chain,
         coming=coming,
         breaker=held,
         triage=looked,
@@ -88,7 +92,16 @@ def explain(
         newest=newest,
         evaluation=_evaluation(tx, newest),
         rescue_threshold=rescue_threshold,
+        parts=triages.parts(tx, task.id) if task.status == "cancelled" else (),
+        helper=None if task.finished else _helper(tx, task, chain),
     )
+
+
+def _helper(tx: Tx, task: Task, chain: Iterable[str]) -> Task | None:
+    """What waits for a person's answer and keeps the task from going on."""
+    serving = (triages.open_review(tx, task.id), triages.open_fix(tx, task.id))
+    waiting = (*(tasks.get(tx, each) for each in chain), *serving)
+    return next((each for each in waiting if each is not None and is_persons(each) and each.status == "blocked"), None)
 
 
 def _told(reasons: tuple[Reason, ...], now: int) -> tuple[Reason, ...]:

@@ -14,7 +14,7 @@ from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX
 from medbay.core.rules import Loop
 from medbay.errors import UsageError
 from medbay.service import calls, schedules, workforce
-from medbay.service.tasks import NewTask, alike
+from medbay.service.adding import NewTask, alike
 
 TAG_MAX: Final = 100
 NAME_MAX: Final = 200

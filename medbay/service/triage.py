@@ -24,6 +24,7 @@ from medbay.store import attempts, breakers, history, questions, triages, worker
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
+from medbay.store.triages import Wish
 
 AT_ONCE = 500
 EVERYWHERE = 10_000
@@ -45,11 +46,18 @@ class Started:
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
     dropped: list[tuple[Task, str]] = field(default_factory=list)
     incidents_waiting: list[tuple[Breaker, str]] = field(default_factory=list)
+    incidents_held_back: list[Breaker] = field(default_factory=list)
+    further: dict[str, Wish] = field(default_factory=dict)  # queue -> whom the next look begins after
 
     @property
     def look_again(self) -> bool:
         """Whether somebody still wants one."""
-        return bool(self.waiting or self.held_back or self.incidents_waiting)
+        return bool(self.waiting or self.suppressed or self.incidents_waiting or self.further)
+
+    @property
+    def suppressed(self) -> int:
+        """How many the agency breaker holds back."""
+        return len(self.held_back) + len(self.incidents_held_back)
 
     @property
     def found_any(self) -> bool:
@@ -66,17 +74,16 @@ def start_wanted(
     means: Means,
     queue: str = "",
     dry_run: bool = False,
+    past: Mapping[str, Wish] | None = None,
 ) -> Started:
     """Start what may start, oldest failure first; what happens to one never affects another.
 
-    None means all queues; the triages run in the queue of their task unless another is named.
+    None means all queues; the triages run in the queue of their task unless another is named. `past` says, by queue,
+    after whom a look begins: where many wait, those behind them are looked at as well, by and by.
     """
-    if queues is None:
-        wanted = triages.wanted_anywhere(tx, EVERYWHERE)
-    else:
-        wanted = [task for each in queues for task in triages.wanted(tx, each, AT_ONCE)]
-    task_rows.lock(tx, [task.id for task in wanted])
     found = Started()
+    wanted = _wanted(tx, queues, past or {}, found)
+    task_rows.lock(tx, [task.id for task in wanted])
     state = work.breakers.get(agency.KEY)
     for each in sorted(work.breakers.values(), key=lambda each: (each.opened_at, each.key)):
         if incident.wants_one(each):
@@ -95,6 +102,18 @@ def start_wanted(
             log.warning("the triages of %s cannot be read: %s", task.id, error)
             _leave_to_a_person(tx, task, f"its earlier triages cannot be read: {error}"[:500], found, dry_run=dry_run)
     return found
+
+
+def _wanted(tx: Tx, queues: Sequence[str] | None, past: Mapping[str, Wish], found: Started) -> list[Task]:
+    if queues is None:
+        return triages.wanted_anywhere(tx, EVERYWHERE)
+    wanted = []
+    for queue in queues:
+        some = triages.wanted(tx, queue, AT_ONCE, past=past.get(queue, triages.FIRST))
+        wanted += some
+        if len(some) == AT_ONCE:
+            found.further[queue] = (some[-1].since, some[-1].id)
+    return wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +152,9 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
             made, state = starting.under_agency(made, state, looked)
         case "drop":
             made = incident.passed_over(each, answer.why)
+        case "held_back":
+            found.incidents_held_back.append(each)
+            return state
         case _:
             found.incidents_waiting.append((each, answer.why))
             return state
@@ -225,10 +247,11 @@ def _around(
 ) -> Around:
     """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
     earlier = triages.of_task(tx, task.id)
+    fix = triages.open_fix(tx, task.id) if earlier else None
     return Around(
         earlier=earlier,
         told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
-        fix=triages.open_fix(tx, task.id) if earlier else None,
+        fix=fix.id if fix is not None else None,
         running=triages.running_on(tx, task.last_fingerprint),
         incident=incident_key(task.last_fingerprint) in known,
         agency=state,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from medbay.core.agent import is_agents
 from medbay.core.model import Event, Task, Triage
 from medbay.core.redaction import Redaction
 from medbay.core.resources import incident_key
@@ -37,6 +38,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) 
         ),
         known=patterns.get(tx, looked.fingerprint),
         earlier=tuple(each for each in reversed(triages.of_task(tx, task.id)) if each.id != looked.id),
+        transcript=tails[-1].tail if is_agents(task) and tails and tails[-1] is not None else "",
         log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
         means=means,
         descendants=triages.count_parts(tx, task),

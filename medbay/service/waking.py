@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from medbay.core.breaker import Limits
+from medbay.core.budget import Budget
 from medbay.core.question import on_unanswered
 from medbay.service import breakers, tasks
 from medbay.store import activity, questions
@@ -21,9 +22,9 @@ def next_at(tx: Tx) -> int | None:
     return min((at for at in times if at is not None), default=None)
 
 
-def wake(tx: Tx, *, actor: str, limits: Limits) -> int:
+def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:
     """Look after the breakers first, then release what is due and send what nobody answers; how many there were."""
-    looked = breakers.look(tx, limits=limits) + tasks.release_due(tx, actor=actor, limits=limits)
+    looked = breakers.look(tx, limits=limits, budget=budget) + tasks.release_due(tx, actor=actor, limits=limits)
     unanswered = questions.unanswered(tx, SENT_AT_ONCE)
     for each in unanswered:
         apply(tx, on_unanswered(each, tx.now))

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from medbay.core import agent, person
 from medbay.core.agent import Profile
+from medbay.core.budget import MILLION
 from medbay.core.model import Task
 from medbay.core.resources import provider_of
 from medbay.errors import UsageError
 
-MILLION: Final = 1_000_000
 _COST_MAX: Final = 1_000_000_000
 _OF_AGENTS: Final = ("max_tokens", "max_cost")
 _NOT_A_PERSONS: Final = ("cron", "every_ms", "checks", "at", "timeout_ms", "max_iterations")

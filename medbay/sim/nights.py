@@ -13,8 +13,8 @@ from medbay.core.triage.starting import RUNNER
 from medbay.engine.engine import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, seeded
-from medbay.service import tasks, waking
-from medbay.service.tasks import NewTask
+from medbay.service import adding, waking
+from medbay.service.adding import NewTask
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import ROOT
 from medbay.sim.fleets import NIGHT_MS, SLOTS, Fleet, Job
@@ -81,7 +81,7 @@ class _Night:
         self._coming = self._coming[len(come) :]
         new = [NewTask(title=job.id, command=job.command, resources=job.resources) for job in come]
         with self._store.write() as tx:
-            made = tasks.add_many(tx, new, ids=self._ids, actor="person:sim")
+            made = adding.add_many(tx, new, ids=self._ids, actor="person:sim")
         self.added.update((task.id, job) for task, job in zip(made, come, strict=True))
 
     def _wait_ms(self) -> int | None:

@@ -118,6 +118,12 @@ def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
     return {row[0] for row in (*rows, *served)}
 
 
+def count_waiting(tx: Tx) -> int:
+    """How many tasks an engine would start now or later; what is paused waits for whoever paused it."""
+    row = tx.one("SELECT count(*) FROM task WHERE status IN ('pending', 'failed') AND paused = 0")
+    return int(row[0]) if row else 0
+
+
 def live_by_worker(tx: Tx) -> dict[str, int]:
     """How many attempts each worker is running."""
     rows = tx.rows("SELECT worker_id, count(*) FROM attempt WHERE ended_at IS NULL GROUP BY worker_id")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from medbay.core.model import Attempt
 from medbay.core.outcome import Output
 from medbay.store.database import Tx
-from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt
+from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt, loads
 
 LIVE_OF_WORKER_SQL: Final = (
     f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
@@ -114,7 +113,7 @@ def output(tx: Tx, task_id: str, number: int) -> Output | None:
     )
     if row is None:
         return None
-    result: dict[str, Any] | None = json.loads(row[3]) if row[3] else None
+    result: dict[str, Any] | None = loads(row[3]) if row[3] else None
     return Output(head=row[0], tail=row[1], total_bytes=row[2], result=result, log_path=row[4])
 
 
@@ -125,7 +124,7 @@ def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:
         f" WHERE a.task_id = ? AND a.outcome IN {_SUCCESSES} ORDER BY a.number DESC LIMIT 1",
         (task_id,),
     )
-    found: dict[str, Any] | None = json.loads(row[0]) if row and row[0] else None
+    found: dict[str, Any] | None = loads(row[0]) if row and row[0] else None
     return found
 
 

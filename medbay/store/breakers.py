@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from medbay.core.breaker import Breaker, BreakerChange, CommandUse
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
-from medbay.store.rows import dumps
+from medbay.store.rows import dumps, loads
 
 FIELDS: Final = tuple(field.name for field in fields(Breaker))
 COLUMNS: Final = ", ".join(FIELDS)
@@ -110,5 +109,5 @@ def uses(tx: Tx, commands: Collection[str], *, since: int) -> dict[str, set[str]
 
 def _breaker(row: Row) -> Breaker:
     values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
-    values["data"] = json.loads(values["data"])
+    values["data"] = loads(values["data"])
     return Breaker(**values)

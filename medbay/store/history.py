@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from medbay.core.model import Event, HistoryRow
 from medbay.store.database import Row, Tx
+from medbay.store.rows import loads
 
 _COLUMNS: Final = "task_id, source, target, actor, reason, at, context"
 
@@ -31,7 +31,7 @@ def events_since(tx: Tx, seq: int, *, limit: int, task_id: str | None = None) ->
     else:
         sql, params = "WHERE task_id = ? AND seq > ? ORDER BY seq LIMIT ?", (task_id, seq, limit)  # type: ignore[assignment]
     return [
-        Event(seq=row[0], at=row[1], name=row[2], task_id=row[3], attempt=row[4], data=json.loads(row[5]))
+        Event(seq=row[0], at=row[1], name=row[2], task_id=row[3], attempt=row[4], data=loads(row[5]))
         for row in tx.rows(f"SELECT seq, at, name, task_id, attempt, data FROM event {sql}", params)
     ]
 
@@ -60,5 +60,5 @@ def _transition(row: Row) -> HistoryRow:
         actor=actor,
         reason=reason,
         at=at,
-        context=json.loads(context),
+        context=loads(context),
     )

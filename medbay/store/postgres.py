@@ -5,7 +5,7 @@ Imported only when a store's address asks for it: the driver is an extra, and ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -17,13 +17,14 @@ from medbay.store import migrations
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, POSTGRES
 from medbay.store.postgres_connection import CHANNEL, Link, connect, parameters, placeholders
-from medbay.store.together import Putting
+from medbay.store.postgres_sending import send, send_all
+from medbay.store.together import Putting, Together, Values
 
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 CLOCK_SQL: Final = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 NUMBER_LAST_SQL: Final = "SELECT pg_advisory_xact_lock(hashtext('medbay events'))"
-SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn anew for a copied one
 COLUMNS_SQL: Final = (
     "SELECT attname::text FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
@@ -55,7 +56,7 @@ _PASSING: Final = (
 class PostgresTx(Putting):
     """One open transaction. Tasks are locked when they are read in order to be changed."""
 
-    __slots__ = ("_connection", "_cursor", "_depth", "_last", "locks", "now", "store_id", "wrote")
+    __slots__ = ("_connection", "_cursor", "_decision", "_depth", "_last", "locks", "now", "store_id", "wrote")
     dialect = POSTGRES
 
     def __init__(self, connection: Link, now: int, store_id: str, *, writing: bool) -> None:
@@ -63,7 +64,8 @@ class PostgresTx(Putting):
         self._connection = connection
         self._cursor = connection.cursor()
         self._depth = 0
-        self._last: list[tuple[str, Sequence[Any]]] = []
+        self._decision = 0
+        self._last: list[tuple[int, str, Sequence[Any]]] = []  # with the decision it belongs to
         self.now = now
         self.store_id = store_id
         self.locks = POSTGRES.locks if writing else NO_LOCKS
@@ -96,7 +98,12 @@ class PostgresTx(Putting):
 
     def execute_last(self, sql: str, params: Sequence[Any]) -> None:
         """Keep it for the end of the transaction."""
-        self._last.append((sql, params))
+        self._last.append((self._decision, sql, params))
+
+    def begin_decision(self) -> None:
+        """What is put or kept from here on belongs to another decision."""
+        self._decision += 1
+        super().begin_decision()
 
     def serialise(self, name: str) -> None:
         """From here to the end of the transaction, nobody else is past the same name."""
@@ -137,8 +144,8 @@ class PostgresTx(Putting):
                 with self._connection.pipeline():
                     if self._last:
                         cursor.execute(NUMBER_LAST_SQL)
-                    for sql, params in self._last:
-                        cursor.execute(placeholders(sql), params)
+                        for sql, sets, _ in self._kept().taken():
+                            send(self._connection, sql, sets)
                     if notify:
                         cursor.execute(f"NOTIFY {CHANNEL}")
                     cursor.execute("COMMIT")
@@ -146,11 +153,20 @@ class PostgresTx(Putting):
         if cursor.statusmessage != "COMMIT":
             raise StoreError("the store undid a transaction in which something had failed")
 
-    def _run_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+    def _kept(self) -> Together:
+        """What was kept for the end, the same statement of several decisions at once."""
+        kept, before = Together(), -1
+        for decision, sql, params in self._last:
+            if decision != before:
+                kept.begin_decision()
+            before = decision
+            kept.add(sql, params, "")
+        return kept
+
+    def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
         self.wrote = True
         with translated():
-            self._cursor.executemany(placeholders(sql), params)
-        return max(0, self._cursor.rowcount)
+            return send_all(self._connection, steps)
 
     def _run(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         self._write_waiting()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -78,7 +80,7 @@ def parameters(url: str) -> Mapping[str, Any]:
 
 def connect(wanted: Mapping[str, Any]) -> Link:
     """A new connection with our limits; raises the driver's error."""
-    link = Link.connect(autocommit=True, **wanted)
+    link = Link.connect(autocommit=True, cursor_factory=psycopg.RawCursor, **wanted)  # texts go as they are: no parsing
     try:
         link.execute(SESSION_SQL)
     except BaseException:
@@ -92,9 +94,10 @@ def connect(wanted: Mapping[str, Any]) -> Link:
 
 @lru_cache(maxsize=2_048)
 def placeholders(sql: str) -> str:
-    """The shared text of a statement as the driver wants it: `?` is `%s`, except between quotes."""
-    parts = sql.replace("%", "%%").split("'")
-    parts[::2] = [part.replace("?", "%s") for part in parts[::2]]
+    """The shared text of a statement as the server wants it: `?` is `$1`, `$2` and so on, except between quotes."""
+    numbers = itertools.count(1)
+    parts = sql.split("'")
+    parts[::2] = [re.sub(r"\?", lambda _: f"${next(numbers)}", part) for part in parts[::2]]
     return "'".join(parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +30,7 @@ from medbay.store.sqlite_file import (
     sync_directory,
     why_not,
 )
-from medbay.store.together import Putting
+from medbay.store.together import Putting, Values
 
 if TYPE_CHECKING:
     from medbay.store.commits import Commits
@@ -108,9 +108,10 @@ class SqliteTx(Putting):
         except sqlite3.Error as error:
             raise _told(error) from error
 
-    def _run_many(self, sql: str, params: Iterable[Sequence[Any]]) -> int:
+    def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
+        run = self._cursor.executemany
         try:
-            return max(0, self._cursor.executemany(sql, params).rowcount)
+            return [max(0, run(sql, sets).rowcount) for sql, sets in steps]
         except sqlite3.Error as error:
             raise _told(error) from error
 

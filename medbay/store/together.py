@@ -14,7 +14,8 @@ from typing import Any
 from medbay.errors import StaleClaim
 
 Values = Sequence[Any]
-RunMany = Callable[[str, Sequence[Values]], int]  # how many rows a statement changed in all
+# Runs statements in their order, each once for each set of values; how many rows each changed in all.
+RunAll = Callable[[Sequence[tuple[str, Sequence[Values]]]], Sequence[int]]
 
 
 class Together:
@@ -40,15 +41,22 @@ class Together:
         self._floor = place
         self._steps[place][1].append(values)
 
-    def run(self, run_many: RunMany) -> None:
+    def run(self, run_all: RunAll) -> None:
         """Run all that wait; raises StaleClaim when something had moved meanwhile."""
+        steps = self.taken()
+        if not steps:
+            return
+        changed = run_all([(sql, values) for sql, values, _ in steps])
+        for rows, (_, values, stale) in zip(changed, steps, strict=True):
+            if stale and rows != len(values):
+                raise StaleClaim(stale, hint="try again")
+
+    def taken(self) -> list[tuple[str, list[Values], str]]:
+        """All that wait, which from here on is somebody else's to run."""
         steps, self._steps = self._steps, []
         self._newest.clear()
         self._floor = 0
-        for sql, values, stale in steps:
-            changed = run_many(sql, values)
-            if stale and changed != len(values):
-                raise StaleClaim(stale, hint="try again")
+        return steps
 
 
 class Putting(ABC):
@@ -64,13 +72,14 @@ class Putting(ABC):
         """Run a statement; how many rows it changed."""
 
     @abstractmethod
-    def _run_many(self, sql: str, params: Iterable[Values]) -> int:
-        """Run a statement once for each set of values, now; how many rows it changed in all."""
+    def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> Sequence[int]:
+        """Run statements once for each of their sets of values, now; how many rows each changed in all."""
 
     def execute_many(self, sql: str, params: Iterable[Values]) -> int:
         """Run a statement once for each set of values; how many rows it changed in all."""
         self._write_waiting()
-        return self._run_many(sql, params)
+        (changed,) = self._run_all([(sql, list(params))])
+        return changed
 
     def put(self, sql: str, params: Values, *, stale: str = "") -> None:
         """Run a statement now, or with others like it; with `stale` it has to change one row."""
@@ -96,4 +105,4 @@ class Putting(ABC):
 
     def _write_waiting(self) -> None:
         if self._waiting is not None:
-            self._waiting.run(self._run_many)
+            self._waiting.run(self._run_all)

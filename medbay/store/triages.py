@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final
@@ -11,17 +10,18 @@ from medbay.core.model import Role, Task, Triage
 from medbay.core.triage.starting import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
-from medbay.store.rows import TASK_COLUMNS, dumps, task
+from medbay.store.rows import TASK_COLUMNS, dumps, loads, task
 
 FIELDS: Final = tuple(field.name for field in fields(Triage))
 COLUMNS: Final = ", ".join(FIELDS)
 
 Wish = tuple[int, str]
+FIRST: Final[Wish] = (-1, "")  # before every other
 
 # The statements of the loop; a test reads their query plans.
 WANTED_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
-    " ORDER BY queue, since, id LIMIT ?"
+    " AND (since, id) > (?, ?) ORDER BY queue, since, id LIMIT ?"
 )
 NEWEST_WISH_SQL: Final = (
     "SELECT since, id FROM task WHERE wants_triage = 1 AND paused = 0 AND queue = ?"
@@ -30,9 +30,9 @@ NEWEST_WISH_SQL: Final = (
 RUNNING_SQL: Final = f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND ended_at IS NULL"
 
 
-def wanted(tx: Tx, queue: str, limit: int) -> list[Task]:
-    """Tasks that want a triage, the one that waits longest first."""
-    return [task(row) for row in tx.rows(WANTED_SQL, (queue, limit))]
+def wanted(tx: Tx, queue: str, limit: int, *, past: Wish = FIRST) -> list[Task]:
+    """Tasks that want a triage, the one that waits longest first; those that came to want one after `past`."""
+    return [task(row) for row in tx.rows(WANTED_SQL, (queue, *past, limit))]
 
 
 def wanted_anywhere(tx: Tx, limit: int) -> list[Task]:
@@ -122,10 +122,9 @@ def open_review(tx: Tx, task_id: str) -> Task | None:
     return _open(tx, task_id, "review")
 
 
-def open_fix(tx: Tx, task_id: str) -> str | None:
+def open_fix(tx: Tx, task_id: str) -> Task | None:
     """The fix of what makes a task fail that is not over."""
-    found = _open(tx, task_id, "fix")
-    return found.id if found is not None else None
+    return _open(tx, task_id, "fix")
 
 
 def _open(tx: Tx, task_id: str, role: Role) -> Task | None:
@@ -144,6 +143,12 @@ def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
         " ORDER BY ended_at, id"
     )
     return [task(row) for row in tx.rows(sql, (task_id, since))]
+
+
+def parts(tx: Tx, task_id: str) -> tuple[Task, ...]:
+    """What a task was split into."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY created_at"
+    return tuple(task(row) for row in tx.rows(f"{sql}, id", (task_id,)))
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:
@@ -192,5 +197,5 @@ def save(tx: Tx, each: Triage) -> None:
 def _triage(row: Row) -> Triage:
     values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
     for name in ("verdict", "diff"):
-        values[name] = json.loads(values[name]) if values[name] else None
+        values[name] = loads(values[name]) if values[name] else None
     return Triage(**values)

@@ -81,7 +81,10 @@ def test_an_incident_is_shown_asked_and_answered(cli: Cli) -> None:
     assert len(shown["first_tasks"]) == 5
     (asked,) = cli.good("inbox", "--json").json
     assert asked["tasks"] == []
-    assert asked["id"] == shown["question"]
+    assert asked["id"] == shown["question"] == shown["asked"]["id"]
+    (listed,) = cli.good("incidents", "--json").json
+    assert listed["asked"]["need"] == asked["need"]
+    assert cli.good("incidents", "show", listed["id"], "--json").json["key"] == listed["key"]
     assert all(cli.good("show", each.id, "--json").json["status"] == "failed" for each in added)
     cli.good("answer", asked["id"], "1")
     assert cli.good("inbox", "--json").json == []

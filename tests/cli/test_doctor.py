@@ -43,9 +43,17 @@ def test_a_terminal_sees_marks_and_fixes(cli: Cli, columns: int) -> None:
     told = cli.terminal("doctor", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
-    assert "! engines: none alive, and 1 tasks wait\n    fix: medbay up\n" in told.out
+    assert "! engines: none alive, and 1 task waits\n    fix: medbay up\n" in told.out
     assert told.lines[-1].startswith("0 failed, ")
     assert all(width(line) <= columns for line in told.lines)
+
+
+def test_what_is_paused_waits_for_nobody_but_its_person(cli: Cli) -> None:
+    """An engine would not start it."""
+    task = cli.add("later")
+    cli.good("pause", task)
+
+    assert ["fine", "engines", "none alive, nothing waits", ""] in cli("doctor").cells
 
 
 def test_no_store_is_a_failure_with_its_fix(bare: Cli) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import COMMAND, Called, Cli
-from tests.e2e.test_checks import wait_for
+from tests.waiting import wait_for
 
 CONFIG = """
 [triage]
@@ -113,6 +113,18 @@ def test_check_names_agents_that_nobody_described(cli: Cli) -> None:
     assert checked(cli, f'[triage]\nfix_agent = "helper"\n{helper}') == []
     (told,) = checked(cli, '[agents.x]\ncommand = ["no-such-agent", "{prompt_file}"]\n')
     assert told.startswith('try.toml:2: agents.x.command: there is no program "no-such-agent" on the PATH; ')
+
+
+def test_check_names_mistakes_of_every_kind_at_once(cli: Cli) -> None:
+    """A wrong value hides neither a missing program nor an agent that nobody described; nothing follows from it."""
+    text = '[triage]\nfix_agent = "other"\nevaluate = "/nowhere/look"\n[engine]\nworkers = 0\nlaese = "1s"\n'
+    found = [each.partition(": ")[0] for each in checked(cli, text)]
+    assert found == [f"try.toml:{line}" for line in (2, 3, 5, 6)]
+
+    (told,) = checked(cli, '[triage]\nagent = "command"\ncommand = 7\n')
+    assert told.startswith("try.toml:3: ")
+    (told,) = checked(cli, '[triage]\nfix_agent = "helper"\n[agents.helper]\ncommand = 7\n')
+    assert told.startswith("try.toml:4: ")
 
 
 def test_doctor_says_which_agent_cannot_be_started(watched: Cli) -> None:
@@ -240,6 +252,42 @@ def test_what_triage_paused_waits_for_a_person(watched: Cli) -> None:
     ]
     assert told["change"] == [f"medbay answer {task} · medbay resume {task} · medbay cancel {task}"]
     assert seen(watched, "list", columns=120).lines[0].endswith(f"medbay resume {task}")
+
+
+def test_a_task_that_was_split_names_its_parts(watched: Cli) -> None:
+    """And where it goes on."""
+    tries = "echo x >> tries; test $(wc -l < tries) -le 3 || exec sleep 60"
+    program(watched.folder, "helper.sh", f"{tries}; echo 'the ledger looks odd' >&2; exit 3")
+    verdict = {"verdict": "SPLIT", "why": "too much", "parts": [{"title": "the ledger"}, {"title": "the report"}]}
+    (watched.folder / "verdict").write_text(json.dumps(verdict), encoding="utf-8")
+    task = watched.good("add", "import", "--agent", "helper").out.strip()
+    with daemon(watched):
+        wait_for(lambda: watched.bay().get(task).finished)
+
+    told, data = explained(watched, task), watched.good("explain", task, "--json").json
+    first, second = (each["id"] for each in data["parts"])
+    assert f"it was split into {first} the ledger (pending), {second} the report (pending)" in told["why"]
+    assert told["next"] == ["its parts go on"]
+    assert told["change"] == [f"medbay explain {first} · medbay explain {second}"]
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        {"verdict": "FILE_FIX", "fix": {"title": "repair the ledger", "description": "by hand"}},
+        {"verdict": "SPEC_REFRESH", "unclear": "which ledger"},
+    ],
+)
+def test_what_a_person_has_to_do_first_can_be_answered(watched: Cli, verdict: dict[str, Any]) -> None:
+    """By the command that is offered; then it goes on."""
+    task = judged(watched, verdict)
+
+    told, data = explained(watched, task), watched.good("explain", task, "--json").json
+    helper = data["waits_for_person"]
+    assert f"medbay answer {helper}" in told["change"][0]
+    assert told["next"][0].startswith(f"nothing until somebody answers {helper}: ")
+    watched.good("answer", helper, "done", "--note", "the new one")
+    assert watched.good("explain", task, "--json").json["waits_for_person"] is None
 
 
 def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:

@@ -39,9 +39,11 @@ def test_a_day_ends_at_midnight_where_the_zone_is() -> None:
 
 def test_only_what_has_a_limit_or_is_an_agent_is_concerned() -> None:
     """A plain command costs nothing, and is asked nothing."""
-    assert not budget.concerns(task()) and not budget.concerns(replace(task(), runner="python"))
-    assert budget.concerns(replace(task(), max_tokens=1)) and budget.concerns(replace(task(), max_cost=1))
-    assert budget.concerns(replace(task(), runner="triage"))
+    day = Budget()
+    assert not budget.concerns(task(), day) and not budget.concerns(replace(task(), runner="python"), day)
+    assert budget.concerns(replace(task(), max_tokens=1), day) and budget.concerns(replace(task(), max_cost=1), day)
+    assert budget.concerns(replace(task(), runner="triage"), day)
+    assert not budget.concerns(replace(task(), runner="triage"), replace(day, free=day.free | {"triage"}))
 
 
 def test_an_attempt_reserves_its_limit_and_never_more_than_a_day_has() -> None:
@@ -78,6 +80,9 @@ def test_what_fits_into_the_day_is_reserved(taken: tuple[int, int], more: tuple[
         ({"tokens": -1}, None),
         ({"tokens": True}, None),
         ({"cost": "much"}, None),
+        ({"cost": "much", "tokens": "12"}, Amount(12, 0)),
+        ({"tokens": {"input": 100, "output": 20, "note": "x"}, "cost": 0.0125}, Amount(120, 12_500)),
+        ({"tokens": {}, "cost": float("inf")}, None),
         ("12", None),
         (None, None),
     ],
@@ -110,7 +115,11 @@ def test_over_its_limit_a_failure_is_one_of_the_budget_and_done_work_stays_done(
     assert budget.judged(limited, dear) == OverBudget(why="cost 1.50 of 1.00", output=dear.output)
     done = said({"tokens": 11})
     assert budget.judged(limited, done) is done
-    assert isinstance(budget.judged(replace(limited, role="triage"), done), OverBudget)
+    looked = replace(limited, role="triage")
+    assert isinstance(budget.judged(looked, done), OverBudget)
+    answer = {"verdict": "NOOP", "usage": {"tokens": {"input": 10, "output": 1}}}
+    asked = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
+    assert isinstance(budget.judged(looked, asked), OverBudget)
     for fine in (said({"tokens": 10, "cost": 1}, kind=Failed), Failed(), Requeued(asked=True, why="")):
         assert budget.judged(limited, fine) is fine
     assert budget.judged(task(), over) is over
@@ -154,6 +163,26 @@ def test_what_does_not_fit_is_parked_until_the_day_ends() -> None:
 
 
 amounts = st.builds(Amount, st.integers(0, 200), st.integers(0, 200))
+
+
+def test_what_was_given_back_is_for_those_that_fit_now() -> None:
+    """In their order; one that is too big lets a smaller one pass."""
+    waiting = [replace(task(), id=str(tokens), max_tokens=tokens) for tokens in (50, 20, 30, 10)]
+    today = Day(day="d", used=Amount(50, 0))
+
+    assert [each.id for each in budget.fitting(today, waiting, Budget(daily_tokens=90))] == ["20", "10"]
+    assert budget.fitting(today, waiting, Budget()) == waiting
+    made = Reservation(task_id="t", number=1, day="d", amount=Amount(60, 10))
+    assert [budget.given_back(made, Amount(*used)) for used in ((10, 10), (60, 9), (60, 10))] == [True, True, False]
+    assert not budget.given_back(None, Amount())
+
+
+def test_a_day_knows_by_which_limits_it_is_used_up() -> None:
+    """Raised or taken away, they are others."""
+    held = budget.used_up(Day(day="d"), Budget(daily_tokens=90, daily_cost=5), NOON)
+
+    assert budget.is_told(held, Budget(daily_tokens=90, daily_cost=5))
+    assert not any(budget.is_told(held, other) for other in (Budget(), Budget(daily_tokens=91, daily_cost=5)))
 
 
 @given(st.lists(amounts, max_size=20), st.integers(1, 300), st.integers(1, 300))

@@ -179,6 +179,19 @@ def test_below_the_threshold_it_is_the_failure_it_was() -> None:
     assert made.breakers == ()
 
 
+@pytest.mark.parametrize(
+    "evaluation", [Evaluation(lost="the worker died", threshold=0.8), said(status="STOPPED"), said(status="RUNNING")]
+)
+def test_an_evaluation_that_could_not_end_says_nothing_of_the_evaluator(evaluation: Evaluation) -> None:
+    """However often: it rescues nothing, and opens no breaker."""
+    work = WorkingSet()
+    for _ in range(6):
+        made = ended(running(status="pending_verification"), evaluation, work=work)
+        work = made.work
+
+    assert (work.breakers, work.counted, after(made).status) == ({}, {}, "failed")
+
+
 def test_an_evaluation_that_failed_is_told_once_and_counts_for_the_agency() -> None:
     """The failure counts as well; five in a row open the breaker of all triage."""
     work = WorkingSet()

@@ -524,6 +524,28 @@ def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:
     assert (story.ran, story.task.due_at) == ([start + HOUR], start + 2 * HOUR)
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_an_occurrence_keeps_its_time_when_the_clock_is_set_back_before_it_starts(by_hand: bool) -> None:
+    """Released at its time and claimed when the clock says an hour less: the attempt is still that occurrence."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    if by_hand:
+        story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+
+    assert schedule.planned_for(story.task, story.now) == start + HOUR
+    assert schedule.planned_for(story.task, start + SECOND) == start + HOUR
+
+
+@pytest.mark.parametrize("often", [HOURLY, {"every_ms": HOUR}], ids=["cron", "every"])
+def test_a_run_by_hand_ahead_of_the_plan_counts_as_planned_now(often: dict[str, Any]) -> None:
+    """Its attempt does not say that it was planned for a time to come."""
+    story = Story(added(due_at=NOW + DAY, **often))
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+
+    assert story.task.ready and schedule.planned_for(story.task, story.now) == NOW
+
+
 def test_a_new_schedule_begins_now() -> None:
     """What the old one planned up to now is told as skipped; waiting, failed or running."""
     start = NOW - NOW % HOUR

@@ -8,7 +8,7 @@ import pytest
 
 from medbay.core import person, serving
 from medbay.core.decision import Decision, Draft, RetryClosed
-from medbay.core.model import Question, Task
+from medbay.core.model import Question, Task, changed
 from medbay.core.outcome import Cancelled, Failed, Output, Succeeded
 from medbay.core.question import choose
 from medbay.core.rules import (
@@ -23,7 +23,21 @@ from medbay.core.rules import (
 )
 from medbay.core.serving import Served
 from medbay.errors import NotAllowed
-from tests.core.builders import HOUR, NOW, PERSON, after, blocked, end, failed, names, running, steps, task, told
+from tests.core.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    PERSON,
+    after,
+    blocked,
+    end,
+    failed,
+    names,
+    running,
+    steps,
+    task,
+    told,
+)
 
 SUBJECT = blocked(id="t-9", block_kind="spec", spec="old", due_at=NOW + HOUR, attempts=3, streak=3)
 RECURRING = failed(id="t-9", every_ms=HOUR, planned_at=NOW - HOUR, attempts=3, streak=3)
@@ -114,7 +128,39 @@ def test_a_review_that_a_person_has_does_not_time_out() -> None:
     assert serving.spec_block_until(REVIEW, NOW, HOUR) == NOW + HOUR
 
 
+def test_a_subject_that_comes_after_its_own_review_is_changed_once() -> None:
+    """Somebody put it behind what it waits for already: one change, and nothing is left that it waits for."""
+    subject = changed(SUBJECT, unmet=1)
+    made = end(REVIEW, LEFT, served=Served(subject), dependents=(subject, task(id="t-8", unmet=1, ready=False)))
+
+    (change,) = (each for each in made.changes if each.after.id == "t-9")
+    assert change.before == subject and after(made, "t-8").ready
+    assert (change.after.status, change.after.spec, change.after.unmet, change.after.ready) == (
+        "pending",
+        "new",
+        0,
+        True,
+    )
+    assert steps(made, "t-9") == [("blocked", "pending")]
+
+
 # A fix
+
+
+@pytest.mark.parametrize(
+    ("named", "due_at"), [(NOW + MINUTE, True), (NOW + 2 * HOUR, False)], ids=["before its backoff", "after it"]
+)
+def test_a_fix_does_not_bring_a_task_back_before_the_time_its_failure_named(named: int, due_at: bool) -> None:
+    """Then it is due, and not when its backoff would end."""
+    made = end(FIX, Succeeded(), served=Served(RECURRING, named=named))
+
+    if due_at:
+        subject = after(made, "t-9")
+        assert (subject.status, subject.ready) == ("pending", False)
+        assert named <= (subject.due_at or 0) < NOW + 2 * MINUTE
+        assert RetryClosed("t-9", "cancelled") in made.retries_closed
+    else:
+        assert [change.after.id for change in made.changes] == ["t-1"]
 
 
 def test_a_recurring_subject_is_tried_when_its_fix_is_completed() -> None:
@@ -129,17 +175,25 @@ def test_a_recurring_subject_is_tried_when_its_fix_is_completed() -> None:
 @pytest.mark.parametrize(
     "served",
     [
-        Served(RECURRING, named=NOW + 1),
         Served(task(id="t-9", every_ms=HOUR, planned_at=NOW + HOUR)),
         Served(failed(id="t-9")),
         None,
     ],
 )
 def test_a_fix_changes_nothing_else(served: Served | None) -> None:
-    """Not before a time the failure named; not what has healed; a one-off comes after its fix as after any task."""
+    """Not what has healed; a one-off comes after its fix as after any task."""
     made = end(FIX, Succeeded(), served=served)
 
     assert [change.after.id for change in made.changes] == ["t-1"]
+
+
+def test_a_one_off_goes_on_when_its_fix_is_completed() -> None:
+    """It comes after its fix as after any task."""
+    subject = task(id="t-9", unmet=1, ready=False, ready_at=None, attempts=3, streak=3)
+    made = end(FIX, Succeeded(), served=Served(subject), dependents=(subject,))
+
+    assert [change.after.id for change in made.changes] == ["t-1", "t-9"]
+    assert after(made, "t-9").ready
 
 
 def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> None:

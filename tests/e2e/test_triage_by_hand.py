@@ -126,3 +126,25 @@ def test_what_somebody_else_looks_at_or_holds_back_is_said_as_it_is(terminal: Te
     finally:
         running.terminate()
         running.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("anthropic: 503 Service Unavailable", "its agent could not work"),
+        ("Your credit balance is too low to access the Anthropic API", "a person is asked"),
+    ],
+)
+def test_a_cycle_does_not_wait_for_a_provider_that_is_down(terminal: Terminal, says: str, told: str) -> None:
+    """It says what the triage waits for; whoever serves the queue goes on with it."""
+    terminal.must("breaker", "open", "agency")
+    task = one_off(terminal)
+    assert terminal.run("up", "--until-idle").returncode == 75
+    terminal.must("breaker", "close", "agency")
+    agent(terminal, f"#!/bin/sh\ncat > /dev/null\necho '{says}' >&2\nexit 1\n")
+
+    found = json.loads(terminal.must("triage", "--once", "--json"))
+
+    assert [(each["issue_id"], each["action"]) for each in found["results"]] == [(task, "cooldown_pending")]
+    assert told in found["results"][0]["detail"]
+    assert terminal.show(task)["block_kind"] is None

@@ -89,6 +89,60 @@ def test_what_does_not_fit_waits_for_the_next_day_and_uses_up_no_attempt(world: 
     assert day_of(world, today(world)) == (Amount(), Amount(10, 0))
 
 
+def test_what_an_attempt_did_not_need_is_for_who_waits(world: World) -> None:
+    """Long before midnight; who still does not fit goes on waiting."""
+    engine = world.engine(budget=Budget(daily_tokens=100))
+    add_limited(world, "a", None)
+    second, third = add_limited(world, "b", used(50)), add_limited(world, "c", used(5), tokens=90)
+    world.run(engine)
+    name = f"budget:{today(world)}"
+    assert {world.task(each.id).hold for each in (second, third)} == {name}
+
+    world.runner.running[0].outcome = used(20)
+    world.run(engine, ticks=4)
+
+    assert (world.task(second.id).status, world.task(third.id).hold) == ("completed", name)
+    assert day_of(world, today(world)) == (Amount(), Amount(70, 0))
+    wake_s = engine.next_wake_s()
+    assert wake_s is not None and wake_s > world.clock.seconds + 0.5
+
+
+@pytest.mark.parametrize("raised", [Budget(daily_tokens=1_000), Budget()])
+def test_a_budget_that_was_raised_lets_go_whoever_waits(world: World, raised: Budget) -> None:
+    """By the first engine that knows of it; the breaker is over when nobody waits under it."""
+    engine = world.engine(budget=Budget(daily_tokens=10))
+    add_limited(world, "a", used(10))
+    waiting = [add_limited(world, f"b{number}", used(1)) for number in range(25)]
+    world.run(engine, ticks=9)
+    name = f"budget:{today(world)}"
+    assert {world.task(each.id).hold for each in waiting} == {name}
+    engine.stop()
+
+    engine = world.engine(budget=raised)
+    world.run(engine, ticks=12)
+
+    assert {world.task(each.id).status for each in waiting} == {"completed"}
+    with world.store.read() as tx:
+        held = breakers.get(tx, name)
+    assert held is not None and (held.state, held.probe_at) == ("closed", None)
+
+
+@pytest.mark.parametrize("agent", ["rules", "command"])
+def test_an_agent_that_costs_nothing_looks_at_failures_when_the_day_is_used_up(world: World, agent: str) -> None:
+    """One that costs something waits for the next day, and the failing task with it."""
+    means = Means(agent=agent, max_tokens=50)
+    engine = world.engine(budget=Budget(daily_tokens=10), means=means)
+    add_limited(world, "dear", used(10))
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=12)
+
+    found, own = world.task(task.id), world.task(f".triage-{task.id}-1")
+    if agent == "rules":
+        assert own.status == "completed" and found.waits_for is None
+    else:
+        assert (own.hold, own.attempts, found.waits_for) == (f"budget:{today(world)}", 0, "triage")
+
+
 def test_plain_work_goes_on_beside_it_and_a_person_may_insist(world: World) -> None:
     """What costs nothing is not asked; `retry` passes for one attempt, and is counted."""
     engine = world.engine(slots=1, budget=Budget(daily_tokens=50))

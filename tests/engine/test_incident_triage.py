@@ -10,6 +10,7 @@ import pytest
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Output, Succeeded
 from medbay.engine.engine import Engine
+from medbay.engine.triaging import SUPPRESSED
 from medbay.service import breakers as breaker_service
 from medbay.service import tasks
 from medbay.store import tasks as task_rows
@@ -308,13 +309,14 @@ def test_a_triage_that_is_cancelled_before_it_runs_leaves_the_incident_to_its_qu
     assert untouched(added, now_of(night, added))
 
 
-def test_the_agency_breaker_holds_it_back(store: Store, clock: ManualClock) -> None:
+def test_the_agency_breaker_holds_it_back(store: Store, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     """Until somebody closes that; then the incident is looked at, as it is still open."""
     night = Night(store, clock)
     with store.write() as tx:
         breaker_service.open_one(tx, "agency", actor="person:me", why="too dear", until=None)
     engine, _ = night.begin()
     assert night.looked() == []
+    assert [each for each in caplog.messages if "suppressing triage" in each] == [SUPPRESSED % 1]
     with store.write() as tx:
         breaker_service.close_one(tx, "agency", actor="person:me")
     night.pass_time(engine, clock.wall_ms + 5 * SECOND)

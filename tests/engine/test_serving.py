@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from medbay.core.rules import on_added
 from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
-from medbay.service import liveness, requests, tasks
+from medbay.runners.protocol import Launch
+from medbay.service import adding, liveness, requests, tasks
 from medbay.store import attempts, checks, history, questions, retries
 from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
-from tests.worlds import ManualClock, World, failed
+from tests.worlds import ManualClock, ScriptedRunning, World, failed
 
 PROFILES = {"fake": Profile(name="fake", command=("fake", "{prompt_file}"), provider="acme")}
 RESCUE = Means(evaluate="look", timeout_ms=7_000)
@@ -41,7 +43,7 @@ def add(world: World, title: str, **options: Any) -> Task:
     """A task that runs no command of its own."""
     with world.store.write() as tx:
         new = requests.new_task({"title": title, **options}, now=tx.now, agents=PROFILES)
-        return tasks.add(tx, new, ids=world.ids, actor="person:test")
+        return adding.add(tx, new, ids=world.ids, actor="person:test")
 
 
 def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
@@ -144,6 +146,25 @@ def test_a_review_reaches_its_subject_in_the_same_step(world: World) -> None:
     assert (world.task(subject).status, world.task(subject).spec) == ("completed", "better")
     told = names(world, subject)
     assert told[told.index("task:edited") :][:3] == ["task:edited", "task:unblocked", "task:started"]
+    expect_no_standstill(world)
+
+
+@pytest.mark.parametrize("role", ["review", "fix"])
+def test_a_subject_that_was_put_behind_what_serves_it_goes_on(world: World, role: Role) -> None:
+    """`edit --after` its own review or fix: no circle, and both ends of it are met in one step."""
+    here = engine(world)
+    if role == "review":
+        subject = blocked_for_spec(world)
+    else:
+        subject = world.add("subject", failed(), every="1h", max_iterations=1).id
+        world.run(here, ticks=2)
+        assert world.task(subject).status == "failed"
+    world.runner.scripts["serve"] = [Succeeded(output=Output(result={"spec": "better"}))]
+    serves = serving(world, subject, role, runner="shell", command="serve")
+    world.act(tasks.edit, subject, fields={}, reset_failures=False, after=[serves])
+    world.run(here, ticks=4)
+
+    assert (world.task(serves).status, world.task(subject).status) == ("completed", "completed")
     expect_no_standstill(world)
 
 
@@ -387,3 +408,23 @@ def test_who_judges_a_failure_is_shown_nothing_secret(world: World) -> None:
     assert len(shown) == 4 and world.task(task.id).triages == 1
     assert all("use [redacted] and [redacted] and [redacted]" in each for each in shown)
     assert not [secret for secret in SECRETS for each in shown if secret in each]
+
+
+class Thinks:
+    """Starts agents that think aloud and then fail."""
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """It has ended already."""
+        thought = "\n".join(f"step {number}: I look at the ledger" for number in range(300))
+        return ScriptedRunning(launch, failed(f"{thought}\nsomething odd happened"))
+
+
+def test_a_triage_is_shown_the_end_of_an_agents_transcript(world: World) -> None:
+    """What it printed in its newest attempt, and that only once."""
+    here = world.engine(runners={"agent": AgentRunner(PROFILES, Thinks())})
+    add(world, "think", agent="fake")
+    world.run(here, ticks=12)
+
+    shown = json.loads(world.triages[0].stdin_text)
+    assert shown["transcript"].endswith("something odd happened") and "step 150:" in shown["transcript"]
+    assert "step 150:" not in shown["failures"][-1]["tail"]

@@ -29,16 +29,16 @@ def world(store: Store, clock: ManualClock) -> World:
 class Says:
     """A triage agent that answers what it is told to, or goes on for ever."""
 
-    def __init__(self, *answers: dict[str, Any] | None) -> None:
+    def __init__(self, *answers: dict[str, Any] | Outcome | None) -> None:
         self.answers = list(answers)
         self.asked: list[dict[str, Any]] = []
 
     def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
-        """The next answer; None never ends."""
+        """The next answer, or how it fails; None never ends."""
         self.asked.append(json.loads(launch.stdin_text))
         answer = self.answers.pop(0) if self.answers else {"verdict": "NOOP", "why": "wait"}
-        said: Outcome | None = None
-        if answer is not None:
+        said = None if isinstance(answer, dict) else answer
+        if isinstance(answer, dict):
             said = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
         return ScriptedRunning(launch, said)
 
@@ -105,6 +105,20 @@ def test_a_triage_that_was_lost_with_its_engine_asks_a_person_once(world: World)
     assert (told.count("triage:failed"), told.count("question:asked")) == (1, 1)
     with world.store.read() as tx:
         assert len(questions.open_questions(tx)) == 1
+
+
+def test_a_triage_whose_provider_is_down_waits_and_looks_again(world: World) -> None:
+    """Nobody is asked; when the provider is well, its verdict is applied."""
+    agent = Says(failed("anthropic: 503 Service Unavailable"), failed("API Error: 529 overloaded_error"))
+    engine = world.engine(runners={"triage": agent})
+    task = world.add("a", *[failed()] * 3)
+    world.run(engine, ticks=40, step_ms=20_000)
+
+    assert len(agent.asked) == 3
+    assert (actions(world, task.id), world.task(task.id).status) == (["no_action"], "completed")
+    assert "triage:failed" not in events_of(world, task.id)
+    with world.store.read() as tx:
+        assert questions.open_questions(tx) == [] and stored_breakers.get(tx, "agency") is None
 
 
 def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(world: World) -> None:
@@ -288,7 +302,8 @@ def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: Wor
     assert actions(world, task.id) == ["fix_filed"]
     with world.store.read() as tx:
         (asked,) = questions.open_questions(tx)
-        assert asked.task_ids == (triages.open_fix(tx, task.id),)
+        filed = triages.open_fix(tx, task.id)
+        assert filed is not None and asked.task_ids == (filed.id,)
 
     with world.store.write() as tx:
         tasks.answer(tx, asked.id, "done", actor="person:ana")
@@ -297,6 +312,34 @@ def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: Wor
         assert triages.open_fix(tx, task.id) is None
         (asked,) = questions.open_questions(tx)
     assert (asked.task_ids, world.task(task.id).streak) == ((task.id,), 6)
+
+
+def test_however_many_wait_those_behind_them_are_looked_at_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each look takes some; the next begins where the last one ended. What is held back is told as one number."""
+    monkeypatch.setattr(triage, "AT_ONCE", 2)
+    with world.store.write() as tx:
+        breakers.open_one(tx, "agency", why="", until=None, actor="person:ana")
+    agent = Says(None, *[{"verdict": "NOOP", "why": "wait"}] * 9)
+    engine = world.engine(slots=8, runners={"triage": agent})
+    for number in range(5):
+        world.add(f"alike {number}", *[failed("something odd happened")] * 3)
+    world.run(engine, ticks=8)
+    world.clock.advance(1)
+    other = world.add("other", *[failed("quite another thing in module nine broke")] * 3)
+    world.run(engine, ticks=20)
+    with world.store.read() as tx:
+        assert triages.count_wanted(tx) == 6
+    held = [each for each in caplog.messages if "suppressing triage" in each]
+    assert held[-1].endswith("6 held back") and len(held) == len(set(held))
+
+    with world.store.write() as tx:
+        breakers.close_one(tx, "agency", actor="person:ana")
+    world.run(engine, ticks=12)
+
+    assert actions(world, other.id) == ["no_action"]
+    assert len(agent.asked) == 2  # of those that are alike one, which goes on and on
 
 
 def test_those_that_wait_for_each_other_follow_at_once(world: World) -> None:

@@ -120,8 +120,8 @@ def test_what_a_turn_cannot_do_is_done_step_by_step(
     world.clock.advance(900)
     real, broken = waking.wake, [error]
 
-    def wake(tx: Tx, **named: Any) -> int:
-        found = real(tx, **named)
+    def wake(tx: Tx, *given: Any, **named: Any) -> int:
+        found = real(tx, *given, **named)
         if broken:
             raise broken.pop()
         return found

@@ -12,8 +12,8 @@ import pytest
 
 from medbay.env import Ids
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import bulk, requests, tasks
-from medbay.service.tasks import WRITTEN_AT_ONCE, NewTask
+from medbay.service import adding, bulk, requests, tasks
+from medbay.service.adding import WRITTEN_AT_ONCE, NewTask
 from medbay.store import history
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store, Tx
@@ -38,7 +38,7 @@ def test_a_line_may_name_an_earlier_one(store: Store) -> None:
     """By its key, although its row may not have been written yet; and it sees what became of it."""
     with store.write() as tx:
         lines = new(tx, {"key": "a"}, {}, {"after": "a"}, {"key": "a"}, {"key": "a", "on_conflict": "replace"})
-        first, _, second, same, other = tasks.add_many(tx, lines, ids=Ids(), actor="person:x")
+        first, _, second, same, other = adding.add_many(tx, lines, ids=Ids(), actor="person:x")
 
     with store.read() as tx:
         assert task_rows.comes_after(tx, second.id) == [(first.id, "cancelled")]
@@ -50,7 +50,7 @@ def test_every_task_has_its_event_in_order(store: Store) -> None:
     """However many are written at once."""
     number = WRITTEN_AT_ONCE * 2 + 3
     with store.write() as tx:
-        added = tasks.add_many(tx, new(tx, *({"tag": ["x"]} for _ in range(number))), ids=Ids(), actor="person:x")
+        added = adding.add_many(tx, new(tx, *({"tag": ["x"]} for _ in range(number))), ids=Ids(), actor="person:x")
 
     with store.read() as tx:
         events = history.events_since(tx, 0, limit=number + 1)
@@ -81,7 +81,7 @@ def test_what_is_alike_is_added_as_each_would_be_alone(store: Store) -> None:
     """Nobody can tell from a task that the one before it was checked and decided about in its stead."""
     with store.write() as tx:
         wanted = requests.new_tasks(MIXED, now=tx.now, default_cwd="/here")
-        together = tasks.add_many(tx, wanted, ids=Ids(), actor="person:x")
+        together = adding.add_many(tx, wanted, ids=Ids(), actor="person:x")
     with store.read() as tx:
         told = [(each.name, each.data) for each in history.events_since(tx, 0, limit=100)]
         kept = [task_rows.get(tx, task.id) for task in together]
@@ -89,7 +89,7 @@ def test_what_is_alike_is_added_as_each_would_be_alone(store: Store) -> None:
         tx.execute("DELETE FROM task_tag")
         tx.execute("DELETE FROM task")
         alone = [
-            tasks.add(tx, requests.new_task(line, now=tx.now, default_cwd="/here"), ids=Ids(), actor="person:x")
+            adding.add(tx, requests.new_task(line, now=tx.now, default_cwd="/here"), ids=Ids(), actor="person:x")
             for line in MIXED
         ]
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_refused_also_behind_one_that_is_like_it(wrong: dict[st
 def test_a_refused_line_leaves_nothing_behind(store: Store) -> None:
     """Neither those before it, written or not."""
     with pytest.raises(NotFound), store.write() as tx:
-        tasks.add_many(tx, new(tx, {}, {"key": "k"}, {"after": "zzzz"}), ids=Ids(), actor="person:x")
+        adding.add_many(tx, new(tx, {}, {"key": "k"}, {"after": "zzzz"}), ids=Ids(), actor="person:x")
 
     with store.read() as tx:
         assert task_rows.count_by_status(tx) == {}
@@ -124,11 +124,11 @@ def test_a_refused_line_leaves_nothing_behind(store: Store) -> None:
 def test_crowded_ids_grow_longer(store: Store) -> None:
     """And when none is free at all, that is said."""
     with store.write() as tx:
-        first, second = tasks.add_many(tx, new(tx, {}, {}), ids=OneId(), actor="person:x")
+        first, second = adding.add_many(tx, new(tx, {}, {}), ids=OneId(), actor="person:x")
 
         assert (first.id, len(second.id)) == ("aaaa", 5)
         with pytest.raises(NotAllowed, match="no free task id"):
-            tasks.add_many(tx, new(tx, {}), ids=_Stubborn(), actor="person:x")
+            adding.add_many(tx, new(tx, {}), ids=_Stubborn(), actor="person:x")
 
 
 class _Stubborn(Ids):
@@ -155,9 +155,11 @@ def test_an_id_taken_while_many_are_added_is_drawn_anew(open_store: OpenStore) -
     def add_three() -> None:
         with two.write() as tx:
             lines = new(tx, {"tag": "x"}, {"tag": "x"}, {"tag": "x"})
-            made.append([task.id for task in tasks.add_many(tx, lines, ids=_Listed("bbbb", "aaaa"), actor="person:x")])
+            made.append([task.id for task in adding.add_many(tx, lines, ids=_Listed("bbbb", "aaaa"), actor="person:x")])
 
-    while_it_is_open(one, lambda tx: tasks.add(tx, next(new(tx, {})), ids=_Listed("aaaa"), actor="person:x"), add_three)
+    while_it_is_open(
+        one, lambda tx: adding.add(tx, next(new(tx, {})), ids=_Listed("aaaa"), actor="person:x"), add_three
+    )
 
     ((first, second, third),) = made
     assert first == "bbbb" and "aaaa" not in (second, third)
@@ -171,7 +173,7 @@ def test_what_changed_while_a_bulk_act_waited_is_not_meant_any_more(open_store: 
     """The filter is read again once everything is held."""
     one, two = open_store(), open_store()
     with one.write() as tx:
-        gone, stays = tasks.add_many(tx, new(tx, {}, {}), ids=Ids(), actor="person:x")
+        gone, stays = adding.add_many(tx, new(tx, {}, {}), ids=Ids(), actor="person:x")
     found: list[bulk.Bulk] = []
 
     def pause_all() -> None:

@@ -25,7 +25,8 @@ from medbay.store.postgres import PostgresStore
 from medbay.store.postgres_connection import placeholders
 from medbay.store.sqlite import SqliteStore
 from tests.postgres_server import Server
-from tests.store.test_store import PUT, eventually, together
+from tests.store.test_store import PUT, together
+from tests.waiting import eventually
 from tests.worlds import ManualClock
 
 pytestmark = pytest.mark.postgres
@@ -126,7 +127,7 @@ def test_a_failed_migration_leaves_the_store_as_it_was(
 
 def test_question_marks_become_placeholders_except_between_quotes() -> None:
     """The texts of the statements are shared; percent signs stay what they are."""
-    assert placeholders("a = ? AND b LIKE '%?' OR c % 2 = ?") == "a = %s AND b LIKE '%%?' OR c %% 2 = %s"
+    assert placeholders("a = ? AND b LIKE '%?' OR c % 2 = ?") == "a = $1 AND b LIKE '%?' OR c % 2 = $2"
 
 
 def test_the_servers_clock_counts_unless_another_is_handed_in(opened: Open) -> None:
@@ -390,3 +391,39 @@ def _works(store: PostgresStore) -> bool:
             return tx.one("SELECT 1") == (1,)
     except StoreUnavailable:
         return False
+
+
+def test_rows_of_one_insert_go_in_few_statements_and_keep_their_order(opened: Open) -> None:
+    """Powers of two, whose plans the server keeps; what may meet a row twice goes one by one, and all are counted."""
+    store = opened()
+    rows = [(f"name {number}", str(number)) for number in range(103)]
+    insert = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
+    upsert = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    with store.write() as tx:
+        assert tx.execute_many(insert, rows[:50]) == 50
+        assert tx.execute_many(insert, rows) == 53
+        assert tx.execute_many(upsert, [("twice", "1"), ("twice", "2")]) == 2
+        assert tx.execute_many("UPDATE meta SET value = ? WHERE key = ?", [("x", "name 0"), ("y", "nobody")]) == 1
+        assert tx.execute_many("DELETE FROM meta WHERE key = ?", []) == 0
+        told: dict[str, str] = dict(tx.rows("SELECT key, value FROM meta WHERE key LIKE 'name %' OR key = 'twice'"))
+
+    assert told == {**dict(rows), "name 0": "x", "twice": "2"}
+
+
+def test_what_is_kept_for_the_end_is_sent_together_and_numbered_in_order(opened: Open) -> None:
+    """Events of many decisions are few statements; a savepoint that is undone takes its own away."""
+    store = opened()
+    with store.write() as tx:
+        for number in range(70):
+            tx.begin_decision()
+            write_events(
+                tx, (Event(name="task:created", task_id=f"t{number}"), Event(name="task:started", task_id="x"))
+            )
+        with pytest.raises(ZeroDivisionError), tx.savepoint():
+            write_events(tx, (Event(name="task:failed", task_id="undone"),))
+            raise ZeroDivisionError
+    with store.read() as tx:
+        told = history.events_since(tx, 0, limit=1_000)
+
+    assert [event.task_id for event in told if event.task_id != "x"] == [f"t{number}" for number in range(70)]
+    assert len(told) == 140

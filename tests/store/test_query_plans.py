@@ -39,7 +39,7 @@ LOOP = {
     "is anything suspect": (activity.SUSPECT_SQL, "", ("other",), "task_suspect"),
     "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
-    "find who wants a triage": (triages.WANTED_SQL, "", ("other", 50), "task_wants_triage"),
+    "find who wants a triage": (triages.WANTED_SQL, "", ("other", *triages.FIRST, 50), "task_wants_triage"),
     "does anybody want a triage": (triages.NEWEST_WISH_SQL, "", ("other",), "task_wants_triage"),
     "is anything looked at elsewhere": (activity.LOOKED_AT_ELSEWHERE_SQL, "", ("a", "a"), "triage_running"),
     "is anybody waiting for a triage": (activity.WANTS_TRIAGE_SQL, "", ("other",), "task_wants_triage"),

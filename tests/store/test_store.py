@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -14,13 +13,14 @@ from medbay.core.model import Event, Question
 from medbay.core.outcome import Failed, Output
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim, StoreBusy
-from medbay.service import requests, tasks
+from medbay.service import adding, requests, tasks
 from medbay.store import attempts, history, meta
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply, write_events
 from medbay.store.database import Store, Violation
 from medbay.store.tasks import TaskFilter
 from tests.conftest import OpenStore
+from tests.waiting import eventually
 from tests.worlds import ManualClock, World
 
 PUT = "INSERT INTO meta (key, value) VALUES (?, '1')"
@@ -30,16 +30,6 @@ PUT = "INSERT INTO meta (key, value) VALUES (?, '1')"
 def world(store: Store, clock: ManualClock) -> World:
     """A store with engines on it."""
     return World(store, clock)
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether something comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 def test_a_store_keeps_its_name_when_it_is_opened_again(open_store: OpenStore) -> None:
@@ -173,7 +163,7 @@ def test_a_key_added_by_two_at_once_is_one_task(open_store: OpenStore) -> None:
         ready.wait(10)
         with store.write() as tx:
             new = requests.new_task({"title": "a", "run": "true", "key": "k"}, now=tx.now)
-            made.append(tasks.add(tx, new, ids=Ids(), actor="person:test").id)
+            made.append(adding.add(tx, new, ids=Ids(), actor="person:test").id)
 
     together([lambda each=each: add(each) for each in stores])  # type: ignore[misc]
 
@@ -192,7 +182,7 @@ def test_an_id_wanted_by_two_at_once_is_given_to_one(open_store: OpenStore) -> N
         ready.wait(10)
         with store.write() as tx:
             new = requests.new_task({"title": "a", "run": "true"}, now=tx.now)
-            made.append(tasks.add(tx, new, ids=ids, actor="person:test").id)
+            made.append(adding.add(tx, new, ids=ids, actor="person:test").id)
 
     together([lambda each=each: add(each) for each in stores])  # type: ignore[misc]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from medbay.core import rules
@@ -11,7 +13,7 @@ from medbay.service import tasks
 from medbay.store import history
 from medbay.store.apply import apply
 from medbay.store.database import Store
-from medbay.store.together import Together
+from medbay.store.together import Together, Values
 from tests.worlds import ManualClock, World, failed
 
 
@@ -25,12 +27,11 @@ def run(together: Together) -> list[tuple[str, int]]:
     """What is run: each statement with how many sets of values."""
     done: list[tuple[str, int]] = []
 
-    def run_many(sql: str, values: object) -> int:
-        assert isinstance(values, list)
-        done.append((sql, len(values)))
-        return len(values)
+    def run_all(steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
+        done.extend((sql, len(sets)) for sql, sets in steps)
+        return [len(sets) for _, sets in steps]
 
-    together.run(run_many)
+    together.run(run_all)
     return done
 
 

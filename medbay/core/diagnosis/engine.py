@@ -14,7 +14,7 @@ from medbay.core.diagnosis.consequences import advice_for, consequence_of
 from medbay.core.diagnosis.facts import NO_COMMAND, Facts, Verdict, certain, likely
 from medbay.core.diagnosis.findings import Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_tests, fingerprint, template
-from medbay.core.diagnosis.gist import gist_of, named_gist
+from medbay.core.diagnosis.gist import SHORT, gist_of, named_gist
 from medbay.core.diagnosis.location import locate
 from medbay.core.diagnosis.memory import Known, Memory, digest
 from medbay.core.diagnosis.provider import provider_of
@@ -97,7 +97,14 @@ def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
     gist = gist_of(text)
     if gist is None or (findings and gist.rule.category == findings[0].rule.category):
         return findings
-    return [gist, *findings] if not findings or gist.rule.id not in PLAIN_GISTS else [*findings, gist]
+    if not findings or gist.rule.id not in PLAIN_GISTS or _only_a_child_failed(findings[0], text):
+        return [gist, *findings]
+    return [*findings, gist]
+
+
+def _only_a_child_failed(finding: Finding, text: CleanText) -> bool:
+    """Whether a short output says no more than that its command failed: another line that complains says why."""
+    return finding.rule.id.startswith("child.") and text.line_count <= SHORT
 
 
 def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:

@@ -17,6 +17,12 @@ _TO_ZEROS: Final = str.maketrans("123456789", "000000000")
 _MASKS: Final = (
     (("-",), r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
     (("0-00-00",), r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+    # The zone stays where the stamp at the start of a line was dropped.
+    (
+        ("utc ", "gmt ", "st ", "dt ", "et ", "msk "),
+        r"(?:^|(?<=<time> ))(?:UTC|GMT|[ECMP][SD]T|CES?T|EES?T|WES?T|BST|IST|JST|KST|MSK|AE[SD]T) ",
+        "",
+    ),
     ((" 0000",), r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
     (("file:///",), "file://(?=/)", ""),
     # Directories; the file name stays.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import Finding
-from medbay.core.diagnosis.roles import MENTIONED, role_of
+from medbay.core.diagnosis.roles import IGNORED, MENTIONED, role_of
 from medbay.core.diagnosis.rule import Rule
 from medbay.core.diagnosis.rules.gist import GISTS, NAMES, TONE
 from medbay.core.diagnosis.text import CleanText
@@ -18,12 +19,24 @@ _HUMP: Final = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_"
 _EXCEPTION: Final = r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)"
 _WELL: Final = (
     r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
+    # That a command failed says nothing about why.
+    r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
+    r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
+    r" (?:has )?(?:failed|aborted|errored)[:.!]{0,3}$)"
 )
 
 
 def gist_of(text: CleanText) -> Finding | None:
     """The strongest topic of the complaint, or nothing when no line complains."""
-    lines = _last_lines(text)
+    for lines in _where_it_may_tell(text):
+        found = _topic_of(lines)
+        if found is not None:
+            return found
+    return None
+
+
+def _topic_of(lines: list[tuple[int, str]]) -> Finding | None:
+    """The first topic, in the order of the table, that one of the lines which complain is about."""
     tone = compiled(TONE)
     complaints = [(start, line) for start, line in lines if tone.search(compiled(_WELL).sub("", line))]
     for topic in GISTS:
@@ -45,11 +58,20 @@ def named_gist(text: CleanText, finding: Finding) -> Finding | None:
     return None
 
 
-def _last_lines(text: CleanText) -> list[tuple[int, str]]:
-    """Where the lines that may tell begin, and their start in lower case; warnings and passing tests tell nothing."""
+def _where_it_may_tell(text: CleanText) -> Iterator[list[tuple[int, str]]]:
+    """Where the lines that may tell begin, and their start in lower case: the last ones; before a list of indented
+    lines to the end (what could have been meant instead) the ones it follows; warnings where there is nothing else."""
     filled = [number for number in text.telling if text.low(number).strip()]
     few = filled if len(filled) <= SHORT else filled[-LAST:]
-    told = [number for number in few if role_of(text, number).weight > MENTIONED]
+    yield _told(text, few, MENTIONED)
+    if few is not filled and text.lines[filled[-1]][:1].isspace():
+        yield _told(text, [number for number in filled if not text.lines[number][:1].isspace()][-LAST:], MENTIONED)
+    if few is filled:
+        yield _told(text, few, IGNORED)
+
+
+def _told(text: CleanText, numbers: list[int], above: float) -> list[tuple[int, str]]:
+    told = [number for number in numbers if role_of(text, number).weight > above]
     return [(text.bounds(number)[0], text.low(number)[:LINE_MAX].replace("_", " ")) for number in told]
 
 

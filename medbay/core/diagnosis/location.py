@@ -15,7 +15,7 @@ SUFFIX_MAX: Final = 11  # of a file name, its dot included
 LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 
 _LIBRARY: Final = (
-    r"site-packages|dist-packages|node_modules|node:|^internal/|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
+    r"site-packages|dist-packages|node_modules|node:|^internal/\S{1,120}\.js$|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
     r"|/gems/|/vendor/|/go/pkg/mod|/nix/store|/hostedtoolcache/|/deps/undici|^ext:|^https?:|/share/(?:perl|ruby|php)"
     r"|^\.\./(?:crypto|providers|ssl)/|_testmain\.go$|^libraries/|^ice-9/"
     r"|^[\w.-]{1,200}\.(?:com|org|net|io|internal|local|invalid|localdomain|cloud)$"  # hosts

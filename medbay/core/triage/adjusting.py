@@ -48,7 +48,7 @@ def diff(task: Task, wanted: Adjustment) -> dict[str, list[Any]]:
         found["fresh_session"] = [False, True]
     if wanted.guidance and advice_line(wanted.guidance) not in {each.advice for each in task.guidance}:
         found["guidance"] = ["", wanted.guidance]
-    if wanted.retry_delay_ms:
+    if wanted.retry_delay_ms and _waits_for_its_retry(task):
         found["retry_delay_ms"] = [None, wanted.retry_delay_ms]
     if wanted.keep_criteria is not None:
         kept, dropped = parted(task.spec, wanted.keep_criteria)
@@ -57,12 +57,19 @@ def diff(task: Task, wanted: Adjustment) -> dict[str, list[Any]]:
     return found
 
 
+def _waits_for_its_retry(task: Task) -> bool:
+    """Whether a delay says anything: what is blocked or comes after others waits for those, however long."""
+    return task.status == "failed"
+
+
 def why_nothing(task: Task, wanted: Adjustment) -> str:
     """Why an adjustment would leave everything as it is, in words for whoever has to decide now."""
     advice = advice_line(wanted.guidance) if wanted.guidance else ""
     told = [each.attempt for each in task.guidance if each.advice == advice]
     if told:
         return f'its only advice is what attempt {told[-1]} was told already: "{advice}"'
+    if wanted.retry_delay_ms and not _waits_for_its_retry(task):
+        return f"a retry delay changes nothing while it is {task.status}"
     return "it asks for what the task has already" if wanted != Adjustment() else "ADJUST changes nothing"
 
 
@@ -169,8 +176,9 @@ def limits(task: Task, means: Means) -> Mapping[str, Any]:
     told: dict[str, Any] = {
         "guidance": "words for the next attempt that were not said before",
         "timeout_s": [least / 1000, most / 1000],
-        "retry_delay_s": [0, MOST_DELAY_MS // 1000],
     }
+    if _waits_for_its_retry(task):
+        told["retry_delay_s"] = [0, MOST_DELAY_MS // 1000]
     if is_agents(task):
         told |= {"model": list(means.models), "profile": list(means.profiles), "fresh_session": [True, False]}
     if task.spec and not task.recurs:

@@ -58,25 +58,24 @@ def escalate(
     draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
     """Tier 3: a one-off is blocked for a person, a recurring task only asks."""
-    number = case.triage.number
-    draft.tell("task:recovery_action", attempt=number, action="escalate_to_human", why=why)
-    asked = ask(draft, case, why, verdict=verdict, headline=headline)
-    known = asked[0].id if asked else case.question.id if case.question is not None else None
-    draft.tell("task:escalated", attempt=number, reason=why, question=known)
-    if not case.task.recurs and case.task.status in ("failed", "pending"):
-        draft.block("human", why, attempt=number)
-    return asked
+    blocks = not case.task.recurs and case.task.status in ("failed", "pending")
+    number, known = case.triage.number, case.question.id if case.question is not None else None
+    new = _question(draft, case, why, verdict=verdict, headline=headline)
+    return draft.escalate(why, attempt=number, asked=new, known=known, blocks=blocks)
 
 
 def ask(
     draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
-    """The question with what triage found out, unless one about the task is open already.
+    """The question with what triage found out, unless one about the task is open already."""
+    new = _question(draft, case, why, verdict=verdict, headline=headline)
+    return (draft.ask(new),) if new is not None else ()
 
-    Where the triage itself is the reason to ask, that is the headline, and why the task failed stands below it.
-    """
+
+def _question(draft: Draft, case: Case, why: str, *, verdict: Verdict | None, headline: str) -> Question | None:
+    """Where the triage itself is the reason to ask, that is the headline, and why the task failed stands below it."""
     if case.question is not None:
-        return ()
+        return None
     below = f"{why}; {_more(case)}" if not headline else f"{_failed(case, verdict)}; {_more(case)}"
     made = question.ask(draft.task, kind="human", why=below, now=draft.now, diagnosis=case.diagnosis)
     meant = headline or (verdict and (verdict.look_at or verdict.suggestion or verdict.root_cause))
@@ -85,7 +84,7 @@ def ask(
     if verdict is not None:
         shown = block("\n".join(dict.fromkeys((*verdict.evidence, *made.evidence.split("\n")))), EVIDENCE_MAX)
         made = replace(made, evidence=shown)
-    return (draft.ask(made),)
+    return made
 
 
 def _failed(case: Case, verdict: Verdict | None) -> str:

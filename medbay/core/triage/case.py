@@ -30,6 +30,11 @@ class Means:
     evaluate: tuple[str, ...] | str | None = None  # the evaluator's command
     rescue_threshold: float = 0.8
 
+    @property
+    def free(self) -> bool:
+        """Whether asking the agent costs nothing: there is no model behind it."""
+        return self.agent == "rules"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:

@@ -93,7 +93,7 @@ class Looked:
     known: Known | None = None  # of the newest fingerprint
     earlier: tuple[Triage, ...] = ()  # of this task, the newest last
     log: tuple[str, ...] = ()  # the engine's lines around the failures
-    transcript: str = ""  # the end of an agent's
+    transcript: str = ""  # of an agent's newest attempt, the end
     means: Means = field(default_factory=Means)
     descendants: int = 0
     outage: Outage | None = None  # where it is an incident that is looked at, and the task an example
@@ -133,13 +133,14 @@ def of_attempt(task: Task, failure: Failure, redact: Redact) -> dict[str, Any]:
 
 def _written(pen: _Pen, looked: Looked) -> dict[str, Any]:
     failures = looked.failures[-FAILURES_MAX:]
+    newest = _OLDER_TAIL if looked.transcript else _NEWEST_TAIL  # an agent's output is its transcript: shown once
     return {
         "version": VERSION,
         "note": _NOTE,
         "triage": pen.word(looked.triage.id),
         "incident": _incident(pen, looked.outage) if looked.outage is not None else None,
         "task": _task(pen, looked.task, looked.triage.number),
-        "failures": [_failure(pen, each, _NEWEST_TAIL if each is failures[-1] else _OLDER_TAIL) for each in failures],
+        "failures": [_failure(pen, each, newest if each is failures[-1] else _OLDER_TAIL) for each in failures],
         "guidance": [
             {"attempt": each.attempt, "advice": pen.head(each.advice, _ADVICE), "cured": each.cured}
             for each in looked.task.guidance[-FAILURES_MAX:]

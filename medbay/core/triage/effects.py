@@ -226,8 +226,7 @@ def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
 
 def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     """A one-off becomes pending behind its fix; a recurring task keeps its backoff until the fix is done."""
-    cause, shown = verdict.root_cause, verdict.evidence
-    made = making.fix_task(case, verdict.fixes[0], draft.now, root_cause=cause, evidence=shown)
+    made = making.fix_task(case, verdict, draft.now)
     fix = made.task.id
     if case.task.recurs:
         return _Done(action="fix_filed", detail=f"{fix} was filed; it keeps its backoff until then", made=(made,))

@@ -22,7 +22,6 @@ PIECES_MAX: Final = 50  # kept to be refused; ten are allowed
 CRITERIA_MAX: Final = 50
 ORDERS_MAX: Final = 20
 COUNT_MAX: Final = 10**12
-MILLIONTHS: Final = 1_000_000
 
 _PIECE_KEYS: Final = frozenset("title name summary description detail details body root_cause why evidence".split())
 
@@ -72,18 +71,9 @@ def share(value: Any) -> float | None:
 
 
 def count(value: Any) -> int | None:
-    """A whole number that makes sense, or none; of a table of them the sum."""
-    if isinstance(value, dict):
-        found = [each for each in map(count, list(value.values())[:ORDERS_MAX]) if each is not None]
-        return sum(found) if found else None
+    """A whole number that makes sense, or none."""
     number = _number(value)
     return int(number) if number is not None and 0 <= number <= COUNT_MAX else None
-
-
-def cost(value: Any) -> int | None:
-    """An amount of money in millionths."""
-    number = _number(value)
-    return round(number * MILLIONTHS) if number is not None and 0 <= number <= COUNT_MAX else None
 
 
 def _number(value: Any) -> float | None:

@@ -166,7 +166,7 @@ def _pause(case: Case, open_still: Breaker, verdict: Verdict, now: int) -> _Done
 
 def _file_fix(case: Case, open_still: Breaker, verdict: Verdict, now: int) -> _Done:
     """One fix for what all of them meet; when it is done, one task goes ahead at once."""
-    made = making.incident_fix(case, open_still, verdict, now)
+    made = making.fix_task(case, verdict, now, incident=open_still)
     after = replace(open_still, data={**open_still.data, FIX: made.task.id})
     detail = f"{made.task.id} was filed; when it is done, one task goes ahead at once"
     return _Done(action="fix_filed", detail=detail, after=after, made=(made,))

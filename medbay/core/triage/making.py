@@ -45,26 +45,17 @@ class Made:
         return self.added.change.after
 
 
-def fix_task(case: Case, piece: Piece, now: int, *, root_cause: str = "", evidence: Sequence[str] = ()) -> Made:
-    """One fix for what makes the task fail; worked on by `[triage] fix_agent`, otherwise by a person."""
-    about = _sections(
-        piece.description,
-        f"It was filed because {case.task.id} ({case.task.title}) keeps failing.",
-        f"Root cause: {root_cause}" if root_cause else "",
-        _shown(case, evidence),
-    )
-    return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
+def fix_task(case: Case, verdict: Verdict, now: int, *, incident: Breaker | None = None) -> Made:
+    """One fix for what makes the task fail; worked on by `[triage] fix_agent`, otherwise by a person.
 
-
-def incident_fix(case: Case, incident: Breaker, verdict: Verdict, now: int) -> Made:
-    """One fix for what many tasks meet; it names one of them, and none of them waits for it by itself."""
-    piece = verdict.fixes[0]
-    about = _sections(
-        piece.description,
-        f"It was filed for {incident.key}: {incident.why}. {case.task.id} ({case.task.title}) is one of them.",
-        f"Root cause: {verdict.root_cause}" if verdict.root_cause else "",
-        _shown(case, verdict.evidence),
-    )
+    That of an incident is for what many tasks meet: it names one of them, and none of them waits for it by itself.
+    """
+    piece, named = verdict.fixes[0], f"{case.task.id} ({case.task.title})"
+    why = f"It was filed because {named} keeps failing."
+    if incident is not None:
+        why = f"It was filed for {incident.key}: {incident.why}. {named} is one of them."
+    cause = f"Root cause: {verdict.root_cause}" if verdict.root_cause else ""
+    about = _sections(piece.description, why, cause, _shown(case, verdict.evidence))
     return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
 
 

@@ -18,7 +18,6 @@ from medbay.core.triage.fields import (
     ORDERS_MAX,
     Bad,
     adjustment,
-    cost,
     count,
     evidence,
     names,
@@ -221,8 +220,6 @@ def _filled(word: Word, value: _Object, orders: list[str]) -> Verdict:
     why = _why(value)
     if word == "FILE_FIX" and not fixes:
         fixes = (_fix_of(value, root_cause, why),)
-    used = value.get("usage") if isinstance(value.get("usage"), _Object) else {}
-    assert isinstance(used, dict)
     task_id = _task(value, orders)
     return Verdict(
         word=word,
@@ -239,8 +236,6 @@ def _filled(word: Word, value: _Object, orders: list[str]) -> Verdict:
         task_id=task_id,
         attempt=count(value.get("attempt")),
         orders=tuple(dict.fromkeys(orders))[:ORDERS_MAX],
-        tokens=count(used.get("tokens")),
-        cost=cost(used.get("cost")),
     )
 
 

@@ -92,9 +92,6 @@ def _judged(case: Case, outcome: Outcome, now: int, work: WorkingSet) -> tuple[J
     if not isinstance(outcome, Succeeded):
         return _fell_through(case, _why(outcome), now, work), False
     answer = reading.read(str((outcome.output.result or {}).get("answer", "")))
-    over = _over_budget(case, answer)
-    if over:
-        return _fell_through(case, over, now, work), False
     if of_incident(case.triage.id):
         return incident_effects.judge(case, answer, now, work), isinstance(answer, Unreadable)
     return effects.judge(case, answer, now, actor=ACTOR), isinstance(answer, Unreadable)
@@ -104,19 +101,6 @@ def _fell_through(case: Case, why: str, now: int, work: WorkingSet) -> Judged:
     if of_incident(case.triage.id):
         return incident_effects.fell_through(case, why, "triage_failed", now, work)
     return effects.fell_through(case, why, "triage_failed", now, actor=ACTOR)
-
-
-def _over_budget(case: Case, answer: object) -> str:
-    """What it says it used, against what it was given."""
-    if isinstance(answer, Unreadable):
-        return ""
-    for name, used, limit in (
-        ("tokens", getattr(answer, "tokens", None), case.means.max_tokens),
-        ("cost", getattr(answer, "cost", None), case.means.max_cost),
-    ):
-        if used is not None and limit is not None and used > limit:
-            return f"the triage went over its budget: {used} {name}, {limit} were allowed"
-    return ""
 
 
 def _why(outcome: Outcome) -> str:

@@ -153,13 +153,9 @@ def to_a_person(task: Task, now: int, why: str, *, open_question: Question | Non
     """Another triage would not help: a one-off is blocked and asks, a recurring task asks and stays on its backoff."""
     draft = Draft(task, now, actor="triage")
     waits_no_more(draft)
-    draft.tell("task:recovery_action", attempt=task.attempts, action="escalate_to_human", why=why)
-    asked: tuple[Question, ...] = ()
-    if open_question is None:
-        asked = (draft.ask(question.ask(draft.task, kind="human", why=why, now=now)),)
-        draft.tell("task:escalated", attempt=task.attempts, reason=why, question=asked[0].id)
-    if not task.recurs:
-        draft.block("human", why)
+    new = question.ask(draft.task, kind="human", why=why, now=now) if open_question is None else None
+    known = open_question.id if open_question is not None else None
+    asked = draft.escalate(why, attempt=task.attempts, asked=new, known=known, blocks=not task.recurs)
     return Decision(changes=(draft.change(),), questions=asked, events=tuple(draft.events))
 
 
@@ -176,8 +172,8 @@ def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> 
         tags=TAGS if task.recurs else (OPTED_OUT,),
         subject=task.id,
         role="triage",
-        max_tokens=means.max_tokens,
-        max_cost=means.max_cost,
+        max_tokens=None if means.free else means.max_tokens,
+        max_cost=None if means.free else means.max_cost,
         created_at=now,
         created_by="triage",
         since=now,

@@ -91,8 +91,6 @@ class Verdict:
     attempt: int | None = None  # which attempt it says it judged
     orders: tuple[str, ...] = ()  # names of what it asked for that no verdict can carry
     warning: str = ""  # what is odd about the answer and refuses nothing
-    tokens: int | None = None
-    cost: int | None = None  # in millionths of the currency
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from tests.core.diagnosis.carry_over import leave_one_tool_out
 from tests.core.diagnosis.samples import HERE, read_jsonl, same_file, why
 
 CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
-OUTPUTS = ("real_outputs", "written_outputs", "further_outputs", "unlisted_outputs", "common_outputs")
+OUTPUTS = (
+    "real_outputs", "written_outputs", "further_outputs", "unlisted_outputs", "common_outputs", "fresh_outputs"
+)  # fmt: skip
 
 
 @cache

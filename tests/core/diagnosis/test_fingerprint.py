@@ -17,6 +17,8 @@ from tests.core.diagnosis.samples import why
         ("Error: open /tmp/abc123/x.txt: bad thing", "Error: open /var/folders/zz/9/x.txt: bad thing"),
         ('Module not found "file:///home/dev/app/lib/x.ts"', 'Module not found "file:///srv/ci/7/lib/x.ts"'),
         ("Error: object at 0x7efe33f35010 is odd", "Error: object at 0x1234abcd is odd"),
+        ("2026-11-16 09:14:28.422 UTC [14] FATAL: odd", "2026-11-16 18:14:28.445 JST [15] FATAL: odd"),
+        ("UTC [14821] FATAL cannot load it", "JST [14822] FATAL cannot load it"),
         (
             "Error: job 3f2b8c1e-0000-4000-8000-1234567890ab lost",
             "Error: job 11111111-2222-4333-8444-555555555555 lost",

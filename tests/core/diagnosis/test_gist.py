@@ -60,6 +60,27 @@ def test_only_the_end_of_a_long_log_is_taken_for_its_gist() -> None:
     assert why(f"{steps}\nsilly: the oven never got hot\n").kind == "code_error"
 
 
+def test_before_a_list_of_what_could_have_been_meant_stands_the_message() -> None:
+    """Tools that print all their drivers or options after what they did not understand."""
+    drivers = "\n".join(f"  {name * 3}: raster {name}" for name in "abcdefghijklmnopqrst")
+
+    assert why(f"Output kind `PNGG' is odd and illegal\nThese are known:\n{drivers}\n").kind == "code_error"
+    assert why(f"All is fine here\nThese are known:\n{drivers}\n").kind == "unknown"
+
+
+def test_warnings_tell_where_there_is_nothing_else() -> None:
+    """A tool that ends with a warning means it."""
+    assert why('WARNING: erroneous pipeline: no element "videotestsrc"\n').kind == "code_error"
+    assert why("WARNING: cache was never used\nall is fine\n", exit_code=0).kind == "unknown/no_failure"
+
+
+def test_a_complaint_before_the_status_of_a_child_says_why() -> None:
+    """`exit status 1` is how the wrapper ended, not its cause; that a command failed is no cause either."""
+    assert why("sync: invoice 12 has negative total\nexit status 1\n").kind == "code_error"
+    assert why("$ ./deploy.sh\nerror Command failed with exit code 1.\n").kind == "unknown"
+    assert why("parallel: This job failed:\nexit 3\n").kind == "unknown"
+
+
 def test_what_a_wrapped_command_said_decides_and_not_that_it_failed() -> None:
     """A compiler's message before `command failed with exit code 1: npm run build`."""
     found = why("src/index.astro:3:8 Expected ; but found foo\nCommand failed with exit code 1: npm run build\n")

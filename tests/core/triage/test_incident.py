@@ -12,7 +12,7 @@ from medbay.core.breaker import Breaker
 from medbay.core.decision import Decision, Draft, WorkingSet
 from medbay.core.ending import Ended, on_attempt_ended
 from medbay.core.model import Attempt, Question, Triage
-from medbay.core.outcome import Failed, Outcome, Output, Succeeded
+from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
 from medbay.core.policy import Policy
 from medbay.core.presets import Recurring
 from medbay.core.resources import incident_key
@@ -265,7 +265,7 @@ def test_a_triage_that_fails_after_the_incident_is_only_recorded() -> None:
     ("outcome", "action"),
     [
         (Succeeded(output=Output(result={"answer": '{"verdict": "PAUSE", "why": "harm"}'})), "paused"),
-        (Succeeded(output=Output(result={"answer": '{"verdict": "NOOP", "usage": {"tokens": 10}}'})), "triage_failed"),
+        (OverBudget(why="used 10 tokens of 5"), "triage_failed"),
         (Succeeded(output=Output(result={"answer": "rubbish"})), "verdict_unreadable"),
         (Failed(exit_code=1), "triage_failed"),
     ],
@@ -274,7 +274,7 @@ def test_its_end_is_settled_like_that_of_any_triage(outcome: Outcome, action: st
     """The task that ran it ends, the agency breaker counts, and the next rule sees the incident as it is now."""
     of, known = started()
     own = Draft(running(id=of.triage.id, runner="triage", role="triage", live=None), NOW, actor="worker:w-1")
-    made = settle(LookedAt(case=replace(of, means=Means(max_tokens=5))), outcome, own, holding(known))
+    made = settle(LookedAt(case=of), outcome, own, holding(known))
 
     assert made.triages[0].action == action
     assert own.task.finished

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from medbay.core.model import PERSON, TITLE_MAX, Check
 from medbay.core.triage.adjusting import parted
 from medbay.core.triage.making import fix_task, follow_up, parts, review_task
-from medbay.core.triage.verdict import Piece
+from medbay.core.triage.verdict import Piece, Verdict
 from tests.core.builders import NOW, diagnosis
 from tests.core.triage.cases import FIX, PARTS, SPEC, agents, case, told_before, waiting, with_agents
+
+
+def filed(piece: Piece, **given: Any) -> Verdict:
+    """A verdict that files this."""
+    return Verdict(word="FILE_FIX", fixes=(piece,), **given)
 
 
 def test_a_fix_is_worked_on_by_the_agent_that_is_configured_for_it() -> None:
     """In the directory of the failing task, for its sake, as urgent as it is."""
     of = waiting(cwd="/srv", env=(("A", "1"),), priority=1, queue="q", policy="own", max_tokens=9, max_cost=7, depth=1)
-    made = fix_task(case(of, means=with_agents()), FIX, NOW, root_cause="rust", evidence=("a line",))
+    made = fix_task(case(of, means=with_agents()), filed(FIX, root_cause="rust", evidence=("a line",)), NOW)
     task = made.task
 
     assert (task.id, task.title, task.runner) == ("n-1", "repair the ledger", "agent:fixer")
@@ -30,7 +37,7 @@ def test_a_fix_is_worked_on_by_the_agent_that_is_configured_for_it() -> None:
 
 def test_without_an_agent_a_fix_is_a_persons_question() -> None:
     """Pending, then blocked at once; the first answer says that it is done."""
-    made = fix_task(case(waiting(env=(("A", "1"),))), FIX, NOW)
+    made = fix_task(case(waiting(env=(("A", "1"),))), filed(FIX), NOW)
     task = made.task
     (asked,) = made.questions
 
@@ -71,7 +78,7 @@ def test_a_review_by_a_person_says_what_the_answer_does() -> None:
 
 def test_without_anything_known_there_is_no_evidence() -> None:
     """Nothing is made up."""
-    made = fix_task(case(waiting(last_summary=""), diagnosis=None), Piece(title="x"), NOW)
+    made = fix_task(case(waiting(last_summary=""), diagnosis=None), filed(Piece(title="x")), NOW)
 
     assert "Evidence" not in made.task.description
 
@@ -130,7 +137,7 @@ def test_what_is_left_for_later_comes_after_the_original() -> None:
 
 def test_a_title_is_one_line_and_bounded() -> None:
     """Whatever a model wrote."""
-    made = fix_task(case(diagnosis=diagnosis()), Piece(title="a\nb\x1b" + "x" * 900), NOW)
+    made = fix_task(case(diagnosis=diagnosis()), filed(Piece(title="a\nb\x1b" + "x" * 900)), NOW)
 
     assert len(made.task.title) <= TITLE_MAX
     assert made.task.title.isprintable()

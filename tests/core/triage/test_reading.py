@@ -86,7 +86,6 @@ def test_everything_a_verdict_may_carry_is_read() -> None:
 
     assert (found.why, found.root_cause, found.evidence) == ("slow", "too little time", ("a", "b"))
     assert (found.confidence, found.look_at, found.task_id, found.attempt) == (0.75, "the database", "t-1", 3)
-    assert (found.tokens, found.cost) == (120, 12_500)
     assert found.adjust == Adjustment(
         guidance="use the index",
         timeout_ms=1_200_000,
@@ -150,14 +149,6 @@ def test_evidence_may_be_a_text_with_lines() -> None:
 def test_a_confidence_that_is_none_is_left_out(said: str) -> None:
     """Not a reason to drop a verdict."""
     assert verdict(f'{{"verdict": "NOOP", "confidence": {said}}}').confidence is None
-
-
-@pytest.mark.parametrize("used", [{"tokens": -1, "cost": "much"}, {"tokens": {}, "cost": float("inf")}, 7, None])
-def test_a_use_that_makes_no_sense_is_left_out(used: Any) -> None:
-    """It is for the budget alone."""
-    found = verdict({"verdict": "NOOP", "usage": used})
-
-    assert (found.tokens, found.cost) == (None, None)
 
 
 def test_the_parts_of_a_split_are_objects_or_titles() -> None:
@@ -440,7 +431,7 @@ def test_no_control_character_gets_through() -> None:
 
 
 def test_no_secret_gets_through() -> None:
-    """Redacted field by field: the usage of tokens is a number, and no text of JSON is broken by it."""
+    """Redacted field by field: no text of JSON is broken by it."""
     secret = "ghp_" + "a1B2" * 9
     found = verdict(
         {
@@ -448,12 +439,10 @@ def test_no_secret_gets_through() -> None:
             "why": secret,
             "evidence": [f"token={secret}"],
             "adjust": {"guidance": f"use {secret}", "keep_criteria": [secret]},
-            "usage": {"tokens": 12345678},
         }
     )
 
     assert secret not in repr(found)
-    assert found.tokens == 12345678
     assert secret not in wrong(f"I used {secret}")
     assert secret not in repr(verdict({"verdict": "SPLIT", "parts": [secret, {"title": "b", "description": secret}]}))
 

@@ -8,6 +8,8 @@ import pytest
 
 from medbay.core.model import Guidance, Role, Task
 from medbay.core.question import ask
+from medbay.core.triage.adjusting import limits
+from medbay.core.triage.case import Means
 from medbay.core.triage.rights import allowed, outside, repetition_forbidden, stale
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Verdict
 from tests.core.builders import NOW, blocked, diagnosis, free, running, task
@@ -179,6 +181,17 @@ def test_an_adjustment_changes_something() -> None:
     )
     as_it_is = says("ADJUST", adjust=Adjustment(timeout_ms=60_000))
     assert refused(as_it_is, waiting(timeout_ms=60_000)) == "it asks for what the task has already"
+
+
+@pytest.mark.parametrize("of", [blocked(), waiting(status="pending", unmet=1, waits_for=None)])
+def test_a_delay_is_for_who_waits_for_a_retry(of: Task) -> None:
+    """What waits for a person or another task is not changed by it, and is not told to be."""
+    later = says("ADJUST", adjust=Adjustment(retry_delay_ms=60_000))
+
+    assert refused(later, of) == f"a retry delay changes nothing while it is {of.status}"
+    both = says("ADJUST", adjust=Adjustment(retry_delay_ms=60_000, guidance="look first"))
+    assert outside(both, case(of)) is None
+    assert "retry_delay_s" not in limits(of, Means())
 
 
 def test_an_agent_that_failed_at_its_code_is_told_something_new() -> None:

@@ -25,7 +25,7 @@ from medbay.core.outcome import (
 from medbay.core.triage import agency
 from medbay.core.triage.case import Means
 from medbay.core.triage.settling import LookedAt, settle
-from tests.core.builders import MINUTE, NOW, after, end, names, running
+from tests.core.builders import DAY, MINUTE, NOW, after, end, names, running
 from tests.core.triage.cases import case
 
 
@@ -86,24 +86,6 @@ def test_every_other_end_is_a_failed_triage(outcome: Outcome, why: str) -> None:
     assert len(made.questions) == 1
 
 
-@pytest.mark.parametrize(
-    ("usage", "means", "over"),
-    [
-        ({"tokens": 101}, Means(max_tokens=100), True),
-        ({"tokens": 100}, Means(max_tokens=100), False),
-        ({"cost": 0.002}, Means(max_cost=1_000), True),
-        ({}, Means(max_tokens=1, max_cost=1), False),
-        ({"tokens": 10**9}, Means(), False),
-    ],
-)
-def test_a_verdict_that_cost_too_much_is_none(usage: dict[str, float], means: Means, over: bool) -> None:
-    """What it says it used, against what it was given."""
-    said = str({"verdict": "NOOP", "why": "w", "usage": usage}).replace("'", '"')
-    made, _ = settled(answered(said), means=means)
-
-    assert made.triages[0].action == ("triage_failed" if over else "no_action")
-
-
 # The breaker of all triage
 
 
@@ -161,8 +143,9 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
 
 def ends(outcome: Outcome, **given: Any) -> Decision:
     """What follows from the end of a triage's attempt."""
-    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1", tags=("no-recurring-triage",))
-    return end(own, outcome, looked_at=LookedAt(case=case()), **given)
+    tags = ("no-recurring-triage",)
+    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1", tags=tags, **given)
+    return end(own, outcome, looked_at=LookedAt(case=case()))
 
 
 def test_the_attempt_and_the_verdict_are_one_decision() -> None:
@@ -193,6 +176,32 @@ def test_a_limit_of_its_provider_lets_a_triage_wait() -> None:
     assert after(made, ".triage-t-1-1").status == "failed"
     assert {change.after.id for change in made.changes} == {".triage-t-1-1"}
     assert made.triages == ()
+
+
+@pytest.mark.parametrize("line", ["anthropic: 503 Service Unavailable", "API Error: 529 overloaded_error"])
+def test_an_outage_of_its_provider_lets_a_triage_wait(line: str) -> None:
+    """It is tried again later, free of charge; but not for days: then a person has what it was to look at."""
+    outage = Failed(exit_code=1, output=Output(tail=f"{line}\n", total_bytes=len(line) + 1))
+    made = ends(outage)
+
+    own = after(made, ".triage-t-1-1")
+    assert (own.status, own.charged, made.triages) == ("failed", 0, ())
+    assert own.due_at is not None and own.due_at > NOW
+
+    tried = {"attempts": 21, "streak": 20, "uncharged": 20, "uncharged_since": NOW - DAY}
+    made = ends(outage, **tried)
+    assert (after(made, ".triage-t-1-1").status, made.triages[0].action) == ("cancelled", "triage_failed")
+    assert after(made).block_kind == "human"
+
+
+def test_spent_credits_hold_a_triage_until_somebody_answers() -> None:
+    """The account is held with it; the failing task goes on waiting for what the triage will say."""
+    line = "Your credit balance is too low to access the Anthropic API"
+    made = ends(Failed(exit_code=1, output=Output(tail=line, total_bytes=len(line))))
+
+    assert (after(made, ".triage-t-1-1").block_kind, made.triages) == ("human", ())
+    assert [each.after.spent for each in made.breakers] == [True]
+    assert [each.task_ids for each in made.questions] == [(".triage-t-1-1",)]
 
 
 def test_a_triage_that_a_stopping_worker_hands_back_runs_again() -> None:

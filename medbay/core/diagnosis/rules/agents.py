@@ -223,7 +223,6 @@ RULES: Final[tuple[Rule, ...]] = (
         "jsondecodeerror",
         "outputparserexception",
         "no (?:valid )?json (?:object |block )?(?:could be )?(?:found|decoded)",
-        "schema validation (?:failed|error)",
         "failed validating",
         "malformed_(?:output|function_call)",
         "malformed (?:json|output|response|answer|reply|function call)",

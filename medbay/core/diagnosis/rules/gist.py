@@ -18,7 +18,7 @@ TONE: Final = (
     r"|abort\w{0,4}|denied|forbidden|unauthori[sz]ed|raised|conflict\w{0,4}|overflow\w{0,4}|underflow|corrupt\w{0,6}"
     r"|unrecogni[sz]ed|unsupported|unknown|ambiguous|broken|malformed|unclosed|duplicate|too|out of|already|unreachable"
     r"|unavailable|offline|fatal|panic\w{0,4}|fault|crash\w{0,4}|killed|stopping|halted|insufficient|incompatible|required"
-    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w))\b"
+    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?)\b"
 )
 
 
@@ -106,8 +106,8 @@ GISTS: Final[tuple[Rule, ...]] = (
     _topic(
         "place",
         "code_error",
-        r"(?:\bat|\bin|\bon|^)\s{1,4}\S{1,120}[\s,:(]{1,3}line \d{1,7}\b|^\S{1,120}\.[a-z]\w{0,9}:\d{1,7}(?::\d{1,6})?(?::|$| )",
-        hit=("  in block <unit> at a.raku line 1", "a.fish:3: odd"),
+        r"\bline \d{1,7},? (?:at )?col(?:umn)?:? \d|(?:\bat|\bin|\bon|^)\s{1,4}\S{1,120}[\s,:(]{1,3}line \d{1,7}\b|^\S{1,120}\.[a-z]\w{0,9}:\d{1,7}(?::\d{1,6})?(?::|$| )",
+        hit=("  in block <unit> at a.raku line 1", "a.fish:3: odd", "a weasel word on line 1 at column 33"),
         miss="Downloaded 3 files in 2 lines",
         confidence=0.6,
     ),
@@ -139,7 +139,7 @@ NAMES: Final[tuple[Rule, ...]] = (
     _name(
         "timeout",
         "timeout/operation",
-        r"\b(?:time ?out|timed out|deadline exceeded|time limit exceeded)\b",
+        r"\b(?:time ?out|timed out|deadline exceeded|time limit exceeded|too slow)\b",
         hit="TaskTimedOutError",
         miss="TimeFormatError",
     ),

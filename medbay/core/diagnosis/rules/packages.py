@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, TRACE, Rule, rule
 
 _NAME: Final = r"(?P<what>[\w@./+:-]{1,100})"
 
@@ -22,7 +22,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"Could not find (?:a )?(?:matching )?(?:version|package|dependency)",
         r"Unable to locate package (?P<what>\S{1,80})",
         r"Unable to find (?:a )?(?:match|matching (?:version|package|image)|image)",
-        r"No (?:match|packages?|provider) (?:found )?(?:for|matching) (?:argument:? )?(?P<what>[\w.+-]{1,80})",
+        r"No match for argument:? (?P<what>[\w.+-]{1,80})",
+        r"No (?:packages?|provider) (?:found )?(?:for|matching) (?P<what>[\w.+-]{1,80})",
         r"No package (?P<what>[\w.+-]{1,80}) (?:available|found)",
         r"package (?:name )?[`'\"]?(?P<what>[\w@./-]{1,80})[`'\"]? (?:was |could )?not (?:be )?found",
         r"no such package:?",
@@ -109,6 +110,18 @@ RULES: Final[tuple[Rule, ...]] = (
         advice="Correct the name or version of {what} in {pin}, or add the registry that has it.",
         confidence=0.94,
         level=EXACT + 0.1,
+    ),
+    rule(
+        "missing.hint",
+        "dependency_missing/package",
+        r"^\s{0,8}(?:[$>] )?(?:npm (?:install|i|add)|yarn add|pnpm (?:add|install)|bun add|pip3? install|pipx install|uv (?:add|pip install)|gem install"
+        r"|cargo (?:add|install)|go (?:get|install)|(?:sudo )?apt(?:-get)? install|brew install|composer require|conda install|luarocks install|cpanm) "
+        r"(?!-r )[^\s|&;]",
+        on="install i add get require cpanm",
+        hit="For application:\n  npm install --save-dev @size-limit/preset-app",
+        miss="ran npm install",
+        level=TRACE + 0.1,
+        confidence=0.65,
     ),
     rule(
         "missing.library",
