@@ -143,9 +143,11 @@ RULES: Final[tuple[Rule, ...]] = (
         r"retry after \d{4}-\d\d-\d\d",
         r"too many \w+\b.{0,80}(?:in the (?:last|past)|per (?:second|minute|hour|day|week))",
         "rate-limits",
+        "flood (?:control|wait)",
+        "floodwait(?:error)?",
         on="rate ratelimiterror ratelimitexceeded ratelimitexception ratelimitederror ratelimit toomanyrequests "
         "toomanyrequestsexception toomanyrequestserror many throttled throttling throttlingexception throttlingerror "
-        "exhausted resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "
+        "exhausted flood floodwait floodwaiterror resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "
         "provisionedthroughputexceededexception",
         hit=(
             "Rate limit reached for requests. Please try again in 10.632s.",
