@@ -249,6 +249,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"json\b.{0,20}(?:parse|parsing|decode|syntax) error",
         "syntax error in json",
         "not valid json",
+        r"(?:reply|answer|response|output|completion) (?:lacks|misses|is missing|omits) ",
         r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
         "zoderror",
         "instructor.{0,20}retry",
@@ -258,7 +259,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"serde_json::error",
         on="agent validation json schema jsondecodeerror outputparserexception malformed malformedjsonexception "
         "jsonparseexception jsonreaderexception jsonmappingexception jsonsyntaxexception jsonexception jsoneofexception "
-        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output",
+        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output lacks misses omits missing",
         hit=(
             "agent output rejected: 2 validation errors for TaskResult",
             "SyntaxError: Unexpected token 'I' is not valid JSON",
