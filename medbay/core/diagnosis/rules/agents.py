@@ -248,6 +248,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "expected value at line \\d+ column",
         r"json\b.{0,20}(?:parse|parsing|decode|syntax) error",
         "syntax error in json",
+        "while parsing json",
         "not valid json",
         r"(?:reply|answer|response|output|completion) (?:lacks|misses|is missing|omits) ",
         r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
