@@ -11,6 +11,7 @@ from typing import Final
 from medbay.core.diagnosis.phrases import anchors, companions, covering
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule, pattern_of
 from medbay.core.diagnosis.rules import RULES
+from medbay.core.diagnosis.rules.words import WORDS
 
 TOGETHER_MAX: Final = 24  # phrases that are searched for as one; of more, each that the line may hold
 
@@ -58,10 +59,11 @@ class Index:
     """From words to rules. What it remembers is only what a search needs of them: the same answer each time."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._by_word: dict[str, list[tuple[Rule, bool, tuple[str, ...]]]] = {}
+        self._by_word: dict[str, list[tuple[Rule, str]]] = {}
         for rule in rules:
-            for word, starts, phrases in rule.by_word():
-                self._by_word.setdefault(word, []).append((rule, starts, phrases))
+            for led in _by_word(rule).split(" "):
+                word, _, numbers = led.rpartition(":")
+                self._by_word.setdefault(word, []).append((rule, numbers))
         self._entries: dict[str, tuple[Entry, ...]] = {}
         self._leads: dict[tuple[tuple[str, ...], bool, bool], Leads] = {}
         self.parts = tuple(sorted(word for word in self._by_word if word.startswith(PART)))  # also parts of words
@@ -72,10 +74,13 @@ class Index:
         known = self._entries.get(word)
         if known is None:
             known = self._entries[word] = tuple(
-                (rule, starts, _besides(rule, word, phrases), self._leads_to(phrases, rule))
-                for rule, starts, phrases in self._by_word.get(word, ())
+                self._entry(word, rule, numbers) for rule, numbers in self._by_word.get(word, ())
             )
         return known
+
+    def _entry(self, word: str, rule: Rule, numbers: str) -> Entry:
+        phrases = tuple(rule.phrases[int(number)] for number in numbers.removeprefix("^").split(","))
+        return rule, numbers.startswith("^"), _besides(rule, word, phrases), self._leads_to(phrases, rule)
 
     def _leads_to(self, phrases: tuple[str, ...], rule: Rule) -> Leads:
         """What the same phrases need is made once, whichever word leads to them."""
@@ -101,6 +106,12 @@ class Table:
     def weak(self) -> Index:
         """The rules that are looked for when no strong one decides."""
         return Index(rule for rule in self.rules if not rule.strong)
+
+
+def _by_word(rule: Rule) -> str:
+    """As written down beforehand, unless the rule is another by now."""
+    digest, _, written = WORDS.get(rule.id, "").partition(" ")
+    return written if digest == rule.digest() else rule.by_word()
 
 
 def _besides(rule: Rule, word: str, phrases: tuple[str, ...]) -> frozenset[str] | None:
