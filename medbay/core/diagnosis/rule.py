@@ -67,7 +67,7 @@ class Rule:
 
     def digest(self) -> str:
         """What stands for everything that `by_word` is made from."""
-        return f"{crc32(repr((self.phrases, self.words, self.strict)).encode()):08x}"
+        return f"{crc32(chr(10).join((*self.phrases, *self.words, str(self.strict))).encode()):08x}"
 
 
 @cache

@@ -19,23 +19,28 @@ TOGETHER_MAX: Final = 24  # phrases that are searched for as one; of more, each 
 class Leads:
     """Phrases of one rule by the words and texts that lead to them: a line is searched only for what it may hold."""
 
-    __slots__ = ("_by_word", "_case", "_order", "_phrases", "_texts", "_wordless", "texts", "together")
+    __slots__ = ("_by_word", "_case", "_one_line", "_order", "_phrases", "_texts", "_wordless", "texts", "together")
 
     def __init__(self, phrases: tuple[str, ...], case: bool, one_line: bool) -> None:
-        self._phrases, self._case = phrases, case
-        self.texts = covering(phrases, case)  # a line must hold one of them, if there are any
+        self._phrases, self._case, self._one_line = phrases, case, one_line
+        self.texts: tuple[str, ...] | None = None  # a line must hold one of them, if there are any
         self.together: tuple[re.Pattern[str], ...] = ()  # what to search for in any line, once it was
         self._texts: dict[str, tuple[str, ...]] = {}  # of each phrase, where there are too many to search for as one
         self._by_word: dict[str, list[str]] = {}
         self._wordless: dict[str, list[str]] = {}  # what shows no word, by its texts
-        if len(phrases) > TOGETHER_MAX:
-            self._texts = {phrase: covering((phrase,), case) for phrase in phrases}
+
+    def arrange(self) -> tuple[str, ...]:
+        """The texts of which a line must hold one, worked out when a line first has the words."""
+        self.texts = covering(self._phrases, self._case)
+        if len(self._phrases) > TOGETHER_MAX:
+            self._texts = {phrase: covering((phrase,), self._case) for phrase in self._phrases}
             self._order = {phrase: at for at, phrase in enumerate(self._texts)}
             for phrase, texts in self._texts.items():
-                words = anchors(phrase) if one_line else ()
+                words = anchors(phrase) if self._one_line else ()
                 among, keys = (self._by_word, words) if words else (self._wordless, texts or ("",))
                 for key in keys:
                     among.setdefault(key, []).append(phrase)
+        return self.texts
 
     def patterns(self, zeros: str, words: set[str]) -> Sequence[re.Pattern[str]]:
         """What to search a line for that has these words and holds one of the texts; it has zeros for digits."""
