@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from medbay.cli.live_run import own_code
 from medbay.core.model import Attempt, Task
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import COMMAND, Cli
+from tests.waiting import wait_for
 
 QUICK = """\
 [engine]
@@ -295,14 +296,6 @@ def started(cli: Cli, *args: str) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
-
-
-def wait_for(condition: Callable[[], bool], limit_s: float = 30) -> None:
-    """Look until it is so."""
-    until_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until_s, "it did not come to be"
-        time.sleep(0.01)
 
 
 def wait_until_it_says(process: subprocess.Popen[bytes], words: bytes) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import COMMAND, Called, Cli
-from tests.e2e.test_checks import wait_for
+from tests.waiting import wait_for
 
 CONFIG = """
 [triage]

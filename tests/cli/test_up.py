@@ -12,8 +12,9 @@ from medbay.cli.live import Interrupts
 from medbay.cli.live_lines import changes
 from medbay.core.model import Event
 from tests.cli.calling import Cli
-from tests.cli.test_run import QUICK, processes_of, started, wait_for, wait_until_it_says
+from tests.cli.test_run import QUICK, processes_of, started, wait_until_it_says
 from tests.guardians import kill_with_guardian
+from tests.waiting import wait_for
 
 HUMAN = "echo 'HTTP/1.1 401 Unauthorized'; exit 1"
 SLEEPER = "echo up > up; (setsid sleep 1000 &) ; sleep 1000"

@@ -12,7 +12,8 @@ import pytest
 
 from medbay.store import workers as worker_rows
 from tests.cli.calling import Cli
-from tests.cli.test_run import QUICK, processes_of, started, wait_for
+from tests.cli.test_run import QUICK, processes_of, started
+from tests.waiting import wait_for
 
 
 @pytest.fixture

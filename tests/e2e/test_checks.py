@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 import medbay
 from medbay.runners.processes import marks
 from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
+from tests.waiting import wait_for
 
 CONFIG = f'[engine]\ngrace = "500ms"\n{QUICK}\n'
 
@@ -55,14 +55,6 @@ def daemon(terminal: Terminal, *words: str) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def statuses(attempt: dict[str, Any]) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_checks import add, daemon, processes, wait_for
+from tests.e2e.test_checks import add, daemon, processes
 from tests.e2e.test_the_path_of_a_task import QUICK, Terminal
+from tests.waiting import wait_for
 
 # Remembers that it was asked, and what it was shown; says what the next line of `scores` says.
 EVALUATOR = """#!/bin/sh

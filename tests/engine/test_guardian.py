@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from medbay.engine.guardian import Guardian
 from medbay.runners.guardian import newest, verdict
 from medbay.runners.processes import GUARD_NAME, KEY_NAME, marks, pids, read_process
 from tests.guardians import guardians_of
+from tests.waiting import wait_for
 
 CONFIG = """
 [engine]
@@ -69,14 +70,6 @@ def bay_in(home: Path, *, lease: str) -> Bay:
     (home / ".medbay").mkdir(exist_ok=True)
     (home / "medbay.toml").write_text(CONFIG.format(lease=lease), encoding="utf-8")
     return medbay.open(cwd=home)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def tree_of(bay: Bay, task_id: str = "") -> set[int]:

@@ -15,7 +15,8 @@ from medbay.bay import Bay
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.errors import NotFound
 from medbay.runners.processes import marks, read_process
-from tests.engine.test_real_crashes import start_daemon, wait_for
+from tests.engine.test_real_crashes import start_daemon
+from tests.waiting import wait_for
 
 QUICK = '[engine]\ngrace = "2s"\n' + "".join(
     f'[policy.ladder.{name}]\ndelays = ["20ms"]\n'

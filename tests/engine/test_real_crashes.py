@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from medbay.bay import Bay
 from medbay.runners.processes import marks
 from tests.guardians import kill_with_guardian
 from tests.postgres_server import Server
+from tests.waiting import wait_for
 
 CONFIG = """
 [engine]
@@ -51,14 +51,6 @@ def bay_in(home: Path, more: str = "") -> Bay:
 def start_daemon(home: Path) -> subprocess.Popen[bytes]:
     """An engine in a process of its own, in its own session."""
     return subprocess.Popen([sys.executable, "-c", DAEMON], cwd=home, start_new_session=True)
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 def record_of(home: Path) -> list[str]:

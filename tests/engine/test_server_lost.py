@@ -17,8 +17,9 @@ from medbay.bay import Bay
 from medbay.errors import StoreUnavailable
 from medbay.runners.processes import marks
 from medbay.store.database import Store
-from tests.engine.test_real_crashes import bay_in, record_of, wait_for
+from tests.engine.test_real_crashes import bay_in, record_of
 from tests.postgres_server import Server
+from tests.waiting import wait_for
 from tests.worlds import ManualClock, World
 
 DAEMON = "import medbay; raise SystemExit(medbay.open().daemon(queues=('a', 'b')).run(until_idle=True))"

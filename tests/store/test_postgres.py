@@ -25,7 +25,8 @@ from medbay.store.postgres import PostgresStore
 from medbay.store.postgres_connection import placeholders
 from medbay.store.sqlite import SqliteStore
 from tests.postgres_server import Server
-from tests.store.test_store import PUT, eventually, together
+from tests.store.test_store import PUT, together
+from tests.waiting import eventually
 from tests.worlds import ManualClock
 
 pytestmark = pytest.mark.postgres

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +20,7 @@ from medbay.store.apply import apply, write_events
 from medbay.store.database import Store, Violation
 from medbay.store.tasks import TaskFilter
 from tests.conftest import OpenStore
+from tests.waiting import eventually
 from tests.worlds import ManualClock, World
 
 PUT = "INSERT INTO meta (key, value) VALUES (?, '1')"
@@ -30,16 +30,6 @@ PUT = "INSERT INTO meta (key, value) VALUES (?, '1')"
 def world(store: Store, clock: ManualClock) -> World:
     """A store with engines on it."""
     return World(store, clock)
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether something comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 def test_a_store_keeps_its_name_when_it_is_opened_again(open_store: OpenStore) -> None:
