@@ -101,7 +101,7 @@ class _Search:
                 held = (text.cased_zeroed if rule.case else text.zeroed)[start:stop]
             if texts and not any(map(held.__contains__, texts)):
                 continue
-            patterns = leads.together or leads.patterns(held)
+            patterns = leads.together or leads.patterns(held, text.words_of_lines[line])
             match = self._match(entry, patterns, word, (start, end, stop)) if patterns else None
             if match is not None and match.start() <= end:
                 self._keep(rule, match, line)

@@ -12,21 +12,27 @@ TREE_DEPTH: Final = 6  # leading words of a template that tell unknown failures 
 NAMES_MAX: Final = 8
 
 _KEPT: Final = str.maketrans("0123456789.", "qwertyuiopx")  # numbers that name something are written in letters
-# With each the text without which it has nothing to mask.
+_TO_ZEROS: Final = str.maketrans("123456789", "000000000")
+# With each one of the texts without which it has nothing to mask, where digits are zeros.
 _MASKS: Final = (
-    ("-", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
-    ("-", r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+    (("-",), r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<uuid>"),
+    (("0-00-00",), r"\d{4}-\d\d-\d\d[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
     # The zone stays where the stamp at the start of a line was dropped.
-    (" ", r"(?:^|(?<=<time> ))(?:UTC|GMT|[ECMP][SD]T|CES?T|EES?T|WES?T|BST|IST|JST|KST|MSK|AE[SD]T) ", ""),
-    (" ", r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
-    ("file:///", "file://(?=/)", ""),
+    (
+        ("utc ", "gmt ", "st ", "dt ", "et ", "msk "),
+        r"(?:^|(?<=<time> ))(?:UTC|GMT|[ECMP][SD]T|CES?T|EES?T|WES?T|BST|IST|JST|KST|MSK|AE[SD]T) ",
+        "",
+    ),
+    ((" 0000",), r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
+    (("file:///",), "file://(?=/)", ""),
     # Directories; the file name stays.
-    ("", r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
-    ("0x", r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
-    ("req_", r"\breq_\w{6,60}\b", "<id>"),
-    ("", r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
+    (("/", "\\"), r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
+    (("0x",), r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
+    (("req_",), r"\breq_\w{6,60}\b", "<id>"),
+    (("0",), r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
 )
 _ADDRESS: Final = r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b"
+_CODE_WORDS: Final = ("http", "status", "code", "err", "signal", "exit")
 _CODE: Final = (
     r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)"
 )
@@ -63,11 +69,15 @@ def mask(line: str) -> str:
     """The line without what differs between runs: times, ids, counts, ports, directories."""
     if line.isalpha() or not line:
         return line
-    for needle, pattern, by in _MASKS:
-        if needle in line:
+    plain, zeros = line.isascii(), line.lower().translate(_TO_ZEROS)  # other scripts have digits and cases of their own
+    for texts, pattern, by in _MASKS:
+        if not plain or any(map(zeros.__contains__, texts)):
             line = compiled(pattern).sub(by, line)
+    if plain and "0" not in zeros:
+        return " ".join(line.split())
     line = compiled(_ADDRESS).sub(lambda match: match[1].translate(_KEPT), line)
-    line = compiled(_CODE).sub(lambda match: match[1] + match[2].translate(_KEPT), line)
+    if not plain or any(map(zeros.__contains__, _CODE_WORDS)):
+        line = compiled(_CODE).sub(lambda match: match[1] + match[2].translate(_KEPT), line)
     return " ".join(compiled(_NUMBER).sub("<n>", line).split())
 
 

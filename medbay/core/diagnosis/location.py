@@ -21,6 +21,12 @@ _LIBRARY: Final = (
     r"|^[\w.-]{1,200}\.(?:com|org|net|io|internal|local|invalid|localdomain|cloud)$"  # hosts
     r"|/sysdeps/|/csu/|libc[_-]start|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
 )
+# What lines of each shape hold, the shortest first; with each one that is a part of it, or nothing.
+_NEEDLES: Final = tuple(
+    (needle, next((other for other in needles if other in needle and other != needle), ""))
+    for needles in [sorted({place.needle for place in PLACES}, key=len)]
+    for needle in needles
+)
 _LOOSE: Final = frozenset({"plain", "generic", "bracket", "parenthesis", "go", "ruby"})
 _NOISE: Final = (
     r"(?i)^\s+\((?:elixir|stdlib|kernel|ex_unit|mix|iex|logger|eex) \d"
@@ -48,9 +54,13 @@ def _in_tex(text: CleanText) -> Location | None:
 def _found(text: CleanText) -> Iterator[Location]:
     positioned = [(text.lines[number], text.zeros[number]) for number in text.positioned]
     every = "\n".join([zeros for _, zeros in positioned])
+    held = {""}
+    for needle, part in _NEEDLES:
+        if part in held and needle in every:
+            held.add(needle)
     jointed = {"": positioned}
     for place in PLACES:
-        if place.needle not in every:
+        if place.needle not in held:
             continue
         among = jointed.get(place.joint)
         if among is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
@@ -16,8 +16,8 @@ _TO_ZEROS: Final = str.maketrans(f"{_DIGIT}123456789", "0" * 10)
 _NUMBER: Final = re.compile(r"(?:\[[01]-9\]|\\d)(?:\\d\{0,\d+\}|\+|\{1,\d+\})")
 _PLAIN: Final = re.compile(r"(?:[\w \-:,;'\"/=!<>#@%&~`](?![?*+{]))+")  # each stands for itself
 _GAP: Final = re.compile(f"[{_ANY}{_EDGE}]+")
-NEEDLE_MIN: Final = 2
-NEEDLES_MAX: Final = 16  # more are no cheaper to look for than the phrases
+TEXT_MIN: Final = 2
+TEXTS_MAX: Final = 16  # more are no cheaper to look for than the phrases
 _OPEN: Final = f"{_ANY}{_DIGIT}"
 _WORD: Final = re.compile(rf"(?<![^\W_])(?<![{_OPEN}])[^\W_]+(?![^\W_])(?![{_OPEN}])")
 _NO_SPACES: Final = "\u0e00"  # from here on scripts write words without spaces between them
@@ -62,24 +62,45 @@ def companions(phrases: tuple[str, ...], anchor: str) -> frozenset[str] | None:
 
 
 @cache
-def needles(phrase: str, case: bool) -> tuple[str, ...]:
-    """Texts with zeros for digits of which every match holds one; nothing when a way to match shows none.
+def clauses(phrase: str, case: bool) -> tuple[tuple[str, ...], ...]:
+    """Sets of texts, the most telling first: every match holds one text of each set. Digits are zeros.
 
     In lower case, unless `case` asks for the text as it is written.
     """
-    variants = _variants(phrase) if case else _low_variants(phrase)
+    found: list[list[str]] = []
+    current, at = [""], 0
+    while at < len(phrase):
+        pieces, at = _piece(phrase, at)
+        pieces, at = _repeated(phrase, at, pieces)
+        if pieces == [_ANY] or len(current) * len(pieces) > TEXTS_MAX:
+            found.append(current)
+            current = [_ANY]
+            if len(pieces) > TEXTS_MAX:
+                continue
+        current = [before + piece for before in current for piece in pieces]
+    found.append(current)
+    texts = (_shown(variants if case else [one.lower() for one in variants]) for variants in found)
+    return tuple(sorted(filter(None, texts), key=_rarity, reverse=True))
+
+
+def covering(phrases: Iterable[str], case: bool) -> tuple[str, ...]:
+    """Texts of which every match of any of the phrases holds one; nothing when a phrase shows none, or for too many."""
+    telling = [next(iter(clauses(phrase, case)), ()) for phrase in phrases]
+    return _fewest({text for texts in telling for text in texts}) if all(telling) else ()
+
+
+def _shown(variants: list[str]) -> tuple[str, ...]:
     return _fewest({max(_GAP.split(variant), key=len).translate(_TO_ZEROS) for variant in variants})
 
 
-def covering(phrases: tuple[str, ...], case: bool) -> tuple[str, ...]:
-    """The same for several phrases together."""
-    held = [needles(phrase, case) for phrase in phrases]
-    return _fewest({text for texts in held for text in texts}) if all(held) else ()
+def _rarity(texts: tuple[str, ...]) -> float:
+    """How seldom a line holds one of these texts: long ones, few ones, none that every log is full of."""
+    return min(TEXT_MIN if text.strip(" :").lower() in _COMMON else len(text) for text in texts) - len(texts) / 4
 
 
 def _fewest(texts: set[str]) -> tuple[str, ...]:
     shortest = [one for one in texts if not any(other in one for other in texts if other != one)]
-    return tuple(sorted(shortest)) if min(map(len, shortest)) >= NEEDLE_MIN and len(shortest) <= NEEDLES_MAX else ()
+    return tuple(sorted(shortest)) if min(map(len, shortest)) >= TEXT_MIN and len(shortest) <= TEXTS_MAX else ()
 
 
 def _rarest(words: list[str]) -> str:
@@ -92,7 +113,10 @@ def _words(phrase: str) -> list[list[str]]:
     """The whole words of each way to match."""
     if phrase.isascii() and phrase.replace(" ", "").isalnum():  # the shape of most, and far cheaper
         return [phrase.lower().split()]
-    return [_WORD.findall(variant) for variant in _low_variants(phrase)]
+    return [
+        [word for word in _WORD.findall(variant) if word.isascii() or max(word) < _NO_SPACES]
+        for variant in _low_variants(phrase)
+    ]
 
 
 def bounded(phrase: str) -> str:
@@ -100,7 +124,7 @@ def bounded(phrase: str) -> str:
 
     At its start the search itself looks (`findings`): an assertion there would keep the engine from skipping ahead.
     """
-    whole = all(variant[-1:].isalnum() for variant in _variants(phrase))
+    whole = all(variant[-1:].isalnum() and variant[-1] < _NO_SPACES for variant in _variants(phrase))
     return rf"(?:{phrase})(?![^\W_])" if whole else phrase
 
 
@@ -129,7 +153,7 @@ def _variants(phrase: str) -> tuple[str, ...]:
 
 
 def _shows_nothing(variants: list[str]) -> bool:
-    return any(len(max(_GAP.split(variant), key=len)) < NEEDLE_MIN for variant in variants)
+    return any(len(max(_GAP.split(variant), key=len)) < TEXT_MIN for variant in variants)
 
 
 def _piece(phrase: str, at: int) -> tuple[list[str], int]:
@@ -149,9 +173,9 @@ def _piece(phrase: str, at: int) -> tuple[list[str], int]:
     if char == ".":
         return [_ANY], at + 1
     run = _PLAIN.match(phrase, at)
-    if run is not None and (run[0].isascii() or max(run[0]) < _NO_SPACES):
+    if run is not None:
         return [run[0]], run.end()
-    return [_EDGE if char in "^$" else _ANY if char >= _NO_SPACES and char.isalnum() else char], at + 1
+    return [_EDGE if char in "^$" else char], at + 1
 
 
 def _group(inner: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from medbay.core.diagnosis.phrases import companions, covering, needles
+from medbay.core.diagnosis.phrases import anchors, companions, covering
 from medbay.core.diagnosis.rule import OTHER_SCRIPTS, PART, POSITIONED, Rule, pattern_of
 from medbay.core.diagnosis.rules import RULES
 
@@ -16,31 +16,38 @@ TOGETHER_MAX: Final = 24  # phrases that are searched for as one; of more, each 
 
 
 class Leads:
-    """Phrases of one rule by the texts that lead to them: a line is searched only for what it may hold."""
+    """Phrases of one rule by the words and texts that lead to them: a line is searched only for what it may hold."""
 
-    __slots__ = ("_always", "_by_text", "_case", "_order", "_phrases", "texts", "together")
+    __slots__ = ("_by_word", "_case", "_order", "_phrases", "_texts", "_wordless", "texts", "together")
 
-    def __init__(self, phrases: tuple[str, ...], case: bool) -> None:
+    def __init__(self, phrases: tuple[str, ...], case: bool, one_line: bool) -> None:
         self._phrases, self._case = phrases, case
         self.texts = covering(phrases, case)  # a line must hold one of them, if there are any
         self.together: tuple[re.Pattern[str], ...] = ()  # what to search for in any line, once it was
-        self._by_text: dict[str, list[str]] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}  # of each phrase, where there are too many to search for as one
+        self._by_word: dict[str, list[str]] = {}
+        self._wordless: dict[str, list[str]] = {}  # what shows no word, by its texts
         if len(phrases) > TOGETHER_MAX:
-            texts = {phrase: needles(phrase, case) for phrase in phrases}
-            self._order = {phrase: at for at, phrase in enumerate(texts)}
-            self._always = tuple(phrase for phrase, held in texts.items() if not held)
-            for phrase, held in texts.items():
-                for text in held:
-                    self._by_text.setdefault(text, []).append(phrase)
+            self._texts = {phrase: covering((phrase,), case) for phrase in phrases}
+            self._order = {phrase: at for at, phrase in enumerate(self._texts)}
+            for phrase, texts in self._texts.items():
+                words = anchors(phrase) if one_line else ()
+                among, keys = (self._by_word, words) if words else (self._wordless, texts or ("",))
+                for key in keys:
+                    among.setdefault(key, []).append(phrase)
 
-    def patterns(self, zeros: str) -> Sequence[re.Pattern[str]]:
-        """What to search a line for that holds one of the texts; it has zeros for digits."""
-        if not self._by_text:
+    def patterns(self, zeros: str, words: set[str]) -> Sequence[re.Pattern[str]]:
+        """What to search a line for that has these words and holds one of the texts; it has zeros for digits."""
+        if not self._texts:
             self.together = (pattern_of(self._phrases, self._case),)
             return self.together
-        held = {phrase for text, phrases in self._by_text.items() if text in zeros for phrase in phrases}
-        found = [pattern_of((phrase,), self._case) for phrase in sorted(held, key=self._order.__getitem__)]
-        return [pattern_of(self._always, self._case), *found] if self._always else found
+        held = {phrase for text in self._wordless if text in zeros for phrase in self._wordless[text]}
+        for word in words.intersection(self._by_word):
+            for phrase in self._by_word[word]:
+                texts = self._texts[phrase]
+                if not texts or any(map(zeros.__contains__, texts)):
+                    held.add(phrase)
+        return [pattern_of((phrase,), self._case) for phrase in sorted(held, key=self._order.__getitem__)]
 
 
 # Whether its phrases stand at the start of a line; words of which a line must hold one for a match; its phrases.
@@ -56,7 +63,7 @@ class Index:
             for word, starts, phrases in rule.by_word():
                 self._by_word.setdefault(word, []).append((rule, starts, phrases))
         self._entries: dict[str, tuple[Entry, ...]] = {}
-        self._leads: dict[tuple[tuple[str, ...], bool], Leads] = {}
+        self._leads: dict[tuple[tuple[str, ...], bool, bool], Leads] = {}
         self.parts = tuple(sorted(word for word in self._by_word if word.startswith(PART)))  # also parts of words
         self.whole = frozenset(self._by_word) - {*self.parts, POSITIONED, OTHER_SCRIPTS}  # must stand for themselves
 
@@ -65,16 +72,17 @@ class Index:
         known = self._entries.get(word)
         if known is None:
             known = self._entries[word] = tuple(
-                (rule, starts, _besides(rule, word, phrases), self._leads_to(phrases, rule.case))
+                (rule, starts, _besides(rule, word, phrases), self._leads_to(phrases, rule))
                 for rule, starts, phrases in self._by_word.get(word, ())
             )
         return known
 
-    def _leads_to(self, phrases: tuple[str, ...], case: bool) -> Leads:
+    def _leads_to(self, phrases: tuple[str, ...], rule: Rule) -> Leads:
         """What the same phrases need is made once, whichever word leads to them."""
-        known = self._leads.get((phrases, case))
+        key = (phrases, rule.case, rule.lines == 1)
+        known = self._leads.get(key)
         if known is None:
-            known = self._leads[phrases, case] = Leads(phrases, case)
+            known = self._leads[key] = Leads(*key)
         return known
 
 

@@ -24,15 +24,16 @@ _ANSI: Final = re.compile(
 _BARE_COLOUR: Final = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m")
 _CLOCK: Final = re.compile(r"-\d\d[T ]\d\d:")  # without one of these there is no stamp
 _STEP: Final = re.compile(r"#\d{1,4} \d{1,5}\.")
-# Zero-width and bidirectional marks would hide words from the rules.
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-_WITHOUT_CONTROL: Final = {n: None if _CONTROL.match(chr(n)) else n for n in range(128)}  # of ASCII: far faster
-_JOB: Final = re.compile(r"[\w.-]{1,60}\t[^\t\n]{1,80}\t")  # gh run view: job, step
-_STAMP: Final = re.compile(
-    r"(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
+# Bytes are searched and translated many times faster than text, whatever script it has.
+_CONTROL: Final = bytes(n for n in range(128) if n == 127 or (n < 32 and chr(n) not in "\t\n"))
+# Zero-width and bidirectional marks would hide words from the rules: U+200B.. U+202A.. U+2060.. U+FEFF.
+_MARKS: Final = re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa9])|\xef\xbb\xbf")
+_STAMPS: Final = re.compile(
+    r"\n(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
+    r"(?:(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
     r"(?:\d\d:\d\d:\d\d(?=\s|$))?"
-    r"|#\d{1,4} \d{1,5}\.\d{1,3} "  # docker build: step, seconds
+    r"|#\d{1,4} \d{1,5}\.\d{1,3} )"  # docker build: step, seconds
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _WARNING_BOX: Final = re.compile(r"^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵", re.MULTILINE)
@@ -43,9 +44,7 @@ _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 _POSITIONS: Final = (
     ":0", "(0", "[0", '", 0', "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
-_MAY_BE_POSITIONS: Final = tuple(
-    (f"{sign}0", re.compile(f"{sign}0{{1,7}}[:.\\s]")) for sign in (": ", '"', '" ', ",", ", ")
-)
+_MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|, ?)0{1,7}[:.\s]")
 _FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
@@ -130,12 +129,12 @@ class CleanText:
     def telling(self) -> list[int]:
         """The lines worth reading: of lines that differ in their numbers only, the first and last few."""
         alike: dict[bytes, list[int]] = {}
-        for number, line in enumerate(self._encoded.translate(None, _DIGITS).split(b"\n")):
-            if line in alike:
-                alike[line].append(number)
-            else:
-                alike[line] = [number]
+        lines = self._encoded.translate(None, _DIGITS).split(b"\n")
+        for number, line in enumerate(lines):
+            alike.setdefault(line, []).append(number)
         alike.pop(b"", None)
+        if max(map(len, alike.values()), default=0) <= 2 * ALIKE:
+            return [number for number, line in enumerate(lines) if line]
         few = (lines if len(lines) <= 2 * ALIKE else lines[:ALIKE] + lines[-ALIKE:] for lines in alike.values())
         return sorted(chain.from_iterable(few))
 
@@ -152,15 +151,11 @@ class CleanText:
     @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        zeros = self.zeros
-        lines = [(number, zeros[number]) for number in self.telling if "0" in zeros[number]]
-        every = "\n".join([line for _, line in lines])
-        sure = [sign for sign in _POSITIONS if sign in every]
-        maybe = [(sign, shape) for sign, shape in _MAY_BE_POSITIONS if sign in every]
+        zeros, may_be = self.zeros, _MAY_BE_POSITION.search
         return [
             number
-            for number, line in lines
-            if any(map(line.__contains__, sure)) or any(sign in line and shape.search(line) for sign, shape in maybe)
+            for number in self.telling
+            if "0" in (line := zeros[number]) and (any(map(line.__contains__, _POSITIONS)) or may_be(line))
         ]
 
     @cached_property
@@ -188,8 +183,10 @@ class CleanText:
     @cached_property
     def words_of_lines(self) -> dict[int, set[str]]:
         """The words of each telling line in lower case; of plain ASCII without a slower regular expression."""
-        lows = self.lows
         lines = self._encoded.translate(_TO_WORDS).decode("utf-8", "surrogatepass").split("\n")
+        if self.plain:
+            return dict(zip(self.telling, map(set, map(str.split, map(lines.__getitem__, self.telling))), strict=True))
+        lows = self.lows
         return {
             number: set(line.split() if (line := lines[number]).isascii() else _WORD.findall(lows[number]))
             for number in self.telling
@@ -226,7 +223,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
     body = _without_control(body)
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
-        body = "\n".join(map(_unstamped, body.split("\n")))
+        body = _STAMPS.sub("\n", f"\n{body}")[1:]
     if not body.isascii() and any(mark in body for mark in FRAMES):
         body = _FRAME.sub("", _WARNING_BOX.sub("", body) if "│ Warning: " in body else body)
     text = CleanText(body)
@@ -235,18 +232,11 @@ def clean_window(body: str, added: str = "") -> CleanText:
     return text
 
 
-def _unstamped(line: str) -> str:
-    job = _JOB.match(line) if "\t" in line else None
-    stamp = _STAMP.match(line, job.end() if job else 0)
-    return line[stamp.end() :] if stamp is not None else line
-
-
 def _without_control(body: str) -> str:
     if body.isascii():
-        return body.translate(_WITHOUT_CONTROL)
-    if body.replace("\n", "").replace("\t", "").isprintable():
-        return body
-    return _CONTROL.sub("", body)
+        return body.encode("ascii").translate(None, _CONTROL).decode("ascii")
+    encoded = _MARKS.sub(b"", body.encode("utf-8", "surrogatepass").translate(None, _CONTROL))
+    return encoded.decode("utf-8", "surrogatepass")
 
 
 def window(text: str | bytes) -> str:

@@ -9,7 +9,7 @@ import pytest
 from medbay.core.diagnosis.consequences import CONSEQUENCES, consequence_of
 from medbay.core.diagnosis.findings import find_all
 from medbay.core.diagnosis.location import locate
-from medbay.core.diagnosis.phrases import covering, lowered, needles
+from medbay.core.diagnosis.phrases import clauses, covering, lowered
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.diagnosis.rule import Rule, rule
 from medbay.core.diagnosis.rules import RULES
@@ -92,7 +92,7 @@ def test_a_phrase_without_a_whole_word_is_refused() -> None:
         ((r"[:(]\d+[,)]",), ("(0", ":0")),
         (("(?i:one|two)", "three"), ()),
         ((r"(?:a|b|c|d|e|f|g)\w(?:a|b|c|d|e|f|g)\w(?:fatal|failed)",), ("failed", "fatal")),
-        (("".join(f"(?:{n}a|{n}b)" for n in range(5)),), ()),
+        (tuple(f"letters {letter}" for letter in "abcdefghijklmnopq"), ()),
     ],
 )
 def test_a_phrase_shows_texts_that_every_match_holds(phrases: tuple[str, ...], texts: tuple[str, ...]) -> None:
@@ -102,7 +102,20 @@ def test_a_phrase_shows_texts_that_every_match_holds(phrases: tuple[str, ...], t
 
 def test_a_phrase_that_minds_its_case_shows_texts_as_they_are_written() -> None:
     """So that a line with the word in another case is passed by."""
-    assert needles(r"^FAIL\s", True) == ("FAIL",)
+    assert covering((r"^FAIL\s",), True) == ("FAIL",)
+
+
+def test_every_part_of_a_phrase_shows_texts_of_its_own() -> None:
+    """Split where it is open, or where there would be too many ways; the most telling part leads the search."""
+    many = "|".join("abcdefghijklmnopq")
+
+    assert clauses(r"config(?:uration)?\b.{0,60}(?:is invalid|not valid)", False) == (
+        ("is invalid", "not valid"),
+        ("config",),
+    )
+    assert clauses(rf"(?:{many}) error in the (?:{many})", False) == ((" error in the ",),)
+    assert covering((r"error: .{1,20} no matching version",), False) == (" no matching version",)
+    assert clauses("磁盘空间不足", False) == (("磁盘空间不足",),)
 
 
 @BY_ID
@@ -110,9 +123,9 @@ def test_an_example_holds_what_its_phrase_needs(one: Rule) -> None:
     """Otherwise a search would pass by what matches."""
     for phrase in one.phrases:
         pattern = re.compile(phrase if one.case else lowered(phrase), re.MULTILINE)
-        texts = needles(phrase, one.case)
         for hit in filter(pattern.search, one.hits if one.case else map(str.lower, one.hits)):
-            assert not texts or any(text in re.sub(r"\d", "0", hit) for text in texts)
+            zeros = re.sub(r"\d", "0", hit)
+            assert all(any(text in zeros for text in texts) for texts in clauses(phrase, one.case))
 
 
 def test_every_category_has_a_consequence() -> None:
