@@ -25,7 +25,8 @@ from medbay.core.diagnosis.text import CleanText, clean_window, window
 from medbay.core.diagnosis.wording import advise, summarize
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
-EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught"})  # they know that it was thrown, not why
+# They know that it was thrown, not why.
+EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught", "trace.python"})
 PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
 RUNNERS_UP_MAX: Final = 4
 REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival

@@ -49,13 +49,21 @@ def _topic_of(lines: list[tuple[int, str]]) -> Finding | None:
 
 def named_gist(text: CleanText, finding: Finding) -> Finding | None:
     """What the name of an exception says that it is about: `RecordTooLargeException` is about size."""
-    start = text.bounds(text.line_number(finding.start))[0]
+    start = text.bounds(_thrown_at(text, finding))[0]
     for match in compiled(_EXCEPTION).finditer(text.body, start, start + LINE_MAX):
         words = compiled(_HUMP).sub(" ", match[1]).lower()
         for topic in NAMES:
             if compiled(topic.phrases[0]).search(words):
                 return Finding(topic, match.start(), match.end(), "", finding.score)
     return None
+
+
+def _thrown_at(text: CleanText, finding: Finding) -> int:
+    """The line that names the exception: a Python trace names it at its end."""
+    number = text.line_number(finding.start)
+    if finding.rule.id != "trace.python":
+        return number
+    return next((at for at in range(number + 1, text.line_count) if text.line(at)[:1] not in ("", " ", "\t")), number)
 
 
 def _where_it_may_tell(text: CleanText) -> Iterator[list[tuple[int, str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, TRACE, Rule, rule
+from medbay.core.diagnosis.rule import EXACT, POSITIONED, SHAPE, Rule, rule
 
 # A path with a suffix (or a well-known name without one), then a line number as compilers write it.
 POSITION: Final = (
@@ -13,6 +13,12 @@ POSITION: Final = (
 )
 
 POSITION_COLUMN: Final = r"[^\s:()\"'|\[\]]{1,200}\.[A-Za-z]\w{0,9}:\d{1,7}:\d{1,6}"
+
+# What a program or query names; when it is "not found", the code is wrong and nothing is missing.
+_NAMES: Final = (
+    "(?:constructor|method|function|procedure|symbol|variable|column|field|property|attribute|member|operator|macro|overload"
+    "|getter|setter|table|relation|identifier|selector|keyword)"
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -43,6 +49,7 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"^{POSITION}:\s{{1,4}}(?!.{{0,40}}(?i:warning|note|info|debug|hint|remark|deprecat|keyboardinterrupt))[A-Za-z'\"`\[(]",
         rf"^(?:vet: )?(?:\./)?{POSITION}: .{{1,200}}\((?:[a-z][\w-]{{2,40}}|standard:[\w-]+)\)$",
         rf"^{POSITION}:[a-z_]{{3,40}}$",
+        r"^[^\s:]{1,120}:\d{1,7}: \*\*\* (?!\[|no rule)",
         rf"^{POSITION_COLUMN} (?!(?i:warning|note|info|debug|hint|remark)\b)[A-Za-z]",
         on=POSITIONED,
         hit=(
@@ -196,6 +203,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "undefined reference to",
         r"undefined symbols?(?: for architecture|:)",
         "unresolved external symbol",
+        "unresolved externals?",
         "multiple definition of",
         r"ld returned \d+ exit status",
         "linker command failed",
@@ -225,100 +233,6 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.9,
     ),
     rule(
-        "lint.summary",
-        "code_error/lint",
-        r"✖ \d+ problems?",
-        r"[1-9]\d* (?:\w{3,20} )?(?:problems?|offenses?|violations?|issues?|findings?|lint (?:errors?|problems?)|style issues?|mistakes?|alerts?)(?: \(|:| found| detected| were| need|\.|$)",
-        r"offenses? detected",
-        "would reformat",
-        r"files? (?:would have changed|with changes)",
-        r"would have (?:been )?(?:changed|reformatted|fixed)",
-        r"\d+ files? would be reformatted",
-        "code style issues? found",
-        r"lint(?:ing)? (?:failed|errors? found)",
-        "your code has been rated at",
-        "files? (?:is|are|were) not (?:properly |correctly )?formatted",
-        r"(?:needs|requires) formatting",
-        "run prettier",
-        "format(?:ting)? check failed",
-        r"SC[12]\d{3}",
-        r"DL[34]\d{3}",
-        r"lint found (?:fatal )?errors",
-        r"passed checks: \d{1,6},? failed checks: [1-9]",
-        r"^\s{0,4}issues\s{0,4}: [1-9]\d{0,5}$",
-        r"^unused (?:\w+ )?(?:files|dependencies|devdependencies|exports|types|imports|variables|members) \([1-9]\d*\)",
-        "lint-issues",
-        r"You have [1-9]\d* Checkstyle violations",
-        r"FOUND [1-9]\d* ERRORS?",
-        r"\[ERROR\] Found [1-9]\d* errors?",
-        r"Linter .{0,40}(?:fail|found)\w*",
-        r">> Issue: \[",
-        r"files? (?:that )?(?:can|could|would|needs? to|must|should) be (?:fixed|formatted|reformatted|changed)",
-        r"(?:is|are|were|files?) not formatted",
-        r"\(severity: \w{1,10}\)",
-        r"^diff in \S{1,200}(?: at line \d|:\d)",
-        r"[1-9]\d* (?:weighted |security )?(?:issues?|bugs?|warnings?|smells?)\b.{0,20}(?:found|reported|detected)",
-        on="✖ problem problems offense offenses violation violations issue issues finding findings lint linting formatted found linter severity diff bugs bug smells fixed reformatted changed "
-        "sc2086 sc2034 sc1091 sc2154 sc2046 sc2148 sc1073 sc1072 sc1009 sc2164 dl3008 dl3006 dl3009 dl4006 dl3018 alerts mistakes \x00",
-        hit=(
-            "✖ 3 problems (3 errors, 0 warnings)",
-            "1 file inspected, 2 offenses detected",
-            "Oh no! 1 file would be reformatted.",
-            "  ^-- SC2086 (info): Double quote to prevent globbing",
-            "Passed checks: 4, Failed checks: 1, Skipped checks: 0",
-        ),
-        miss="0 problems found",
-        level=SHAPE + 0.2,
-        in_code=True,
-        confidence=0.94,
-    ),
-    rule(
-        "lint.compliance",
-        "code_error/lint",
-        r"(?:is|are) not (?:\w+ )?compliant\b",
-        "non-?compliant (?:files?|with)",
-        on="compliant",
-        hit="Unfortunately, your project is not compliant with version 3.3 of the Specification",
-        miss="the project is compliant",
-        level=SHAPE + 0.5,
-        confidence=0.85,
-    ),
-    rule(
-        "lint.diff",
-        "code_error/lint",
-        r"^--- \S[^\n]{0,200}\n\+\+\+ \S",
-        on="~+++ ~---",
-        hit="--- old/main.tf\n+++ new/main.tf",
-        miss="--- done ---",
-        level=TRACE + 0.3,
-        in_code=True,
-        lines=2,
-        confidence=0.75,
-    ),
-    rule(
-        "lint.rows",
-        "code_error/lint",
-        rf"^{POSITION}:? \[?(?:[A-Z]{{1,5}}\d{{2,5}}|[CWEFR]: )\b",
-        r"^\s{2,8}\d+:\d+\s+(?:✖\s+)?(?:error|✖|×)\s+\S",
-        r"^(?:ERROR|Error|error)[: ]{1,3}\d+:\d+\s{2,20}\S+\s{2,40}\S",
-        r"^\[(?:error|warn)\] \S{1,120}\.\w{1,5}(?::|$)",
-        r"^\s{2}error • ",
-        r"^\s*(?:error|Error) - \S{1,120}\.\w{1,5}:\d+",
-        on="~error ~✖ ~× ~[warn " + POSITIONED,
-        hit=(
-            "app/models.py:3:1: F401 'os' imported but unused",
-            "  3:2  error  Parsing error: Unexpected token ;",
-            "x.rb:3:5: C: Style/StringLiterals: x",
-        ),
-        miss="see notes.txt:3: nothing",
-        level=SHAPE + 0.2,
-        first=True,
-        in_code=True,
-        case=True,
-        lines=2,
-        confidence=0.93,
-    ),
-    rule(
         "type.words",
         "code_error/type",
         r"error TS(?!2307|2688|2792)\d{4,5}",
@@ -337,7 +251,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "not in scope",
         "unbound value",
         "unresolved reference",
-        r"use of (?:undeclared|unresolved) identifier",
+        r"use of (?:undeclared|unresolved) (?:identifier|type|name|variable)",
         "undeclared (?:identifier|variable|name|function)",
         r"undefined (?:variable|local variable|method|function|constant|name)",
         "unknown identifier",
@@ -359,7 +273,15 @@ RULES: Final[tuple[Rule, ...]] = (
         r"out of range value",
         r"data too long for column",
         r"object '[^'\n]{1,60}' not found",
-        r"could not find function",
+        r"could not find (?:function|method|property)",
+        "no qualifying bean",
+        rf"{_NAMES} (?:with name |named )?[`'\"‘]?[\w.:$]{{1,60}}[`'\"’]? (?:was |is )?(?:not found|does not exist|doesn't exist|could not be found)",
+        rf"{_NAMES} not found(?:: |$)",
+        rf"(?:couldn't|could not|cannot|can't|unable to) (?:find|resolve) (?:the |an? )?{_NAMES}\b",
+        r"the (?:name|identifier|type|variable) [`'\"‘][^`'\"’\n]{1,60}[`'\"’] (?:does not exist|could not be found|is not defined|was not found)",
+        r"(?:operator|function|column|relation|type) does not exist",
+        r"there is no (?:constructor|method|field|property|column|overload|member|attribute)\b",
+        r"reverse for .{1,60} not found",
         r"not found: (?:value|type|object)",
         r"undefined identifier",
         "no such variable",
@@ -372,9 +294,11 @@ RULES: Final[tuple[Rule, ...]] = (
             "Error: in prepare, no such table: users",
             "Error in eval(expr) : object 'x' not found",
             "Script attempted to access nonexistent global variable 'foo'",
+            "Error: Method not found: 'totl'.",
+            'Binder Error: Referenced column "prce" not found in FROM clause!',
         ),
         miss="the type of error is a choice",
-        on="column table type types function error ~ts1 ~ts2 ~ts7",
+        on="column table type types function error find resolve found exist ~ts1 ~ts2 ~ts7",
         level=EXACT + 0.3,
         first=True,
         in_code=True,

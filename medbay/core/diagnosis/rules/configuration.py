@@ -42,7 +42,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"command \"?\w[\w:-]*\"? is not defined",
         r"command \"?\w[\w:-]*\"? not found",
         r"task '[^'\n]{1,60}' not found in",
-        "the task .{1,60} could not be found",
         "don't know how to build task",
         "error: no subcommand",
         r"could not find (?:task|command|goal|script)",
@@ -66,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.task",
         "code_error/config",
+        "the task .{1,60} could not be found",
         r"(?:task|script|recipe|goal|subcommand|profile|stage)s? [`'\"][^`'\"\n]{1,60}[`'\"] (?:was |is )?(?:not found|not defined|never defined|does not exist|doesn't exist)",
         r"(?:task|script|recipe|goal|subcommand|profile)s? (?:not found|never defined|not defined): ",
         r"target [`'\"][^`'\"\n]{1,60}[`'\"] does not exist in (?:the |this )?(?:project|build)",
@@ -116,6 +116,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "unexpected value continuation",
         "MissingSectionHeaderError",
         "no inputs were found",
+        "could not resolve placeholder",
         "key found in config(?:uration)?",
         "no \\S{1,60} key found",
         "Unsupported argument",
@@ -153,7 +154,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.invalid",
         "code_error/config",
-        r"(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
+        r"(?<![/.])(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
         r"(?:invalid|bad|malformed|broken|incorrect|illegal) (?:\w+ )?(?:config(?:uration)?|settings|manifest|requirement|yaml|toml|package\.json|workflow|specification)",
         rf"(?:failed to|could not|cannot|unable to|error) (?:pars(?:e|ing)|load(?:ing)?|read(?:ing)?|decod(?:e|ing)) (?:the )?(?:config\w*|manifest|settings|workflow|yaml|toml|{_FORMATS})",
         r"(?:variable|setting|option|key|environment|env|parameter|property)\b.{0,80}(?:is not set|not set|is required|is missing|undefined|must be)",
@@ -209,6 +210,8 @@ RULES: Final[tuple[Rule, ...]] = (
         r"client version .{1,20} is too (?:old|new)",
         r"Unsupported Terraform Core version",
         r"requires .{1,30} version",
+        "does not support targeting",
+        r"maximum (?:\w+ )?version supported",
         hit=(
             'error foo@1.0.0: The engine "node" is incompatible with this module.',
             "Your Ruby version is 3.1.2, but your Gemfile specified 3.3",

@@ -121,6 +121,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"premature end of (?:file|archive|data|input|stream|jpeg)",
         r"unexpected end of (?:archive|data|stream|compressed|zlib)",
         "badzipfile",
+        "disk image is malformed",
         "badgzipfile",
         "end-of-central-directory signature not found",
         r"(?:invalid|bad|incorrect|unrecogni[sz]ed) (?:compressed|gzip|zip|tar|archive|header|magic|zlib|file) (?:data|header|number|archive|format|checksum|signature)",
@@ -133,7 +134,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "tar: This does not look like a tar archive",
         ),
         miss="the archive is not in the folder",
-        level=EXACT + 0.45,
+        level=EXACT + 0.7,
         confidence=0.85,
     ),
 )

@@ -18,7 +18,7 @@ TONE: Final = (
     r"|abort\w{0,4}|denied|forbidden|unauthori[sz]ed|raised|conflict\w{0,4}|overflow\w{0,4}|underflow|corrupt\w{0,6}"
     r"|unrecogni[sz]ed|unsupported|unknown|ambiguous|broken|malformed|unclosed|duplicate|too|out of|already|unreachable"
     r"|unavailable|offline|fatal|panic\w{0,4}|fault|crash\w{0,4}|killed|stopping|halted|insufficient|incompatible|required"
-    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?)\b"
+    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?|blocked)\b"
 )
 
 
@@ -64,7 +64,7 @@ GISTS: Final[tuple[Rule, ...]] = (
     _topic(
         "network",
         "transient/network",
-        r"\b(?:(?:dis)?connect(?:ion|ions|ed|ing)?|unreachable|network|dns|lookup (?:error|failed)|hostname|sockets?|offline|unavailable|not reachable"
+        r"\b(?:(?:dis)?connect(?:ion|ions|ed|ing)?|unreachable|network|dns (?:lookup|server|query|resol\w{1,6}|error|failure|name)|lookup (?:error|failed)|hostname|sockets?|offline|unavailable|not reachable"
         r"|(?:server|host|peer|broker|endpoint|service|upstream|backend|gateway|proxy)\b.{0,40}\b(?:down|away|gone|respon\w{1,8}|answer\w{0,4}|reach\w{0,6})"
         r"|temporar(?:y|ily)|try(?:ing)? again|retry(?:ing)? later|refused|reset by)\b",
         hit=("Unable to connect (Lookup error.).", "the broker does not answer: fatal"),
@@ -147,7 +147,7 @@ NAMES: Final[tuple[Rule, ...]] = (
         "network",
         "transient/network",
         r"\b(?:connect(?:ion|or)?|disconnect\w{0,4}|unavailable|unreachable|network|transport|socket|no (?:brokers?|servers?|nodes?|hosts?) available"
-        r"|broker|gateway|rate limit\w{0,4}|throttl\w{1,5}|overloaded|service down)\b",
+        r"|broker|gateway|not (?:leader|primary|master)|rate limit\w{0,4}|throttl\w{1,5}|overloaded|service down)\b",
         hit="StreamDisconnectedException",
         miss="InvoiceStateException",
     ),
@@ -169,7 +169,7 @@ NAMES: Final[tuple[Rule, ...]] = (
     _name(
         "conflict",
         "unknown/conflict",
-        r"\b(?:already exists?|conflict|duplicate|stale)\b",
+        r"\b(?:already exists?|conflict|duplicate|stale|(?:integrity|constraint|unique\w{0,4}|foreign key) (?:constraint )?violation|not unique)\b",
         hit="BucketAlreadyExists",
         miss="BucketNameInvalid",
     ),

@@ -121,6 +121,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:reached|exceed(?:ed|s)?|hit|passed|over) (?:the |its )?(?:max(?:imum)?|allowed|allotted|permitted) (?:\w+ ){0,2}(?:time|duration|runtime)",
         r"(?:failed to|did not|didn't|could not|not) (?:finish|complete|respond|start|stop|return|terminate|become \w+|reach \w+)\b.{0,60}"
         r"(?:within|in time|in a timely|before the deadline|fast enough)",
+        r"exceed(?:ed|s) (?:the |its )?\d{1,5}[ -]?(?:h|m|s|hours?|min(?:ute)?s?|sec(?:ond)?s?) (?:time )?limit",
         r"longer than (?:the |its )?(?:specified|allowed|configured|maximum|permitted|expected)\b",
         r"(?:ran|running|run|took|taking|active|waited) (?:for )?(?:too long|longer than)",
         "aborted? due to (?:a )?timeout",
