@@ -195,6 +195,9 @@ class Daemon:
             self._on_round()
             if engine.live:
                 self._sleep(LOOK_EVERY_S)
+            elif not stored and engine.lease.state() == "gone":  # then this identity never writes again
+                log.warning("the lease is gone: how the last attempts ended is left to the next engine")
+                return
             elif not stored and (self._stops > 1 or spent_s >= grace_s):
                 log.warning("the store is away: how the last attempts ended is left to the next engine")
                 return

@@ -339,7 +339,9 @@ class SimDaemon:
             elif not asked and spent_ms >= grace_ms / 2:
                 engine.hand_back_all("the worker is stopping")
                 asked = True
-            engine.collect()
+            stored = engine.collect()
+            if not engine.live and not stored and (spent_ms >= grace_ms or engine.lease.state() == "gone"):
+                break  # how the last attempts ended is left to the next engine
             yield "drain", 300
         try:
             engine.stop()

@@ -9,4 +9,5 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (38, "a task could be put behind a cancelled one, and ran"),
     (274, "a task that kills its engine ended well, as its machine had forgotten it when a neighbour started another"),
     (784, "an occurrence released before the clock was set back was written down as planned for when it was claimed"),
+    (944, "a simulated engine that lost its lease while it stopped waited for ever to store what it never can"),
 )

@@ -482,6 +482,26 @@ def test_a_store_that_leaves_while_it_is_asked_for_work_left_does_not_end_the_ru
     assert world.task(task.id).status == "completed"
 
 
+def test_a_daemon_that_lost_its_lease_stops_at_once_and_leaves_the_rest_to_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its identity never writes again, so there is nothing to wait for."""
+    task = world.add("a")
+    engine = world.engine()
+    claims = engine.claim()
+    world.clock.suspend(engine.settings.lease_ms)
+    engine.launch(claims)
+    daemon = Daemon(engine, world.clock)
+    monkeypatch.setattr(daemon, "_sleep", lambda *_, **__: pytest.fail("it waits"))
+
+    daemon._drain()
+    engine.stop()
+
+    assert world.task(task.id).live == 1
+    world.run(world.engine(), ticks=3)
+    assert (outcomes_of(world, task.id), world.task(task.id).status) == (["lost", "succeeded"], "completed")
+
+
 def test_a_waiting_daemon_hears_of_commits_apart_from_ends(world: World) -> None:
     """A commit is worth a look; a stop ends the wait."""
     store = world.store
