@@ -17,7 +17,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check fix sim chaos bench lock clean
+.PHONY: help setup demo test check fix words sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ check: $(VENV)/.dev ## lint and types only
 fix: $(VENV)/.dev ## repair what the linter can, then format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+words: $(VENV)/.dev ## write down anew which words lead to which rules of the diagnosis
+	$(BIN)/python -m tests.core.diagnosis.words
 
 sim: $(VENV)/.dev ## run the simulator; SEEDS=300
 	$(BIN)/python -m medbay.sim --seeds $(SEEDS) $(ARGS)

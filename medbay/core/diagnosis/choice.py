@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import SETUP, Finding
 from medbay.core.diagnosis.roles import WARNED
 from medbay.core.diagnosis.rule import EXACT
@@ -13,7 +13,7 @@ from medbay.core.diagnosis.rule import EXACT
 _THROWN: Final = frozenset(
     {"trace.python", "trace.uncaught", "trace.caller", "error.named", "child.failed", "child.exception"}
 )
-_TESTS_RAN_AND_FAILED: Final = re.compile(r"^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+", re.MULTILINE)
+_TESTS_RAN_AND_FAILED: Final = r"(?m)^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+"
 
 
 def choose(findings: list[Finding], body: str) -> list[Finding]:
@@ -43,7 +43,7 @@ def _refused_before_cut(findings: list[Finding]) -> list[Finding]:
 def _without_tests_that_never_ran(findings: list[Finding], body: str) -> list[Finding]:
     """A suite that could not start did not fail its tests: what kept it from starting decides."""
     others = [finding for finding in findings if finding.rule.id != SETUP]
-    if len(others) == len(findings) or _TESTS_RAN_AND_FAILED.search(body):
+    if len(others) == len(findings) or compiled(_TESTS_RAN_AND_FAILED).search(body):
         return others
     causes = [finding for finding in others if finding.rule.category != "test_failure"]
     return causes if causes and causes[0].score > 1.0 else others

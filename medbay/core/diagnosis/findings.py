@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
 from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
 from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
@@ -24,16 +25,13 @@ COUNTS: Final = ("tests.counts", "tests.cross", "tests.marker")
 _TEST_WORDS: Final = (
     "pass", "assert", "expect", "example", "suite", "scenario", "_spec", "[  failed  ]", "● ", "--- fail", " > ", "<<< "
 )  # fmt: skip
-_TEST_SHAPES: Final = tuple(
-    (literal, re.compile(shape))
-    for literal, shape in (
-        ("test", r"tests?(?![^\W_])"),
-        ("spec", r"\bspecs?\b"),
-        ("check", r"checks?\b"),
-        ("feature", r"\bfeature"),
-        ("s)", r"\(\d{1,6}(?:\.\d)? ?m?s\)"),
-        ("fail", r"\Afail(?:ed)?:? \S+[:(]"),
-    )
+_TEST_SHAPES: Final = (
+    ("test", r"tests?(?![^\W_])"),
+    ("spec", r"\bspecs?\b"),
+    ("check", r"checks?\b"),
+    ("feature", r"\bfeature"),
+    ("s)", r"\(\d{1,6}(?:\.\d)? ?m?s\)"),
+    ("fail", r"\Afail(?:ed)?:? \S+[:(]"),
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("During handling of the above exception", "The above exception was the direct cause")
@@ -83,6 +81,8 @@ class _Search:
         """Search the lines with a word for a rule: the last first, unless the first match counts."""
         rule, at_start, _, leads = entry
         text, found, texts = self.text, rule.id in self.best, leads.texts
+        if texts is None:
+            texts = leads.arrange()
         starts, zeros = text.starts, text.cased_zeros if rule.case else text.zeros
         for line in lines:
             start, end = starts[line], starts[line + 1] - 1
@@ -163,7 +163,7 @@ def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -
 
 def _about_tests(lowered: str) -> bool:
     return any(map(lowered.__contains__, _TEST_WORDS)) or any(
-        literal in lowered and shape.search(lowered) for literal, shape in _TEST_SHAPES
+        literal in lowered and compiled(shape).search(lowered) for literal, shape in _TEST_SHAPES
     )
 
 

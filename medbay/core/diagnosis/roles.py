@@ -16,11 +16,11 @@ MENTIONED: Final = -0.5
 PLAIN: Final = 0.0
 SAID: Final = 0.25
 
-_CODE: Final = re.compile(
+_CODE: Final = (
     r"^\s{0,12}(?:>\s{0,4})?\d{1,6}\s{0,4}[|│┃:]\s(?!\d*\s*error)|^>\s{3,}\S|^\s{0,10}[|│┃]\s"
     r"|^\s*(?:\+\+|\$|>>>|\[command\]|Run|##\[group\]|[+$]) \S"
 )
-_FRAME: Final = re.compile(r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d")
+_FRAME: Final = r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d"
 _PASS: Final = re.compile(r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)")
 _USED: Final = r"\bused \d{1,3} ?%"  # a share of a limit that is used up is no failure
 _WARN: Final = r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b"
@@ -34,10 +34,8 @@ _WARN_SIGNS: Final = ("warn", "deprecat")
 _WARN_CODE: Final = " w000"  # where digits are zeros
 _TRY_SIGNS: Final = ("attempt", "retry", "skipp")
 _LEVEL_SIGNS: Final = ("info", "debug", "trace", "notice", "hint:", "note:", "help:", "tip:", "# ", "// ")
-_CODE_LIKE: Final = re.compile(r"^\s+File \"[^\"\n]{1,400}\", line \d+")
-_DIAGNOSTIC: Final = re.compile(
-    rf"^{POSITION}\s{{0,2}}:\s{{0,4}}(?:fatal )?(?:error|warning|note)\b|^{POSITION_COLUMN}: \S"
-)
+_CODE_LIKE: Final = r"^\s+File \"[^\"\n]{1,400}\", line \d+"
+_DIAGNOSTIC: Final = rf"^{POSITION}\s{{0,2}}:\s{{0,4}}(?:fatal )?(?:error|warning|note)\b|^{POSITION_COLUMN}: \S"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,9 @@ def role_of(text: CleanText, number: int) -> Role:
 
 def _is_code(text: CleanText, number: int, line: str) -> bool:
     """Source code, a frame, a compiler's message; the first character tells most lines apart."""
-    if line[:1] in _CODE_STARTS and (_FRAME.match(line) or _CODE.match(line)):
+    if line[:1] in _CODE_STARTS and (compiled(_FRAME).match(line) or compiled(_CODE).match(line)):
         return True
-    if number in text.may_have_position and _DIAGNOSTIC.match(line):
+    if number in text.may_have_position and compiled(_DIAGNOSTIC).match(line):
         return True
     return _quoted(text, number)
 
@@ -96,4 +94,4 @@ def _holds(low: str, words: tuple[str, ...]) -> bool:
 
 def _quoted(text: CleanText, number: int) -> bool:
     """Whether a Python trace repeats source code on this line."""
-    return number > 0 and text.lines[number][:4] == "    " and bool(_CODE_LIKE.match(text.lines[number - 1]))
+    return number > 0 and text.lines[number][:4] == "    " and bool(compiled(_CODE_LIKE).match(text.lines[number - 1]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
+from zlib import crc32
 
 from medbay.core.diagnosis.consequences import advice_for
 from medbay.core.diagnosis.phrases import anchors, bounded, lowered
@@ -51,16 +51,23 @@ class Rule:
         """Whether it is looked for first; what says that a suite did not start is asked for at once, too."""
         return self.level >= STRONG or self.level < 0
 
-    def by_word(self) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-        """Each word that may start a search, with the phrases that hold it, at the start of a line or elsewhere."""
-        grouped: dict[tuple[str, bool], list[str]] = {}
-        for phrase in self.phrases:
+    def by_word(self) -> str:
+        """Each word that may start a search, with the numbers of the phrases that hold it, `^` for the start of a line.
+
+        As one text, `word:^0,2 word:1`: it is written down beforehand (`rules/words.py`), for it takes long to tell.
+        """
+        grouped: dict[tuple[str, str], list[str]] = {}
+        for number, phrase in enumerate(self.phrases):
             words = self.words if self.strict else anchors(phrase) or self.words
             if not words:
                 raise ValueError(f"{self.id}: {phrase!r} shows no whole word; name some with on=")
             for word in words:
-                grouped.setdefault((word, phrase.startswith("^")), []).append(phrase)
-        yield from ((word, starts, tuple(phrases)) for (word, starts), phrases in grouped.items())
+                grouped.setdefault((word, "^" if phrase.startswith("^") else ""), []).append(str(number))
+        return " ".join(f"{word}:{starts}{','.join(numbers)}" for (word, starts), numbers in grouped.items())
+
+    def digest(self) -> str:
+        """What stands for everything that `by_word` is made from."""
+        return f"{crc32(chr(10).join((*self.phrases, *self.words, str(self.strict))).encode()):08x}"
 
 
 @cache

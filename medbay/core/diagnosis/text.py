@@ -10,13 +10,15 @@ from itertools import accumulate, chain, count
 from operator import add
 from typing import Final
 
+from medbay.core.diagnosis.compiled import compiled
+
 HEAD_CHARS: Final = 8_192
 TAIL_CHARS: Final = 32_768
 LINE_CHARS: Final = 2_000
 ALIKE: Final = 2
 GAP: Final = "\n[...]\n"
 
-_ANSI: Final = re.compile(
+_ANSI: Final = (
     r"\x1b(?:\[[0-?]{0,60}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)?|[()][A-Z0-9]|[@-Z\\^_=>])"
     r"|\x9b[0-?]{0,60}[@-~]"
     r"|\[(?:\d{1,3}(?:;\d{1,3}){0,4})m"  # colours whose escape byte a log collector dropped
@@ -28,7 +30,7 @@ _STEP: Final = re.compile(r"#\d{1,4} \d{1,5}\.")
 _CONTROL: Final = bytes(n for n in range(128) if n == 127 or (n < 32 and chr(n) not in "\t\n"))
 # Zero-width and bidirectional marks would hide words from the rules: U+200B.. U+202A.. U+2060.. U+FEFF.
 _MARKS: Final = re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa9])|\xef\xbb\xbf")
-_STAMPS: Final = re.compile(
+_STAMPS: Final = (
     r"\n(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
     r"(?:(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
@@ -36,8 +38,8 @@ _STAMPS: Final = re.compile(
     r"|#\d{1,4} \d{1,5}\.\d{1,3} )"  # docker build: step, seconds
 )
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
-_WARNING_BOX: Final = re.compile(r"^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵", re.MULTILINE)
-_FRAME: Final = re.compile(rf"^[{FRAMES}] ?", re.MULTILINE)
+_WARNING_BOX: Final = r"(?m)^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵"
+_FRAME: Final = rf"(?m)^[{FRAMES}] ?"
 _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 # With zeros for digits, what holds a position, and what may hold one.
@@ -45,7 +47,7 @@ _POSITIONS: Final = (
     ":0", "(0", "[0", '", 0', "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
 _MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|, ?)0{1,7}[:.\s]")
-_FOREIGN: Final = re.compile(r"[^\W\d_\x00-\x7f]")
+_FOREIGN: Final = r"[^\W\d_\x00-\x7f]"
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
 
@@ -166,8 +168,8 @@ class CleanText:
     @cached_property
     def foreign(self) -> list[int]:
         """The numbers of the lines with letters beyond ASCII."""
-        lines = self.lines
-        return [number for number in self.telling if not lines[number].isascii() and _FOREIGN.search(lines[number])]
+        lines, search = self.lines, compiled(_FOREIGN).search
+        return [number for number in self.telling if not lines[number].isascii() and search(lines[number])]
 
     def lines_by_word(self, words: frozenset[str]) -> dict[str, list[int]]:
         """The numbers of the lines with each of these words, in the order in which the text first holds them."""
@@ -215,7 +217,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
     if added:
         body = f"{body}\n{window(added)}"
     if "\x1b" in body or "\x9b" in body:
-        body = _ANSI.sub("", body)
+        body = compiled(_ANSI).sub("", body)
     elif "[" in body:
         body = _BARE_COLOUR.sub("", body)
     body = body.replace("\r\n", "\n").replace("\r", "\n")
@@ -223,9 +225,10 @@ def clean_window(body: str, added: str = "") -> CleanText:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
     body = _without_control(body)
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
-        body = _STAMPS.sub("\n", f"\n{body}")[1:]
+        body = compiled(_STAMPS).sub("\n", f"\n{body}")[1:]
     if not body.isascii() and any(mark in body for mark in FRAMES):
-        body = _FRAME.sub("", _WARNING_BOX.sub("", body) if "│ Warning: " in body else body)
+        body = compiled(_WARNING_BOX).sub("", body) if "│ Warning: " in body else body
+        body = compiled(_FRAME).sub("", body)
     text = CleanText(body)
     if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:
         return CleanText("\n".join(map(_shorten, text.lines)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,9 @@ from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.diagnosis.rule import Rule, rule
 from medbay.core.diagnosis.rules import RULES
 from medbay.core.diagnosis.rules.places import PLACES, Place
+from medbay.core.diagnosis.table import Table
 from medbay.core.diagnosis.text import clean
+from tests.core.diagnosis import words
 
 BY_ID = pytest.mark.parametrize("one", RULES, ids=[one.id for one in RULES])
 
@@ -74,7 +77,21 @@ def test_a_phrase_without_a_whole_word_is_refused() -> None:
     bad = rule("bad", "unknown", r"\w+", hit="x", miss="")
 
     with pytest.raises(ValueError, match="no whole word"):
-        list(bad.by_word())
+        bad.by_word()
+
+
+def test_the_words_that_lead_to_rules_are_written_down() -> None:
+    """Otherwise a first diagnosis waits until they are worked out."""
+    assert words.WORDS.read_text("utf-8") == words.written(), "run `make words` and commit what it changes"
+
+
+def test_a_rule_that_has_changed_is_led_to_by_its_new_words() -> None:
+    """What is written down of it says nothing then."""
+    one = next(one for one in RULES if one.id == "net.refused")
+    table = Table((replace(one, phrases=("quite another complaint",)),))
+
+    assert [finding.rule.id for finding in find_all(clean("quite another complaint"), table)] == ["net.refused"]
+    assert not find_all(clean("connection refused"), table)
 
 
 @pytest.mark.parametrize(
