@@ -146,10 +146,9 @@ def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
 
 
 def parts(tx: Tx, task_id: str) -> tuple[Task, ...]:
-    """What a task was split into, in the order the verdict named them."""
-    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part'"
-    told = "(SELECT min(seq) FROM event WHERE event.task_id = task.id)"  # they are all made in one moment
-    return tuple(task(row) for row in tx.rows(f"{sql} ORDER BY created_at, {told}, id", (task_id,)))
+    """What a task was split into."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY id"
+    return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:
