@@ -92,9 +92,14 @@ def explain(
         newest=newest,
         evaluation=_evaluation(tx, newest),
         rescue_threshold=rescue_threshold,
-        parts=triages.parts(tx, task.id) if task.status == "cancelled" else (),
+        parts=_parts(tx, task) if task.status == "cancelled" else (),
         helper=None if task.finished else _helper(tx, task, chain),
     )
+
+
+def _parts(tx: Tx, task: Task) -> tuple[Task, ...]:
+    """What it was split into, in the order in which the split named them."""
+    return tuple(sorted(triages.parts(tx, task.id), key=lambda each: task.reason.find(each.id)))
 
 
 def _helper(tx: Tx, task: Task, chain: Iterable[str]) -> Task | None:

@@ -147,8 +147,8 @@ def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
 
 def parts(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """What a task was split into."""
-    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY created_at"
-    return tuple(task(row) for row in tx.rows(f"{sql}, id", (task_id,)))
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY id"
+    return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:

@@ -22,7 +22,8 @@ _WELL: Final = (
     # That a command failed says nothing about why.
     r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
     r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
-    r" (?:has )?(?:failed|aborted|errored)[:.!]{0,3}$)"
+    r" (?:has )?(?:failed|aborted|errored)[:.!]{0,3}(?: (?:see|check|please) .{0,80})?$)"
+    r"|\bsomething went wrong\b"
 )
 
 

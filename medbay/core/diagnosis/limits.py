@@ -37,7 +37,8 @@ _EPOCH: Final = (
     r"(?P<epoch>\d{10}(?:\d{3})?)\b"
 )
 _IN_SECONDS: Final = (
-    r"(?i)\b(?:retry[-_ ]after|resets?_in_seconds|retry_in)(?P<ms>[-_]ms)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+    r"(?i)\b(?:retry[-_ ]after|resets?_in_seconds|retry_in|(?:x-)?ratelimit-reset)(?P<ms>[-_]ms)?"
+    r"[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
     r"(?P<seconds>\d{1,9}(?:\.\d{1,6})?)"
     r"(?:s|seconds)?\b(?![:-])|\bretry_delay_ms[\"']?\s{0,2}:\s{0,2}(?P<delay>\d{1,9})"
 )

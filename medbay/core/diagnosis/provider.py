@@ -9,12 +9,13 @@ from medbay.core.diagnosis.compiled import compiled
 
 _WORDS: Final = (
     ("anthropic", r"anthropic|\bclaude\b"),
+    ("azure", r"\bazure\b|windows\.net"),
+    ("openrouter", r"openrouter"),
     ("openai", r"openai|\bcodex\b|\bgpt-\d|chatgpt"),
     ("google", r"\bgemini\b|generativelanguage|googleapis|vertex ?ai|\bgcloud\b"),
     ("github", r"github|\bghcr\.io"),
     ("gitlab", r"gitlab"),
-    ("aws", r"amazonaws|\baws\b|\bboto(?:core|3)|bedrock"),
-    ("azure", r"\bazure\b|windows\.net"),
+    ("aws", r"amazonaws|\baws\b|\bboto(?:core|3)|bedrock|when calling the \w{3,60} operation"),
     ("docker", r"docker\.(?:io|com)|docker hub|toomanyrequests: you have reached"),
     ("npm", r"registry\.npmjs|\bnpm (?:err!|error)"),
     ("pypi", r"pypi\.org|pythonhosted"),
@@ -23,8 +24,18 @@ _WORDS: Final = (
     ("maven", r"repo\.maven|repo1\.maven"),
     ("huggingface", r"huggingface|\bhf\.co"),
     ("mistral", r"mistral"),
-    ("openrouter", r"openrouter"),
-    ("slack", r"slack\.com"),
+    ("groq", r"\bgroq"),
+    ("xai", r"\bxai\b|api\.x\.ai|\bgrok\b"),
+    ("cohere", r"\bcohere"),
+    ("deepseek", r"deepseek"),
+    ("together", r"together\.(?:ai|xyz)"),
+    ("fireworks", r"fireworks\.(?:ai|client)"),
+    ("perplexity", r"perplexity"),
+    ("cerebras", r"cerebras"),
+    ("slack", r"slack(?:\.com|_sdk|api)"),
+    ("discord", r"discord(?:\.|app|py)"),
+    ("telegram", r"telegram"),
+    ("cloudflare", r"cloudflare"),
 )
 # With each the letters that a match begins with: a plain search for those is far cheaper.
 PROVIDERS: Final = tuple(

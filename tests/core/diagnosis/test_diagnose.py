@@ -156,6 +156,25 @@ def test_a_limit_with_a_time_says_when_and_whose() -> None:
     assert found.retry_after_ms == int((NOW + timedelta(hours=1, minutes=30)).timestamp() * 1000)
 
 
+@pytest.mark.parametrize(
+    ("text", "provider"),
+    [
+        ("groq.RateLimitError: Error code: 429 - rate limit", "groq"),
+        ("Azure OpenAI: 429 rate limit, please retry after 26 seconds", "azure"),
+        ("openai/gpt-4o via openrouter: 429 rate limit", "openrouter"),
+        ("An error occurred (ThrottlingException) when calling the InvokeModel operation: Rate exceeded", "aws"),
+        ("telegram.error.RetryAfter: Flood control exceeded. Retry in 43 seconds", "telegram"),
+        ("slack_sdk.errors.SlackApiError: 429 rate limited", "slack"),
+    ],
+)
+def test_a_limit_names_whose_it_is(text: str, provider: str) -> None:
+    """Of two names the one that enforces it."""
+    found = why(text)
+
+    assert found.kind == "transient/rate_limit"
+    assert found.provider == provider
+
+
 def test_the_runner_tells_the_provider_when_the_text_does_not() -> None:
     """A profile named codex talks to openai; a compile error belongs to nobody."""
     assert why("HTTP 503 Service Unavailable", runner="codex").provider == "openai"

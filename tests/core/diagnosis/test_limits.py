@@ -42,6 +42,8 @@ def at(*parts: int) -> int:
         ("Please wait 30 seconds", at(2026, 8, 15, 18, 0, 30)),
         ("retry after 1500 milliseconds", at(2026, 8, 15, 18, 0, 1, 500_000)),
         ("Retry-After: 120", at(2026, 8, 15, 18, 2)),
+        ("ratelimit-reset: 55", at(2026, 8, 15, 18, 0, 55)),
+        ("x-ratelimit-reset: 1786910000", 1_786_910_000_000),
         ("retry-after-ms: 1500", at(2026, 8, 15, 18, 0, 1, 500_000)),
         ("Retry-After: Sat, 15 Aug 2026 19:00:00 GMT", at(2026, 8, 15, 19)),
         ('"retryDelay": "34s"', at(2026, 8, 15, 18, 0, 34)),

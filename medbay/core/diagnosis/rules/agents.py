@@ -143,9 +143,11 @@ RULES: Final[tuple[Rule, ...]] = (
         r"retry after \d{4}-\d\d-\d\d",
         r"too many \w+\b.{0,80}(?:in the (?:last|past)|per (?:second|minute|hour|day|week))",
         "rate-limits",
+        "flood (?:control|wait)",
+        "floodwait(?:error)?",
         on="rate ratelimiterror ratelimitexceeded ratelimitexception ratelimitederror ratelimit toomanyrequests "
         "toomanyrequestsexception toomanyrequestserror many throttled throttling throttlingexception throttlingerror "
-        "exhausted resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "
+        "exhausted flood floodwait floodwaiterror resourceexhausted requestlimitexceeded slowdown per provisionedthroughputexceeded abuse retry limit "
         "provisionedthroughputexceededexception",
         hit=(
             "Rate limit reached for requests. Please try again in 10.632s.",
@@ -246,7 +248,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "expected value at line \\d+ column",
         r"json\b.{0,20}(?:parse|parsing|decode|syntax) error",
         "syntax error in json",
+        "while parsing json",
         "not valid json",
+        r"(?:reply|answer|response|output|completion) (?:lacks|misses|is missing|omits) ",
         r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
         "zoderror",
         "instructor.{0,20}retry",
@@ -256,7 +260,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"serde_json::error",
         on="agent validation json schema jsondecodeerror outputparserexception malformed malformedjsonexception "
         "jsonparseexception jsonreaderexception jsonmappingexception jsonsyntaxexception jsonexception jsoneofexception "
-        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output",
+        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output lacks misses omits missing",
         hit=(
             "agent output rejected: 2 validation errors for TaskResult",
             "SyntaxError: Unexpected token 'I' is not valid JSON",

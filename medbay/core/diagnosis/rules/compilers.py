@@ -276,7 +276,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"could not find (?:function|method|property)",
         "no qualifying bean",
         rf"{_NAMES} (?:with name |named )?[`'\"‘]?[\w.:$]{{1,60}}[`'\"’]? (?:was |is )?(?:not found|does not exist|doesn't exist|could not be found)",
-        rf"{_NAMES} not found(?:: |$)",
+        rf"{_NAMES} not found(?:: |$| in )",
         rf"(?:couldn't|could not|cannot|can't|unable to) (?:find|resolve) (?:the |an? )?{_NAMES}\b",
         r"the (?:name|identifier|type|variable) [`'\"‘][^`'\"’\n]{1,60}[`'\"’] (?:does not exist|could not be found|is not defined|was not found)",
         r"(?:operator|function|column|relation|type) does not exist",

@@ -55,7 +55,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "dependency_missing/module",
         r"No module named ['\"]?(?P<what>[\w.]{1,80})",
         "ModuleNotFoundError",
-        r"(?:can't|cannot|couldn't) find package (?P<what>[\w.:@/-]{1,80})$",
+        r"(?:can't|cannot|couldn't) find package (?P<what>[\w.:@/-]{1,80})(?: [\d.]{1,12})?$",
         r"don't know how to require (?P<what>[\w.:@/-]{1,80})",
         r"Cannot find (?:module|package) ['\"](?P<what>[^'\"\n]{1,120})",
         r"Could not resolve ['\"](?P<what>[^'\"\n]{1,120})",

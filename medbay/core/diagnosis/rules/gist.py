@@ -18,7 +18,8 @@ TONE: Final = (
     r"|abort\w{0,4}|denied|forbidden|unauthori[sz]ed|raised|conflict\w{0,4}|overflow\w{0,4}|underflow|corrupt\w{0,6}"
     r"|unrecogni[sz]ed|unsupported|unknown|ambiguous|broken|malformed|unclosed|duplicate|too|out of|already|unreachable"
     r"|unavailable|offline|fatal|panic\w{0,4}|fault|crash\w{0,4}|killed|stopping|halted|insufficient|incompatible|required"
-    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?|blocked)\b"
+    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?|blocked|g(?:ave|iving) up|lost|hung|stuck|ran (?:into|out)|used (?:up|all)"
+    r"|more than|heavy load|unhandled|another (?:session|process|user|instance))\b"
 )
 
 
@@ -34,7 +35,7 @@ GISTS: Final[tuple[Rule, ...]] = (
         r"|passphrase|permissions?|privileges?|forbidden|denied|not (?:allowed|permitted|entitled|eligible)|api[ _-]?keys?"
         r"|(?:access|api|auth|bearer|session|refresh|id)[ _-]tokens?|tokens? (?:has |is |was )?(?:expired|revoked|missing|invalid)"
         r"|expired tokens?|licen[cs]es?|licensed|polic(?:y|ies)|security ?(?:errors?|exception|polic\w{1,3}|violation|token)|certificates?|untrusted|read-?only"
-        r"|safe mode|stdin is not)\b",
+        r"|safe mode|stdin is not|as root|lacks the (?:scope|role|right)|protected branch\w{0,2}|(?:reviews?|approvals?) (?:is |are )?required)\b",
         hit=("The session is not entitled to this feature", "Commit refused: your licence has lapsed"),
         miss="The order was not sent",
     ),
@@ -42,14 +43,16 @@ GISTS: Final[tuple[Rule, ...]] = (
         "lock",
         "transient/lock",
         r"\b(?:(?:holds?|held|has|got|took) (?:the|a|an) lock|lock(?:ed)? (?:is |by )|locked|busy|(?:already |currently |still )?in use"
-        r"|another (?:\w{1,30} ){1,2}(?:is|holds?|has|runs)|concurrent\w{0,4}|mounted|already (?:running|listening|started|bound))\b",
+        r"|another (?:\w{1,30} ){1,2}(?:is|holds?|has|runs)|concurrent\w{0,4}|mounted|already (?:running|listening|started|bound)|by another (?:session|process|user|instance)"
+        r"|pid ?file \S{1,80} exists)\b",
         hit=("another deploy holds the lock", "/dev/sda1 is mounted; will not make a filesystem here!"),
         miss="the clock was wrong",
     ),
     _topic(
         "conflict",
         "unknown/conflict",
-        r"\b(?:conflicts?|conflicting|already (?:exists?|there|taken|defined in the target|published|applied|present)|exists already|duplicates?"
+        r"\b(?:conflicts?|conflicting|already (?:exists?|there|taken|defined in the target|published|applied|present)|exists already|(?:not|non-?) ?empty"
+        r"|duplicates?(?! (?:definition|declaration|identifier|case|symbol|import|attribute|function|method|class|variable|label|member|parameter|field)s?\b)"
         r"|diverged|uncommitted|unclean|dirty|out of sync|rejected|stale)\b",
         hit="The release 1.2 is already published",
         miss="The release was not found",
@@ -57,7 +60,10 @@ GISTS: Final[tuple[Rule, ...]] = (
     _topic(
         "timeout",
         "timeout/operation",
-        r"\b(?:time[ -]?outs?|timed[ -]out|deadline|took too long|too slow|unresponsive|hung|stalled|did not (?:finish|complete|respond) in time)\b",
+        r"\b(?:time[ -]?outs?|timed[ -]out|deadline|took too long|too slow|unresponsive|hung|stalled|did not (?:finish|complete|respond) in time"
+        r"|time budget|no (?:progress|output|activity|answer|response) (?:for|in|since) \d{1,6}|elapsed \d{1,6} ?\w{0,8}, allowed"
+        r"|(?:within|than|exceeding|exceeds|exceeded|waited|waiting|g(?:ave|iving) up after|ran into (?:its|the|a))"
+        r" (?:the |its |more than )?\d{1,6}(?:\.\d{1,3})? ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|milliseconds?))\b",
         hit="sync failed: it took too long",
         miss="sync failed: it took a wrong turn",
     ),
@@ -66,7 +72,7 @@ GISTS: Final[tuple[Rule, ...]] = (
         "transient/network",
         r"\b(?:(?:dis)?connect(?:ion|ions|ed|ing)?|unreachable|network|dns (?:lookup|server|query|resol\w{1,6}|error|failure|name)|lookup (?:error|failed)|hostname|sockets?|offline|unavailable|not reachable"
         r"|(?:server|host|peer|broker|endpoint|service|upstream|backend|gateway|proxy)\b.{0,40}\b(?:down|away|gone|respon\w{1,8}|answer\w{0,4}|reach\w{0,6})"
-        r"|temporar(?:y|ily)|try(?:ing)? again|retry(?:ing)? later|refused|reset by)\b",
+        r"|no (?:healthy|route)|elect(?:ing|ion)|heartbeats?|heavy load|retry your request|temporar(?:y|ily)|try(?:ing)? again|retry(?:ing)? later|refused|reset by)\b",
         hit=("Unable to connect (Lookup error.).", "the broker does not answer: fatal"),
         miss="the order was refunded",
     ),
@@ -75,7 +81,7 @@ GISTS: Final[tuple[Rule, ...]] = (
         "resource_exhaustion",
         r"\b(?:memory|disk|heap|exhausted|quota|credits?|capacity|insufficient (?:\w{1,20} )?(?:space|resources?|funds)|out of (?:space|resources?|room)"
         r"|no (?:free |more |remaining )?(?:space|room|slots?|inodes?|handles?)|too (?:many|large|big|much)|max(?:imum)? (?:size|number)|larger than"
-        r"|exceed\w{0,3} (?:\w{1,20} ){0,4}(?:limits?|size|max\w{0,4}|quota|budget)|limit (?:of .{1,30} )?(?:exceeded|reached|hit))\b",
+        r"|used all|run out|ran out|exceed\w{0,3} (?:\w{1,20} ){0,4}(?:limits?|size|max\w{0,4}|quota|budget)|limit (?:of .{1,30} )?(?:exceeded|reached|hit))\b",
         hit=("result exceeds max size for a value", "cannot start: no free slots"),
         miss="the result is not a value",
     ),
@@ -83,7 +89,7 @@ GISTS: Final[tuple[Rule, ...]] = (
         "missing",
         "dependency_missing/file",
         r"\b(?:missing (?:\w{1,30} )?(?:files?|director(?:y|ies)|modules?|packages?|dependenc(?:y|ies)|librar(?:y|ies)|headers?|plugins?|images?|artifacts?|inputs?)|(?:is|are|was|were) missing|missing:|not (?:be )?(?:found|present|installed|available|resolved)|(?:can't|cannot|couldn't|could not|unable to|failed to) (?:find|locate|cd|open|resolve)"
-        r"|(?:does not|doesn't|did not) exist|non-?exist(?:ent|ing)|absent|no (?:such|input|matching)\b|no \S{1,60} (?:file|found)|unresolved)\b",
+        r"|(?:does not|doesn't|did not) exist|non-?exist(?:ent|ing)|absent|no (?:such|input|matching)\b|no \S{1,60} (?:file|found)|unresolved|not known to|no usable|has not been created)\b",
         hit=("cd: can't cd to /srv/app/current", "autoconf: error: no input file"),
         miss="the file is malformed",
     ),
@@ -91,6 +97,7 @@ GISTS: Final[tuple[Rule, ...]] = (
         "tests",
         "test_failure",
         r"\b(?:tests?|assertions?|expectations?|scenarios?|testcases?)\b.{0,60}\b(?:fail\w{0,5}|mismatch\w{0,4}|did not pass|not met|broken)\b"
+        r"|\b\d{1,6} (?:checks?|specs?|cases?) did not pass\b|\bexpected [\w .]{1,40}, (?:received|got|actual) \w"
         r"|\b(?:fail\w{0,5})\b.{0,40}\b(?:tests?|assertions?|expectations?|scenarios?|testcases?)\b",
         hit="orders: expectations not met",
         miss="orders: not delivered",

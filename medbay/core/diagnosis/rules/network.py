@@ -115,6 +115,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "couldn't connect to (?:server|host)",
         "is the docker daemon running",
         "no route to host",
+        r"[\w.-]{1,80}:\d{2,5} cannot be opened",
         "network is (?:unreachable|down)",
         "host is (?:unreachable|down)",
         "(?:host|network|destination) unreachable",
