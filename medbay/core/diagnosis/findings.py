@@ -95,7 +95,8 @@ class _Search:
                     continue
                 self.tried.add((line, rule.id, at_start))
             stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
-            patterns = leads.together if at_start else ()  # to try the start of a line mostly costs less than texts
+            # To try the start of a line mostly costs less than to look for texts in it.
+            patterns: Sequence[re.Pattern[str]] = leads.together if at_start else ()
             if not patterns:
                 held = self._held(entry, word, line, (start, end, stop))
                 if texts and not any(map(held.__contains__, texts)):
