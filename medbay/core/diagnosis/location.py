@@ -32,6 +32,7 @@ _NEEDLES: Final = tuple(
     for needle in needles
 )
 _LOOSE: Final = frozenset({"plain", "generic", "bracket", "parenthesis", "go", "ruby"})
+_BOTH: Final = frozenset({"comma", "on_line"})  # errors and warnings look alike there: errors come first
 _NOISE: Final = (
     r"(?i)^\s+\((?:elixir|stdlib|kernel|ex_unit|mix|iex|logger|eex) \d"
     r"|\bwarn(?:ing)?s?\b|^In file included from|^\s+from \S+:\d+[,:]$|^\s*(?:note|hint|info)\b|https?://\S*:\d"
@@ -75,11 +76,14 @@ def _found(text: CleanText) -> Iterator[Location]:
 
 
 def _on_lines(place: Place, lines: Iterable[str]) -> Iterator[Location]:
+    noise = compiled(_NOISE).search
+    if place.id in _BOTH:  # sorted by whether they are noise: the rest keeps its order
+        lines = sorted(lines, key=lambda line: noise(line) is not None)
     for line in lines:
         match = place.pattern.search(line)
         if match is None or _in_library(match["file"]):
             continue
-        if place.id not in _LOOSE or not compiled(_NOISE).search(line):
+        if place.id not in _LOOSE or not noise(line):
             yield _location(match["file"], match)
 
 

@@ -46,9 +46,9 @@ _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 # With zeros for digits, what holds a position, and what may hold one.
 _POSITIONS: Final = (
-    "[0", '", 0', "line 0", "lines 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
+    "[0", '", 0', "line 0", "lines 0", "line: 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
-_MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|, ?)0{1,7}[:.\s]")
+_MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|[,;] ?)0{1,7}(?:[:./|\s]|$)|\.[a-z]\w{0,9} {1,4}0{1,7}(?:[:\s]|$)")
 _FOREIGN: Final = r"[^\W\d_\x00-\x7f]"
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))

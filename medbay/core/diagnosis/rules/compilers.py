@@ -280,6 +280,7 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"(?:couldn't|could not|cannot|can't|unable to) (?:find|resolve) (?:the |an? )?{_NAMES}\b",
         r"the (?:name|identifier|type|variable) [`'\"‘][^`'\"’\n]{1,60}[`'\"’] (?:does not exist|could not be found|is not defined|was not found)",
         r"(?:operator|function|column|relation|type) does not exist",
+        r"no (?:\w+ )?(?:field|method|constructor|member|property|variable|overload) named ",
         r"there is no (?:constructor|method|field|property|column|overload|member|attribute)\b",
         r"reverse for .{1,60} not found",
         r"not found: (?:value|type|object)",

@@ -46,7 +46,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "local changes to the following files",
         "uncommitted changes",
         "working (?:directory|tree|copy) (?:is )?(?:not clean|has|contains)",
-        "out of date",
+        r"(?<!that are )(?<!sources )out of date",
         "conflict detected",
         "files? (?:still )?(?:has|have|in) conflicts?",
         on="conditionalcheckfailed conditionalcheckfailedexception conflict conflicts merge unmerged apply patch hunk hunks overwritten rejected forward refs resolve stash "

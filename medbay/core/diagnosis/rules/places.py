@@ -49,7 +49,13 @@ def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = Fal
 # The sharpest shapes first: the first one that names a file of the project's own wins.
 PLACES: Final = (
     _place("compiler", "error", rf"^\s{{0,4}}(?:\[?(?:ERROR|error|e)\]?:? )?{_URL}{_FILE}[:(]\[?{_LINE}(?:[:,.] ?(?P<col>\d{{1,6}})(?:-\d+(?:\.\d+)?)?)?"
-           r"\]?\)?\s?[:-]?\s{0,3}(?:\(?[\w-]{0,16}\)? )?(?:fatal |internal |syntax |compile |type |parse )?[Ee]rror(?:$|[:\[(]| [A-Z]{1,5}\d| -|\s{2})", "a.c:3:5: error: x"),
+           r"\]?\)?\s?[:-]?\s{0,3}(?:\(?[\w-]{0,16}\)? )?(?:fatal |internal |syntax |compile |type |parse )?[Ee]rror(?:$|[:\[(!]| [A-Z]{1,5}\d| #\d| -|\s{2})", "a.c:3:5: error: x"),
+    _place("code_first", "error ", rf"^\W{{0,4}}(?:Error|Fatal|ERROR) (?:\[\d{{1,5}}\]|[A-Z]\d{{3,5}}) {_FILE}[; ]{{1,3}}{_LINE}[.:](?P<col>\d{{1,6}})?", "Error E2451 main.cpp 30: Undefined symbol 'totl'"),
+    _place("in_line_of", "in line 0", rf"ERROR .{{0,40}}IN LINE {_LINE} OF {_FILE}", "*** ERROR C202 IN LINE 22 OF MAIN.C: 'P9': undefined identifier"),
+    _place("at_line", "(at line 0", rf"ERROR in {_FILE} \(at line {_LINE}\)", "2. ERROR in /app/Cart.java (at line 14)"),
+    _place("slashed", '" 0', rf"\bE\d{{3}}: \[\"{_FILE}\" {_LINE}/(?P<col>\d{{1,6}})\]", 'ctc E272: ["../src/uart.c" 77/14] undeclared identifier'),
+    _place("columns", "error ", rf"^{_FILE}\s{{1,4}}{_LINE}\s{{1,4}}[Ee]rror\b", "src/queue.c  71  Error 40: Undeclared identifier"),
+    _place("barred", "|0", rf"\*[EF],\w{{3,12}} \({_FILE},{_LINE}\|(?P<col>\d{{1,6}})\)", "ncvlog: *E,UNDIDN (./rtl/fifo.v,31|12): undeclared"),
     _place("compiler.maven", "[error]", rf"^\[(?:ERROR|error)\] {_FILE}:\[?{_LINE}[:,](?P<col>\d{{1,6}})\]?", "[ERROR] /a/A.java:[3,9] cannot find symbol"),
     _place("quoted", "error", rf"^\W{{0,3}}{_FILE}\"?(?:: |, ?(?:line )?){_LINE}(?:[.:](?P<col>\d{{1,6}}))?\s{{0,2}}:?\s{{1,3}}(?:fatal )?[Ee]rror\b", "prog.cob: 12: error: x"),
     _place("compiler.de", "fehler", rf"^{_FILE}:{_LINE}{_COL}: (?:fataler )?Fehler", "a.c:1:2: Fehler: x"),
@@ -91,6 +97,8 @@ PLACES: Final = (
     _place("comma", ", line 0", rf"{_FILE}\"?, line {_LINE}\b", '"./a.cpp", line 2: error #5:', joint=_COMMA_LINE),
     _place("quoted_line", " line 0", rf"['\"]{_FILE}['\"],? line {_LINE}\b", '"plot.gp" line 2: undefined function: sinus'),
     _place("line_colon", " line: 0", rf"(?:^|\s)['\"]?{_FILE}['\"]?,? [Ll]ine: {_LINE}\b", "source: l.conf line: 3 pos: 0 parser failed"),
+    _place("file_line_col", ": line 0", rf"^{_FILE}: line {_LINE}, col", "src/cart.js: line 14, col 8, Missing semicolon."),
+    _place("comma_alone", ", 0", rf"^{_FILE}, {_LINE}$", "rtl/fifo.sv, 31"),
     _place("ksh", "[0", rf"^(?:\w{{1,6}}: )?{_FILE}\[{_LINE}\]: ", "E: s.ksh[3]: release_tag: parameter not set"),
     _place("dotted", ":0", rf"^\s{{0,12}}{_FILE}:{_LINE}\.(?P<col>\d{{1,6}})(?:-\d|:|$)", "/app/m.mzn:2.16-17"),
     _place("yaml", "line 0", rf"in ['\"]{_FILE}['\"](?:,|:) line {_LINE}", "The error appears to be in '/a/b.yml': line 3, column 5"),
