@@ -18,7 +18,7 @@ TONE: Final = (
     r"|abort\w{0,4}|denied|forbidden|unauthori[sz]ed|raised|conflict\w{0,4}|overflow\w{0,4}|underflow|corrupt\w{0,6}"
     r"|unrecogni[sz]ed|unsupported|unknown|ambiguous|broken|malformed|unclosed|duplicate|too|out of|already|unreachable"
     r"|unavailable|offline|fatal|panic\w{0,4}|fault|crash\w{0,4}|killed|stopping|halted|insufficient|incompatible|required"
-    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?|blocked|g(?:ave|iving) up|lost|hung|stuck|ran (?:into|out)|used (?:up|all)"
+    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w| ?[:=]? ?\d)|non-?existent|exclude[sd]?|blocked|g(?:ave|iving) up|lost|hung|stuck|ran (?:into|out)|used (?:up|all)"
     r"|more than|heavy load|unhandled|another (?:session|process|user|instance))\b"
 )
 
