@@ -22,6 +22,18 @@ TONE: Final = (
     r"|more than|heavy load|unhandled|another (?:session|process|user|instance))\b"
 )
 
+# What is no complaint, or one that tells nothing: that there is none, and that something failed.
+TELLS_NOTHING: Final = (
+    r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
+    # That a command failed says nothing about why.
+    r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
+    r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
+    r"(?: [#`'\"]?[\w:.-]{1,40}[`'\"]?)? (?:has )?(?:failed|aborted|errored)[:.!]{0,3}(?: (?:see|check|please) .{0,80})?$)"
+    r"|\bsomething went wrong\b|^\S{0,20}make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] error \d{1,3}$"
+    r"|^(?:\S{1,20} )?(?:err!|error) code \d{1,3}$|\bscript \S{1,60} failed with error:$"
+    r"|^\W{0,6}(?:(?:an? )?(?:unexpected |unknown |internal )?errors?(?: (?:has )?occurred)?|failed|failure|finished with errors?)[.!:]{0,3}$"
+)
+
 
 def _topic(id: str, kind: str, words: str, *, hit: str | tuple[str, ...], miss: str, confidence: float = 0.65) -> Rule:
     return rule(f"gist.{id}", kind, words, hit=hit, miss=miss, on="any", level=0.0, confidence=confidence)
