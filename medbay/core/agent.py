@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome
@@ -65,11 +66,14 @@ def needs_change(task: Task, found: Diagnosis) -> bool:
 
 
 def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
-    """Whether a failure is its runner's: it could not be started, or an agent was gone before its first word."""
+    """Whether a failure is its runner's: it could not be started, or an agent was gone before its first word.
+
+    A directory that is not there is the task's own: with another one the same runner works.
+    """
     if not isinstance(outcome, Failed):
         return False
     if outcome.spawn_error or not is_agents(task) or ran_ms is None or ran_ms >= FIRST_WORD_MS:
-        return bool(outcome.spawn_error)
+        return bool(outcome.spawn_error) and not outcome.spawn_error.startswith(NO_DIRECTORY)
     stopped_by_us = outcome.memory_limit_hit or outcome.cpu_limit_hit or outcome.log_limit_hit
     return not stopped_by_us and (outcome.signal is not None or outcome.output.total_bytes == 0)
 

@@ -11,7 +11,7 @@ from typing import Final
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.runners.logs import append_note, read_ends
 from medbay.runners.protocol import Launch
-from medbay.runners.result import Result, read_answer, read_result
+from medbay.runners.result import Result, read_answer, read_result, taken_as_failed
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"
 _SHELL_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended its command
@@ -48,6 +48,8 @@ def report(
 ) -> Outcome:
     """The outcome of a command that is gone; notes for a reader go to the end of its log first, if it has one."""
     result = read_result(launch.result_path) if has_result else Result()
+    if result.unclear and ended.code == 0:
+        result = taken_as_failed(result)
     complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
     for line in (note, _limit_words(launch, why), complaint):
         if line and log:

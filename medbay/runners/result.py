@@ -23,7 +23,7 @@ _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
 _PATH_CHARS_MAX: Final = 4_096
 _SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
-_FAILED: Final = frozenset({"failed", "failure", "error"})
+_FAILED: Final = frozenset({"failed", "failure", "fail", "error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class Result:
 
     fields: Mapping[str, Any] | None = None
     ignored: str = ""
+    unclear: bool = False  # it is there, and how the work ended cannot be read from it
 
     @property
     def says_failed(self) -> bool:
@@ -58,12 +59,19 @@ def read_result(path: Path) -> Result:
     except FileNotFoundError:
         return Result()
     except (OSError, ValueError, RecursionError) as error:
-        return Result(ignored=f"cannot be read: {str(error)[:_WORD_CHARS_MAX]}")
+        return Result(ignored=f"cannot be read: {str(error)[:_WORD_CHARS_MAX]}", unclear=True)
     if said is None:
         return Result()
     if not isinstance(said, dict):
-        return Result(ignored=f"a JSON object is expected, not {type(said).__name__}")
+        return Result(ignored=f"a JSON object is expected, not {type(said).__name__}", unclear=True)
     return _checked(said)
+
+
+def taken_as_failed(unclear: Result) -> Result:
+    """What counts where the exit status is good and the result cannot be read: nobody knows how the work ended."""
+    why = f"It ended with status 0, but its result file does not say how: {unclear.ignored}"
+    said = {**(unclear.fields or {}), "outcome": "failed", "category": "malformed_output", "summary": why}
+    return Result(fields=said, ignored=unclear.ignored)
 
 
 def _read_regular(path: Path) -> bytes:
@@ -109,7 +117,8 @@ def _checked(said: Mapping[str, Any]) -> Result:
             wrong.append(name)
         else:
             fields[name] = value
-    return Result(fields=fields, ignored=f"wrong value for {', '.join(wrong)}" if wrong else "")
+    ignored = f"wrong value for {', '.join(wrong)}" if wrong else ""
+    return Result(fields=fields, ignored=ignored, unclear="outcome" in wrong)
 
 
 def _outcome(value: object) -> str | None:

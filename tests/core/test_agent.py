@@ -61,6 +61,7 @@ def test_placeholders_are_filled_and_a_model_that_nobody_named_is_left_out() -> 
     ("of", "outcome", "ran_ms", "never"),
     [
         (task(), Failed(spawn_error="no"), None, True),
+        (task(), Failed(spawn_error="working directory does not exist: /gone (ENOENT)"), None, False),
         (task(), SILENT, 5, False),
         (agents(), SILENT, 9_999, True),
         (agents(), SILENT, 10_000, False),

@@ -60,3 +60,16 @@ def test_a_short_command_that_fails_among_others_has_its_own_log(bay: Bay) -> No
         (attempt,) = bay.attempts(task.id)
         assert (attempt.outcome, attempt.exit_code) == ("requeued", 75)
         assert Path(attempt.log_path).read_text() == f"this is {n}\n"
+
+
+def test_directories_that_are_not_there_hold_nobody_else_up(bay: Bay, tmp_path: Path) -> None:
+    """That is each task's own mistake: with another directory the same runner works."""
+    wrong = [bay.add(f"wrong {n}", run=["echo", str(n)], cwd=str(tmp_path / f"gone {n}")) for n in range(8)]
+    daemon = bay.daemon(workers=2)
+
+    daemon.run(until=lambda: all(bay.get(task.id).attempts == 1 and bay.get(task.id).live is None for task in wrong))
+    fine = bay.add("fine", run=["true"])
+    bay.daemon(workers=2).run(until=lambda: bay.get(fine.id).finished)
+
+    assert bay.get(fine.id).status == "completed"
+    assert not [each.key for each, _ in bay.breakers() if each.kind == "crash_loop"]

@@ -256,13 +256,34 @@ def test_a_result_that_says_failed_is_a_failure_with_exit_0(tmp_path: Path) -> N
     assert outcome.output.result == {"outcome": "failed", "category": "timeout"}
 
 
-def test_a_bad_result_file_is_ignored_and_the_log_says_why(tmp_path: Path) -> None:
-    """Never an error of ours."""
-    outcome = run(tmp_path, 'echo "not json" > "$MEDBAY_RESULT"')
+@pytest.mark.parametrize("said", ["not json", '{"outcome": "failed"', "[1]", '{"outcome": "half done"}'])
+def test_a_result_that_cannot_be_read_is_no_success(tmp_path: Path, said: str) -> None:
+    """The job tried to say how it ended, so its good exit status is not believed; the log says why."""
+    outcome = run(tmp_path, f"""echo '{said}' > "$MEDBAY_RESULT" """)
+
+    assert isinstance(outcome, Failed)
+    assert outcome.output.result is not None
+    assert outcome.output.result["category"] == "malformed_output"
+    assert "its result file does not say how" in outcome.output.result["summary"]
+    assert outcome.output.tail.startswith("[medbay] result file ignored: ")
+
+
+def test_a_result_that_cannot_be_read_does_not_hide_why_it_failed(tmp_path: Path) -> None:
+    """With a bad exit status the output counts, as without a result."""
+    outcome = run(tmp_path, 'echo "not json" > "$MEDBAY_RESULT"; echo "Connection refused"; exit 1')
+
+    assert isinstance(outcome, Failed)
+    assert outcome.output.result is None
+    assert "Connection refused" in outcome.output.tail
+
+
+def test_a_field_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    """The rest counts, and the log says which."""
+    outcome = run(tmp_path, """echo '{"summary": "made it", "artifacts": 3}' > "$MEDBAY_RESULT" """)
 
     assert isinstance(outcome, Succeeded)
-    assert outcome.output.result is None
-    assert outcome.output.tail.startswith("[medbay] result file ignored: cannot be read")
+    assert outcome.output.result == {"summary": "made it"}
+    assert outcome.output.tail.startswith("[medbay] result file ignored: wrong value for artifacts")
 
 
 def test_a_result_of_an_earlier_attempt_is_not_taken_for_this_one(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class Facts:
         return code - 128 if 128 < code < 128 + 65 else None
 
 
+NO_DIRECTORY: Final = "working directory"  # how it begins when a task names a directory that nothing can run in
 _MISSING: Final = r"(?i)ENOENT|no such file|not found|cannot find"
 _FORBIDDEN: Final = r"(?i)EACCES|EPERM|permission denied|not permitted|exec format"
 
@@ -108,7 +109,7 @@ def likely(facts: Facts) -> Verdict | None:
 
 
 def _not_started(why: str) -> Verdict:
-    if why.startswith("working directory"):
+    if why.startswith(NO_DIRECTORY):
         return Verdict("fact.no_directory", "dependency_missing", "file", 0.97, f"Could not start: {why}")
     if compiled(_MISSING).search(why):
         return Verdict("fact.spawn_missing", "dependency_missing", "command", 0.97, f"Could not start: {why}")

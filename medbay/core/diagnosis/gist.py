@@ -9,7 +9,7 @@ from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import Finding
 from medbay.core.diagnosis.roles import IGNORED, MENTIONED, role_of
 from medbay.core.diagnosis.rule import Rule
-from medbay.core.diagnosis.rules.gist import GISTS, NAMES, TONE
+from medbay.core.diagnosis.rules.gist import GISTS, NAMES, TELLS_NOTHING, TONE
 from medbay.core.diagnosis.text import CleanText
 
 SHORT: Final = 14  # of a text with no more lines every line may tell; of a longer one the last few
@@ -17,14 +17,6 @@ LAST: Final = 5
 LINE_MAX: Final = 300
 _HUMP: Final = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_"
 _EXCEPTION: Final = r"\b([A-Z]\w{3,80}?(?:Error|Exception|Fault)?)(?=[:\])(\s,]|$)"
-_WELL: Final = (
-    r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
-    # That a command failed says nothing about why.
-    r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
-    r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
-    r" (?:has )?(?:failed|aborted|errored)[:.!]{0,3}(?: (?:see|check|please) .{0,80})?$)"
-    r"|\bsomething went wrong\b"
-)
 
 
 def gist_of(text: CleanText) -> Finding | None:
@@ -39,10 +31,10 @@ def gist_of(text: CleanText) -> Finding | None:
 def _topic_of(lines: list[tuple[int, str]]) -> Finding | None:
     """The first topic, in the order of the table, that one of the lines which complain is about."""
     tone = compiled(TONE)
-    complaints = [(start, line) for start, line in lines if tone.search(compiled(_WELL).sub("", line))]
+    complaints = [(start, line) for start, line in lines if tone.search(compiled(TELLS_NOTHING).sub("", line))]
     for topic in GISTS:
         for start, line in reversed(lines if topic.id == "gist.place" else complaints):
-            match = compiled(topic.phrases[0]).search(compiled(_WELL).sub("", line))
+            match = compiled(topic.phrases[0]).search(compiled(TELLS_NOTHING).sub("", line))
             if match is not None:
                 return _finding(topic, start, line)
     return None

@@ -68,6 +68,23 @@ def test_before_a_list_of_what_could_have_been_meant_stands_the_message() -> Non
     assert why(f"All is fine here\nThese are known:\n{drivers}\n").kind == "unknown"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "make: *** [Makefile:12: deploy] Error 1",
+        "An unexpected error occurred.",
+        "Job 12 failed",
+        "The deployment failed. Please contact support.",
+        "Finished with errors",
+        "Caching 12 entries, max size 10 MB, timeout 30 s",
+        "sync finished: 12 files copied, 0 failed",
+    ],
+)
+def test_that_something_failed_is_no_cause(text: str) -> None:
+    """Nobody could tell why from such a line."""
+    assert why(f"{text}\n").category == "unknown"
+
+
 def test_warnings_tell_where_there_is_nothing_else() -> None:
     """A tool that ends with a warning means it."""
     assert why('WARNING: erroneous pipeline: no element "videotestsrc"\n').kind == "code_error"

@@ -18,8 +18,20 @@ TONE: Final = (
     r"|abort\w{0,4}|denied|forbidden|unauthori[sz]ed|raised|conflict\w{0,4}|overflow\w{0,4}|underflow|corrupt\w{0,6}"
     r"|unrecogni[sz]ed|unsupported|unknown|ambiguous|broken|malformed|unclosed|duplicate|too|out of|already|unreachable"
     r"|unavailable|offline|fatal|panic\w{0,4}|fault|crash\w{0,4}|killed|stopping|halted|insufficient|incompatible|required"
-    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w)|non-?existent|exclude[sd]?|blocked|g(?:ave|iving) up|lost|hung|stuck|ran (?:into|out)|used (?:up|all)"
+    r"|impossible|incorrect|inconsistent|negative|unresolved|locked|busy|holds|held|timed[ -]out|timeout(?![-.]\w| ?[:=]? ?\d)|non-?existent|exclude[sd]?|blocked|g(?:ave|iving) up|lost|hung|stuck|ran (?:into|out)|used (?:up|all)"
     r"|more than|heavy load|unhandled|another (?:session|process|user|instance))\b"
+)
+
+# What is no complaint, or one that tells nothing: that there is none, and that something failed.
+TELLS_NOTHING: Final = (
+    r"\b(?:0|no|without|zero) (?:\w{1,20} )?(?:errors?|failures?|failed|warnings?|problems?|issues?|conflicts?)\b"
+    # That a command failed says nothing about why.
+    r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
+    r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
+    r"(?: [#`'\"]?[\w:.-]{1,40}[`'\"]?)? (?:has )?(?:failed|aborted|errored)[:.!]{0,3}(?: (?:see|check|please) .{0,80})?$)"
+    r"|\bsomething went wrong\b|^\S{0,20}make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] error \d{1,3}$"
+    r"|^(?:\S{1,20} )?(?:err!|error) code \d{1,3}$|\bscript \S{1,60} failed with error:$"
+    r"|^\W{0,6}(?:(?:an? )?(?:unexpected |unknown |internal )?errors?(?: (?:has )?occurred)?|failed|failure|finished with errors?)[.!:]{0,3}$"
 )
 
 
