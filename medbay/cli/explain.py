@@ -84,7 +84,8 @@ def changes(found: Explanation) -> list[str]:
         return [f"medbay cancel {task.id}", f"medbay log {task.id} -f"]
     if task.status == "blocked":
         answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
-        return [*triage_lines.of_helper(found), answer, f"medbay cancel {task.id}"]
+        resume = [f"medbay resume {task.id}"] if task.paused else []
+        return [*triage_lines.of_helper(found), answer, *resume, f"medbay cancel {task.id}"]
     if task.paused:
         asked = [f"medbay answer {task.id}"] if found.question else []
         return [*asked, f"medbay resume {task.id}", f"medbay cancel {task.id}"]

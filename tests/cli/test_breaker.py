@@ -108,3 +108,12 @@ def test_both_are_drawn_for_a_terminal(cli: Cli) -> None:
         assert "open" in told.out
         shown = cli.terminal("incidents", "show", "transient", columns=width)
         assert "nothing is held" in shown.out or "held" in shown.out
+
+
+def test_a_hold_that_is_over_already_is_refused(cli: Cli) -> None:
+    """It would hold nothing."""
+    for until in ("2020-01-01T00:00", "+0s"):
+        called = cli("breaker", "open", "github", "--until", until)
+
+        assert (called.code, called.err.split(";")[0]) == (2, f"medbay: --until {until} is over already")
+    assert cli.good("breaker", "list").out == ""
