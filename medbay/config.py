@@ -246,7 +246,8 @@ def _setting(key: Key, raw: object, source: str) -> Setting:
     try:
         return Setting(key=key, raw=raw, value=key.kind.read(raw), source=source)
     except Wrong as wrong:
-        raise ConfigError(f"{source}: {_refusal(key, raw, wrong, key.path)}", hint=wrong.hint) from None
+        where = "" if source == "flag" else f"{source}: "  # what was typed just now needs no place
+        raise ConfigError(where + _refusal(key, raw, wrong, key.path), hint=wrong.hint) from None
 
 
 def _refusal(key: Key, raw: object, wrong: Wrong, path: str) -> str:

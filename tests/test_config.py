@@ -327,7 +327,7 @@ def test_a_flag_is_checked_like_a_line_of_the_file() -> None:
     """Text from the command line or a value from the library."""
     assert load(None, {}, {"engine.workers": "12"}).engine.workers == 12
     assert load(None, {}, {"runner.secrets": ["A"]}).runner.secrets == ("A",)
-    with pytest.raises(ConfigError, match=r"^flag: engine\.workers must be a whole number"):
+    with pytest.raises(ConfigError, match=r"^engine\.workers must be a whole number"):
         load(None, {}, {"engine.workers": "many"})
     with pytest.raises(ConfigError, match="^flag: entry 1 of policy.ladder.timeout.delays must be"):
         load(None, {}, {"policy.ladder.timeout.delays": [3]})

@@ -9,6 +9,7 @@ import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.text import wrap
 from medbay.config_kinds import without_password
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def check(session: Session) -> int:
     _say_checked("history gives the status of every task", [f"{task}: {why}" for task, why in report.contradictions])
     told = ", ".join(f"{number} {status}" for status, number in report.tasks.items()) or "no tasks"
     say(shown.plain(f"  {told}"))
-    say("  " + ", ".join(f"{table} {number}" for table, number in report.rows.items()))
+    counted = ", ".join(f"{table} {number}" for table, number in report.rows.items())
+    for line in wrap(counted, shown.width - 2) if shown.terminal else (counted,):
+        say(f"  {line}")
     if not report.sound:
         note("medbay explain ID says more about a task; a damaged file is replaced by a backup")
     return 0 if report.sound else 1

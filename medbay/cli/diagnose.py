@@ -22,13 +22,13 @@ _LINE_BYTES_MAX = reading.BYTES_MAX
 
 
 @click.command()
-@click.argument("file", default="-")
+@click.argument("file", required=False, metavar="[FILE]")
 @click.option("--exit-code", type=int, metavar="N", help="How the run ended.")
 @click.option("--timed-out", is_flag=True, help="Its time limit ended it.")
 @click.option("--jsonl", metavar="FILE", help="Judge every line {id, text, exit_code} of a file; - is stdin.")
 @json_option
 @pass_session
-def command(session: Session, file: str, exit_code: int | None, timed_out: bool, jsonl: str | None) -> int:
+def command(session: Session, file: str | None, exit_code: int | None, timed_out: bool, jsonl: str | None) -> int:
     """Diagnose an output: FILE, or stdin.
 
     \b
@@ -38,7 +38,10 @@ def command(session: Session, file: str, exit_code: int | None, timed_out: bool,
       medbay diagnose --jsonl outputs.jsonl
     """
     if jsonl is not None:
+        if file is not None:
+            raise UsageError(f"--jsonl {jsonl} and {file} were both given", hint="leave one of them out")
         return _judge_lines(jsonl)
+    file = file or "-"
     text = reading.text_of(file)
     found = diagnosis_of(text, exit_code=exit_code, timed_out=timed_out)
     if session.json:
@@ -90,6 +93,8 @@ def sentences(found: Diagnosis) -> list[tuple[str, str]]:
 
 
 def _retry(found: Diagnosis) -> str:
+    if found.kind == "unknown/no_failure":
+        return "nothing to try again: the run ended well"
     if not found.retryable:
         return "trying again cannot help: a person is needed"
     charged = "uses up an attempt" if found.charge else "uses up no attempt"
@@ -122,9 +127,9 @@ def _judge(raw: bytes) -> dict[str, Any]:
         line = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         raise UsageError("is not JSON", hint='write {"id": ..., "text": ..., "exit_code": ...}') from None
-    if not isinstance(line, dict) or not isinstance(line.get("text", ""), str):
+    if not isinstance(line, dict) or not isinstance(line.get("text"), str):
         raise UsageError("is not an object with a text", hint='write {"id": ..., "text": ..., "exit_code": ...}')
-    code, text = line.get("exit_code"), line.get("text", "")
+    code, text = line.get("exit_code"), line["text"]
     if code is not None and (isinstance(code, bool) or not isinstance(code, int)):
         raise UsageError("exit_code is not a whole number")
     found = diagnosis_of(text, exit_code=code, timed_out=line.get("timed_out") is True)

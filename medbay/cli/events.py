@@ -88,4 +88,13 @@ def told(data: dict[str, Any]) -> str:
     found = data.get("diagnosis")
     if isinstance(found, dict):
         data = {**data, "diagnosis": f"{found.get('category')}/{found.get('subcategory')}: {found.get('summary')}"}
-    return clean("  ".join(f"{name}={value}" for name, value in data.items() if value not in (None, "", [])))
+    return clean("  ".join(f"{name}={_value(value)}" for name, value in data.items() if value not in (None, "", [])))
+
+
+def _value(value: object) -> str:
+    """One of them, as people write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

@@ -11,6 +11,7 @@ import click
 from medbay.cli.filters import chosen, filter_options
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.text import wrap
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -60,7 +61,9 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
             fields(*listing.cells(row, verbose=verbose))
     if screen(sys.stderr).terminal or shown.terminal:
         left_out = 0 if everything else listing.count_triages(bay, asked, now)
-        note(_footer(bay, rows, found, filtered=asked.narrows) + _beside(left_out if rows else 0))
+        footer = _footer(bay, rows, found, filtered=asked.narrows) + _beside(left_out if rows else 0)
+        for line in wrap(footer, shown.width) if shown.terminal else (footer,):
+            note(line)
 
 
 def _beside(triages: int) -> str:
@@ -83,8 +86,9 @@ def _footer(bay: Bay, rows: list[Row], found: int, *, filtered: bool) -> str:
     told = [f"{groups[group]} {word}" for group, word in words.items() if groups[group]]
     if groups["you"] == 1:
         told[0] = "1 needs you"
-    asked = len(bay.inbox())
-    if asked > groups["you"]:  # about what goes on meanwhile, what is not shown, or an incident
-        told.append(f"{asked} question{'' if asked == 1 else 's'} in medbay inbox")
+    shown = {row.task.id for row in rows if row.phrase.token == "you"}
+    if more := sum(shown.isdisjoint(asked.task_ids) for asked in bay.inbox()):
+        # about what goes on meanwhile, what is not shown, or an incident
+        told.append(f"{more} {'other ' if shown else ''}question{'' if more == 1 else 's'} in medbay inbox")
     cut = f"{len(rows)} of {found} shown, what needs you first (medbay list --all): " if len(rows) < found else ""
     return cut + ", ".join(told)

@@ -11,8 +11,8 @@ from medbay.cli import glyphs, recurring_lines, times
 from medbay.cli.filters import ENDED, EVERY
 from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
-from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, cut
+from medbay.cli.table import Cell, Column, render, widths
+from medbay.cli.text import clean, cut, width
 from medbay.core.breaker import Breaker
 from medbay.core.model import Task, Worker
 from medbay.core.resources import crash_loop_key
@@ -28,6 +28,8 @@ _RECENT_MS: Final = 24 * 3_600_000
 # Below these widths: no exact time; then the reason moves to a line of its own.
 _WITH_NEXT: Final = 96
 _ON_ONE_LINE: Final = 80
+_ENOUGH: Final = 48  # a reason that is cut here still says something; with less room it moves below
+_NO_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +130,24 @@ def table(rows: Sequence[Row], screen: Screen, *, verbose: bool, prefixes: Seque
         if verbose and not two_lines:
             line.append(Cell(row.counters, DIM))
         if not two_lines:
-            line.append(Cell(row.why))
+            line.append(Cell(""))  # the reason, once it is known how much room the others leave
         if with_next:
             line.append(Cell(row.next, BOLD if row.phrase.token == "you" else DIM))
         lines.append(line)
-    drawn = render(lines, _columns(verbose=verbose, two_lines=two_lines, with_next=with_next), screen)
-    if not two_lines:
-        return drawn
-    return [line for at, row in enumerate(rows) for line in (drawn[at], *_below(row, screen, verbose=verbose))]
+    columns = _columns(verbose=verbose, two_lines=two_lines, with_next=with_next)
+    room = screen.width - sum(widths(lines, columns, _NO_LIMIT)) - sum(column.gap for column in columns[:-1])
+    below = [two_lines or (room < _ENOUGH and width(row.why) > room) for row in rows]
+    if all(moved or not row.why for row, moved in zip(rows, below, strict=True)):
+        columns[3] = Column(cut=True, least=8)  # nothing stands beside the title
+    for line, row, moved in zip(lines, rows, below, strict=True):
+        if not moved:
+            line[len(line) - 1 - with_next] = Cell(row.why)
+    more = [
+        _below(row, screen, verbose=verbose and two_lines) if moved else []
+        for row, moved in zip(rows, below, strict=True)
+    ]
+    drawn = render(lines, columns, screen)
+    return [line for first, rest in zip(drawn, more, strict=True) for line in (first, *rest)]
 
 
 def prefixes(bay: Bay, tasks: Sequence[Task]) -> list[int]:
@@ -259,4 +271,5 @@ def _next_at(task: Task) -> int | None:
 
 def _counters(task: Task, now_ms: int) -> str:
     triaged = "never triaged" if task.triaged_at is None else f"triaged {times.ago(task.triaged_at, now_ms)}"
-    return f"{task.attempts} tries, streak {task.streak}, {triaged}"
+    tries = "1 try" if task.attempts == 1 else f"{task.attempts} tries"
+    return f"{tries}, streak {task.streak}, {triaged}"

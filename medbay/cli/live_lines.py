@@ -9,7 +9,6 @@ from typing import Any, Final
 from medbay.cli import glyphs, times
 from medbay.cli.glyphs import Token
 from medbay.cli.text import clean
-from medbay.core.durations import format_duration
 from medbay.core.model import Event
 from medbay.core.triage.starting import TRIAGE_IDS
 
@@ -74,7 +73,7 @@ def ended(outcome: str, *, exit_code: int | None, signal: int | None) -> str:
 def soon(delay_s: float) -> str:
     """How long until then, in the fewest words."""
     ms = round(delay_s * 1000)
-    return format_duration(ms) if ms < 1_000 else times.short(ms + 500)
+    return "1s" if 0 < ms < 1_000 else times.short(ms + 500)
 
 
 def _started(event: Event) -> Change:

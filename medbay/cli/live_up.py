@@ -109,15 +109,23 @@ class Telling:
         for asked in questions[:QUESTIONS_SHOWN]:
             first = asked.task_ids[0] if asked.task_ids else asked.id
             also = f" (and {len(asked.task_ids) - 1} more)" if len(asked.task_ids) > 1 else ""
-            display.line(f"  {display.paint(glyphs.YOU, 'you')} {first}{also}  {clean(asked.need)}")
+            need = self._fitting(f"{first}{also}  {clean(asked.need)}", 4)
+            display.line(f"  {display.paint(glyphs.YOU, 'you')} {need}")
             options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
-            display.line(f"      {'   '.join(options)}     medbay answer {first} {asked.default}")
+            display.line(
+                "      " + self._fitting(f"medbay answer {first} {asked.default}     {'   '.join(options)}", 6)
+            )
         if waiting > QUESTIONS_SHOWN:
             display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
         now = self._clock.now_ms()
         for each, number in self._bay.breakers():
             if words := _held(each, number, now):
-                display.line("  " + display.paint(words, "held") + f"     medbay breaker close {clean(each.key)}")
+                display.line("  " + display.paint(self._fitting(words, 2), "held"))
+                display.line(f"      medbay breaker close {clean(each.key)}")
+
+    def _fitting(self, text: str, indent: int) -> str:
+        """Cut to what is left of a line on a terminal; whole for programs."""
+        return cut(text, self._display.width - 1 - indent) if self._display.live else text
 
     @property
     def _gap(self) -> str:
@@ -184,7 +192,7 @@ def _held(by: Breaker, number: int, now: int) -> str:
     """What a breaker holds and until when; a crash loop keeps every task of its runner, so it has no number."""
     if not number and by.kind != "crash_loop":
         return ""
-    until = f" until {times.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends}"
+    until = f" until {times.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends.partition(': ')[0]}"
     return f"{glyphs.HELD} {f'{number} ' if number else ''}held by {clean(by.key)}{until}"
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from medbay.core.knowledge import Advice, Known
 
 _EXCERPT_LINES = 10
-_WIDE = 90  # below, a list does without its last columns
-_ON_A_NARROW_ONE = 5
+_WIDE = 90  # below, a list does without its last columns, and the summary has a line of its own
+_ON_A_NARROW_ONE = 4
 
 
 @click.group()
@@ -137,8 +137,11 @@ def _table(found: list[Known], shown: Screen) -> list[str]:
     ]
     kept = Column()
     columns = [kept, Column(cut=True, least=10), kept, kept, Column(cut=True, least=8), kept, Column(cut=True, least=8)]
-    shows = len(columns) if shown.width >= _WIDE else _ON_A_NARROW_ONE
-    return render([row[:shows] for row in rows], columns[:shows], shown)
+    if shown.width >= _WIDE:
+        return render(rows, columns, shown)
+    drawn = render([row[:_ON_A_NARROW_ONE] for row in rows], columns[:_ON_A_NARROW_ONE], shown)
+    below = [shown.plain(cut(f"    {clean(each.summary)}", shown.width)) for each in found]
+    return [line for both in zip(drawn, below, strict=True) for line in both]
 
 
 def _best(known: Known) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.serving import STILL_WAITING
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
+from medbay.cli.text import clean, wrap
 from medbay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -170,7 +171,9 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
     for error in (cycle.broken,) if listed else cycle.errors:  # what went wrong with a task stands in its row
         if error:
             note(clean(error))
-    note(cycle.line())
+    shown = screen(sys.stderr)
+    for line in wrap(cycle.line(), shown.width) if shown.terminal else (cycle.line(),):
+        note(line)
     if listed and not dry_run and any(each.tier == 3 for each in cycle.items):
         note("next: medbay inbox")
     return 1 if cycle.broken else 0

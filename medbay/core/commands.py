@@ -208,7 +208,7 @@ def on_answer(
     if task.finished or task.live is not None or goes_on or option.effect == "wait":
         closed = _close(draft, last, answer=answer, whole=_sole(last))
         return replace(_made(draft), questions_closed=closed)
-    return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet)
+    return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet, answer=answer)
 
 
 def on_noted(question: Question, option: Option, *, actor: str, note: str = "") -> Decision:
@@ -240,7 +240,9 @@ def _done(
     return replace(together(own, others), questions_closed=closed)
 
 
-def _release(draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int) -> Decision:
+def _release(
+    draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int, answer: str = ""
+) -> Decision:
     """Back to pending: the streak stays, the grant is added, a free run of retries starts anew."""
     task = draft.task
     draft.task = loops.granted(grant(task, attempts), attempts)
@@ -255,7 +257,7 @@ def _release(draft: Draft, reason: str, *, attempts: int, question: Question | N
         draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
     else:
         draft.tell("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
-    closed = _close(draft, question, answer=reason, whole=_sole(question))
+    closed = _close(draft, question, answer=answer or reason, whole=_sole(question))
     asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
     return Decision(
         changes=(draft.change(),),

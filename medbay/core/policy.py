@@ -109,7 +109,7 @@ def decide(
     advice = advice or Advice(diagnosis.suggested_fix)
     match cause:
         case Cause.NOT_RETRYABLE:
-            why = f"{diagnosis.summary}; trying again cannot help"
+            why = f"{diagnosis.summary.rstrip('.')}; trying again cannot help"
             return _stop("escalate_to_human", why, "human", "task:escalated")
         case Cause.USED_UP:
             return _stop("mark_as_blocked", _used_up(diagnosis, record, policy), "exhausted", "task:retry_exhausted")

@@ -218,3 +218,8 @@ def test_every_table_is_copied_and_counted(cli: Cli) -> None:
     found = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
 
     assert {row[0] for row in found} == set(tables.TABLES)
+
+
+def test_a_check_fits_the_terminal(cli: Cli) -> None:
+    """The counts of every table take several lines."""
+    assert all(len(line) <= 80 for line in cli.terminal("db", "check", "--no-color", columns=80).lines)

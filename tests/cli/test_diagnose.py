@@ -73,7 +73,7 @@ def test_lines_are_judged_one_by_one(bare: Cli) -> None:
     assert all(set("id category subcategory confidence location fingerprint".split()) <= each.keys() for each in found)
 
 
-@pytest.mark.parametrize("bad", ["{", "[]", '{"text": 5}', '{"text": "x", "exit_code": "1"}'])
+@pytest.mark.parametrize("bad", ["{", "[]", '{"text": 5}', '{"id": 1}', '{"text": "x", "exit_code": "1"}'])
 def test_a_bad_line_is_named_and_the_rest_goes_on(bare: Cli, bad: str) -> None:
     """Exit 2 at the end."""
     good = json.dumps({"id": 1, "text": NETWORK})
@@ -163,3 +163,20 @@ def test_an_unknown_lifecycle_is_wrong_usage(bare: Cli) -> None:
 
     assert called.code == 2
     assert called.err.endswith("did you mean story?\n")
+
+
+def test_a_file_beside_many_lines_is_refused(bare: Cli) -> None:
+    """It would have been passed over in silence."""
+    (bare.folder / "a.jsonl").write_text("", encoding="utf-8")
+
+    called = bare("diagnose", "--jsonl", "a.jsonl", "a.py")
+
+    assert (called.code, called.out) == (2, "")
+    assert "--jsonl a.jsonl and a.py were both given" in called.err
+
+
+def test_a_run_that_ended_well_is_not_tried_again(bare: Cli) -> None:
+    """Nothing is used up by it."""
+    told = dict(bare.good("diagnose", "--exit-code", "0", stdin="all fine").cells)
+
+    assert told["retry"] == "nothing to try again: the run ended well"

@@ -217,3 +217,27 @@ def test_an_empty_store_says_what_to_do(cli: Cli) -> None:
     """And a filter without matches says so."""
     assert "medbay add" in cli.terminal("list").out
     assert "nothing matches" in cli.terminal("list", "--tag", "x").out
+
+
+def test_a_reason_without_room_moves_below_its_task(cli: Cli) -> None:
+    """On 80 columns it is whole, and the title has the line; a short one stays beside it."""
+    why = "the vendor has to say which of the two accounts is billed"
+    task_id = cli.add("a title of some length, as people write them")
+    cli.good("block", task_id, "--reason", why, "--kind", "human")
+
+    row, below, *_ = cli.terminal("list", "--no-color", columns=80).lines
+    assert row.endswith("a title of some length, as people write them")
+    assert below.strip() == why
+
+    cli.good("cancel", task_id)
+    short = cli.add("b")
+    cli.good("block", short, "--reason", "ask Ada", "--kind", "human")
+    assert cli.terminal("list", "--no-color", columns=80).lines[0].endswith("b                                 ask Ada")
+
+
+def test_the_footer_counts_only_questions_of_others(cli: Cli) -> None:
+    """What needs you is asked about: that is no second number."""
+    for title in ("a", "b"):
+        cli.good("block", cli.add(title), "--reason", "which?", "--kind", "human")
+
+    assert cli.terminal("list", "--no-color").lines[-1] == "2 need you"

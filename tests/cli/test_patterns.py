@@ -166,6 +166,7 @@ def test_a_list_fits_the_terminal(cli: Cli, columns: int) -> None:
     assert told.code == 0
     assert "transient*" in told.lines[0] and "1 x" in told.lines[0]
     assert ("1 task" in told.lines[0]) == (columns > 60)
+    assert told.lines[1].startswith("    ") == (columns == 60)  # the summary, with room to say something
     assert all(width(line) <= columns for line in told.lines)
 
 

@@ -348,7 +348,7 @@ def test_an_answer_releases_the_task_and_closes_the_question() -> None:
     assert steps(decision) == [("blocked", "pending")]
     assert after(decision).granted == 2
     (closed,) = decision.questions_closed
-    assert (closed.whole, closed.by, closed.answer) == (True, PERSON, "answered: looked into it, retry")
+    assert (closed.whole, closed.by, closed.answer) == (True, PERSON, "looked into it, retry")
 
 
 def test_a_note_is_guidance_for_the_next_attempt() -> None:
@@ -363,7 +363,7 @@ def test_a_note_is_guidance_for_the_next_attempt() -> None:
     assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81", "f:1")
     assert len(found.guidance) == 5
     assert found.granted == 4
-    assert decision.questions_closed[0].answer == "answered: looked into it, retry: use port 81"
+    assert decision.questions_closed[0].answer == "looked into it, retry: use port 81"
 
 
 def test_a_note_to_a_task_that_does_not_fail_is_advice_against_nothing() -> None:
