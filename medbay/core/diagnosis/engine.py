@@ -22,11 +22,12 @@ from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.diagnosis.rule import RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, window
-from medbay.core.diagnosis.wording import advise, summarize
+from medbay.core.diagnosis.wording import advise, bare_name, summarize
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 # They know that it was thrown, not why.
 EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught", "trace.python"})
+_NAMED_AT_START: Final = frozenset({"missing.command", "missing.script", "missing.program", "missing.library"})
 PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
 RUNNERS_UP_MAX: Final = 4
 REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
@@ -112,8 +113,11 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
-    if sure is NO_COMMAND and _said_otherwise(findings):
-        sure = None
+    if sure is NO_COMMAND:
+        named = _missing_at_start(findings)
+        if named is not None:
+            return _verdict_of(named), named
+        sure = None if _said_otherwise(findings) else sure
     if sure is not None:
         return sure, next((finding for finding in findings if finding.rule.category == sure.category), None)
     if facts.exit_code == 0 and facts.signal is None and (top is None or top.rule.level < RECORD):
@@ -121,8 +125,17 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
     guess = likely(facts)
     if top is None or (guess is not None and top.score < SHAPE + 0.5):
         return guess or NOTHING_FOUND, None
-    rule = top.rule
-    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence), top
+    return _verdict_of(top), top
+
+
+def _verdict_of(finding: Finding) -> Verdict:
+    rule = finding.rule
+    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence)
+
+
+def _missing_at_start(findings: list[Finding]) -> Finding | None:
+    """What a shell or the loader named that it did not find, where the exit status says no more than that."""
+    return next((finding for finding in findings if finding.rule.id in _NAMED_AT_START and finding.what), None)
 
 
 def _said_otherwise(findings: list[Finding]) -> bool:
@@ -185,8 +198,8 @@ def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Findin
 
 def _said(verdict: Verdict, finding: Finding | None, line: str) -> str:
     """What the summary says: the thing that is missing, where the text names it; else the line."""
-    if verdict.category == "dependency_missing" and finding is not None and finding.what:
-        return finding.what.strip(" .,:;'\"`")
+    if verdict.category == "dependency_missing" and finding is not None:
+        return bare_name(finding.what) or line
     return verdict.summary or line
 
 
