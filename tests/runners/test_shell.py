@@ -264,7 +264,7 @@ def test_a_result_that_cannot_be_read_is_no_success(tmp_path: Path, said: str) -
     assert isinstance(outcome, Failed)
     assert outcome.output.result is not None
     assert outcome.output.result["category"] == "malformed_output"
-    assert "its result file says" in outcome.output.result["summary"]
+    assert "its result file does not say how" in outcome.output.result["summary"]
     assert outcome.output.tail.startswith("[medbay] result file ignored: ")
 
 

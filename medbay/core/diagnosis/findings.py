@@ -83,7 +83,7 @@ class _Search:
         text, found, texts = self.text, rule.id in self.best, leads.texts
         if texts is None:
             texts = leads.arrange()
-        starts, zeros = text.starts, text.cased_zeros if rule.case else text.zeros
+        starts = text.starts
         for line in lines:
             start, end = starts[line], starts[line + 1] - 1
             if found and self._settled(rule, end):
@@ -94,18 +94,32 @@ class _Search:
                 if (line, rule.id, at_start) in self.tried:
                     continue
                 self.tried.add((line, rule.id, at_start))
-            if rule.lines == 1:
-                stop, held = end, zeros[line]
-            else:
-                stop = text.bounds(line + rule.lines - 1)[1]
-                held = (text.cased_zeroed if rule.case else text.zeroed)[start:stop]
-            if texts and not any(map(held.__contains__, texts)):
-                continue
-            patterns = leads.together or leads.patterns(held, text.words_of_lines[line])
+            stop = end if rule.lines == 1 else text.bounds(line + rule.lines - 1)[1]
+            # To try the start of a line mostly costs less than to look for texts in it.
+            patterns: Sequence[re.Pattern[str]] = leads.together if at_start else ()
+            if not patterns:
+                held = self._held(entry, word, line, (start, end, stop))
+                if texts and not any(map(held.__contains__, texts)):
+                    continue
+                patterns = leads.together or leads.patterns(held, text.words_of_lines[line])
             match = self._match(entry, patterns, word, (start, end, stop)) if patterns else None
             if match is not None and match.start() <= end:
                 self._keep(rule, match, line)
                 found = rule.id in self.best
+
+    def _held(self, entry: Entry, word: str, line: int, bounds: tuple[int, int, int]) -> str:
+        """What of a line is searched, with zeros for digits: of a long one the surroundings of its only such word."""
+        text, (start, end, stop), case = self.text, bounds, entry[0].case
+        if stop > end:
+            return (text.cased_zeroed if case else text.zeroed)[start:stop]
+        held = (text.cased_zeros if case else text.zeros)[line]
+        if end - start <= LONG_LINE or entry[1]:
+            return held
+        if word in (POSITIONED, OTHER_SCRIPTS):
+            return held[:LONG_LINE]
+        low, part = text.lows[line], word.removeprefix(PART)
+        at = low.find(part)
+        return held if low.find(part, at + AROUND) >= 0 else held[max(0, at - AROUND) : at + AROUND]
 
     def _match(
         self, entry: Entry, patterns: Sequence[re.Pattern[str]], word: str, bounds: tuple[int, int, int]

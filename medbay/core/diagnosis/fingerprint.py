@@ -41,8 +41,8 @@ _NUMBER: Final = r"(?<![A-Za-z<\d])\d+(?:[.,:]\d+)*"
 
 # One of them stands in every line that names a failing test.
 _TEST_SIGNS: Final = (
-    "::", "--- FAIL: ", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "FAIL: ", "ERROR: ", "Failed test '", "rspec ",
-    "FAILED", ") ", "TEST-UNEXPECTED-",
+    "::", "FAIL", "✕", "✗", "✘", "×", "●", "❯", "not ok ", "ERROR: ", "Failed test '", "rspec ", ") ",
+    "TEST-UNEXPECTED-",
 )  # fmt: skip
 _TESTS: Final = (
     r"^\s{0,8}(?:FAILED|ERROR) (\S{1,200}::\S{1,200})"

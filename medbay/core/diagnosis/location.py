@@ -14,12 +14,16 @@ from medbay.core.diagnosis.text import CleanText
 SUFFIX_MAX: Final = 11  # of a file name, its dot included
 LINES_MAX: Final = 80  # lines searched per shape, from the side that counts
 
+# Where code is that is not the project's own: parts of paths, how they begin, and more shapes.
+_LIBRARY_PARTS: Final = (
+    "site-packages", "dist-packages", "node_modules", "node:", "/rustc/", ".cargo/registry", ".rustup", "/gems/",
+    "/vendor/", "/go/pkg/mod", "/nix/store", "/hostedtoolcache/", "/deps/undici", "/sysdeps/", "/csu/", ".pyenv/",
+)  # fmt: skip
+_LIBRARY_STARTS: Final = ("/usr/", "<", "ext:", "http:", "https:", "libraries/", "ice-9/")
 _LIBRARY: Final = (
-    r"site-packages|dist-packages|node_modules|node:|^internal/\S{1,120}\.js$|^/usr/|/lib/python\d|/rustc/|\.cargo/registry|\.rustup|^<"
-    r"|/gems/|/vendor/|/go/pkg/mod|/nix/store|/hostedtoolcache/|/deps/undici|^ext:|^https?:|/share/(?:perl|ruby|php)"
-    r"|^\.\./(?:crypto|providers|ssl)/|_testmain\.go$|^libraries/|^ice-9/"
+    r"^internal/\S{1,120}\.js$|/lib/python\d|/share/(?:perl|ruby|php)|^\.\./(?:crypto|providers|ssl)/|_testmain\.go$"
     r"|^[\w.-]{1,200}\.(?:com|org|net|io|internal|local|invalid|localdomain|cloud)$"  # hosts
-    r"|/sysdeps/|/csu/|libc[_-]start|\.pyenv/|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
+    r"|libc[_-]start|^lib/(?:code|ex_unit|mix|elixir|gen_)|^\./(?:loading|essentials|boot)\.jl"
 )
 # What lines of each shape hold, the shortest first; with each one that is a part of it, or nothing.
 _NEEDLES: Final = tuple(
@@ -77,10 +81,16 @@ def _on_lines(place: Place, lines: Iterable[str]) -> Iterator[Location]:
         lines = sorted(lines, key=lambda line: noise(line) is not None)
     for line in lines:
         match = place.pattern.search(line)
-        if match is None or compiled(_LIBRARY).search(match["file"]):
+        if match is None or _in_library(match["file"]):
             continue
         if place.id not in _LOOSE or not noise(line):
             yield _location(match["file"], match)
+
+
+def _in_library(file: str) -> bool:
+    if file.startswith(_LIBRARY_STARTS) or any(map(file.__contains__, _LIBRARY_PARTS)):
+        return True
+    return bool(compiled(_LIBRARY).search(file))
 
 
 def _headed(text: CleanText) -> Location | None:

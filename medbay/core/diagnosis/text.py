@@ -31,13 +31,15 @@ _STEP: Final = re.compile(r"#\d{1,4} \d{1,5}\.")
 _CONTROL: Final = bytes(n for n in range(128) if n == 127 or (n < 32 and chr(n) not in "\t\n"))
 # Zero-width and bidirectional marks would hide words from the rules: U+200B.. U+202A.. U+2060.. U+FEFF.
 _MARKS: Final = re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa9])|\xef\xbb\xbf")
-_STAMPS: Final = (
-    r"\n(?:[\w.-]{1,60}\t[^\t\n]{1,80}\t)?"  # gh run view: job, step
-    r"(?:(?:\[(?:task )?\d{4}-\d\d-\d\d[T ][\d:.,]{5,20}(?:Z|[+-]\d\d:?\d\d)?\]|"
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)[ \t]{0,4}"
-    r"(?:\d\d:\d\d:\d\d(?=\s|$))?"
-    r"|#\d{1,4} \d{1,5}\.\d{1,3} )"  # docker build: step, seconds
+_MAY_BE_MARKS: Final = (b"\xe2\x80", b"\xe2\x81", b"\xef\xbb\xbf")
+_STAMP: Final = (
+    r"(?:(?:\[(?:task )?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{5,20}(?:Z|[+-][0-9]{2}:?[0-9]{2})?\]|"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)"
+    r"[ \t]{0,4}(?:[0-9]{2}:[0-9]{2}:[0-9]{2}(?=\s|$))?"
+    r"|#[0-9]{1,4} [0-9]{1,5}\.[0-9]{1,3} )"  # docker build: step, seconds
 )
+_STAMPS: Final = rf"\n{_STAMP}"
+_STAMPS_OF_JOBS: Final = rf"\n(?:[\w.-]{{1,60}}\t[^\t\n]{{1,80}}\t)?{_STAMP}"  # gh run view: job, step
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _WARNING_BOX: Final = r"(?m)^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵"
 # The same without a frame: a heading, an empty line, and all that stands before the error.
@@ -47,7 +49,7 @@ _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 # With zeros for digits, what holds a position, and what may hold one.
 _POSITIONS: Final = (
-    ":0", "(0", "[0", '", 0', "line 0", "lines 0", "line: 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
+    "[0", '", 0', "line 0", "lines 0", "line: 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
 _MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|[,;] ?)0{1,7}(?:[:./|\s]|$)|\.[a-z]\w{0,9} {1,4}0{1,7}(?:[:\s]|$)")
 _FOREIGN: Final = r"[^\W\d_\x00-\x7f]"
@@ -160,7 +162,8 @@ class CleanText:
         return [
             number
             for number in self.telling
-            if "0" in (line := zeros[number]) and (any(map(line.__contains__, _POSITIONS)) or may_be(line))
+            if "0" in (line := zeros[number])
+            and (":0" in line or "(0" in line or any(map(line.__contains__, _POSITIONS)) or may_be(line))
         ]
 
     @cached_property
@@ -228,7 +231,7 @@ def clean_window(body: str, added: str = "") -> CleanText:
         body = body.replace("\u0130", "I")  # the one letter whose lower case is longer
     body = _without_control(body)
     if _CLOCK.search(body) or ("#" in body and _STEP.search(body)):
-        body = compiled(_STAMPS).sub("\n", f"\n{body}")[1:]
+        body = compiled(_STAMPS_OF_JOBS if "\t" in body else _STAMPS).sub("\n", f"\n{body}")[1:]
     if not body.isascii() and any(mark in body for mark in FRAMES):
         body = compiled(_WARNING_BOX).sub("", body) if "│ Warning: " in body else body
         body = compiled(_FRAME).sub("", body)
@@ -243,7 +246,9 @@ def clean_window(body: str, added: str = "") -> CleanText:
 def _without_control(body: str) -> str:
     if body.isascii():
         return body.encode("ascii").translate(None, _CONTROL).decode("ascii")
-    encoded = _MARKS.sub(b"", body.encode("utf-8", "surrogatepass").translate(None, _CONTROL))
+    encoded = body.encode("utf-8", "surrogatepass").translate(None, _CONTROL)
+    if any(map(encoded.__contains__, _MAY_BE_MARKS)):
+        encoded = _MARKS.sub(b"", encoded)
     return encoded.decode("utf-8", "surrogatepass")
 
 

@@ -15,7 +15,7 @@ _COL: Final = r"(?::(?P<col>\d{1,6}))?"
 # What else a line of some shapes holds, in lower case and with zeros for digits: short to look for, and mostly absent.
 _COLON: Final = r"\.[a-z]\w{0,9}:0"
 _BRACKET: Final = r"\.[a-z]\w{0,9}\(0"
-_NAMED_COLON: Final = r"(?:file|build|workspace):0"
+_NAMED_COLON: Final = r":0(?<=[ed]:0)"  # file, build, workspace
 _PAIR: Final = r"\(0{1,7}:0"
 _COMMA_LINE: Final = r"\.[a-z]\w{0,9}\"?, line 0"
 _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
