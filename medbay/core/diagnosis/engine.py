@@ -190,7 +190,9 @@ def _advice(verdict: Verdict, finding: Finding | None, line: str, text: CleanTex
     if verdict is NOTHING_FOUND and not text.body.strip():
         return SILENT
     if finding is None or finding.rule.id != verdict.rule:
-        return advise(advice_for(verdict.category, verdict.subcategory), finding.what if finding else "", line, text.body)
+        return advise(
+            advice_for(verdict.category, verdict.subcategory), finding.what if finding else "", line, text.body
+        )
     return advise(finding.rule.advice, finding.what, line, text.body)
 
 

@@ -43,7 +43,9 @@ _STAMPS_OF_JOBS: Final = rf"\n(?:[\w.-]{{1,60}}\t[^\t\n]{{1,80}}\t)?{_STAMP}"  #
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _WARNING_BOX: Final = r"(?m)^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵"
 # The same without a frame: a heading, an empty line, and all that stands before the error.
-_WARNING_BLOCK: Final = r"(?m)^Warning: [^\n]{1,400}\n\n(?:(?!Error: |Warning: )[^\n]{0,400}\n){1,40}?(?=(?:Error|Warning): )"
+_WARNING_BLOCK: Final = (
+    r"(?m)^Warning: [^\n]{1,400}\n\n(?:(?!Error: |Warning: )[^\n]{0,400}\n){1,40}?(?=(?:Error|Warning): )"
+)
 _FRAME: Final = rf"(?m)^[{FRAMES}] ?"
 _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")

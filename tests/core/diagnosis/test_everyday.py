@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from medbay.core.diagnosis.consequences import advice_for
 from tests.core.diagnosis.samples import why
 
 _NODE = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\n"
@@ -147,8 +148,9 @@ def test_a_path_of_the_project_is_no_package(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "no tests ran in 0.00s\nERROR: file or directory not found: nofile_test.py",
+        "no tests ran in 0.00s\nERROR: file or directory not found: nope.c",
         "cc1: fatal error: nope.c: No such file or directory\ncompilation terminated.",
+        "gcc: error: nope.c: No such file or directory\ngcc: fatal error: no input files\ncompilation terminated.",
     ],
 )
 def test_a_missing_source_is_no_library(text: str) -> None:
@@ -156,7 +158,8 @@ def test_a_missing_source_is_no_library(text: str) -> None:
     found = why(text)
 
     assert found.kind == "dependency_missing/file"
-    assert found.suggested_fix == "Create the missing file or correct the path to it."
+    assert found.suggested_fix in ("Create nope.c or correct the path to it.", advice_for("dependency_missing", "file"))
+    assert "nope.c" in found.summary
 
 
 def test_malformed_input_of_a_program_is_not_an_agents_answer() -> None:
@@ -181,3 +184,52 @@ def test_a_missing_table_is_to_be_created(text: str) -> None:
 
     assert found.kind == "code_error/sql"
     assert found.suggested_fix.startswith("Create the table")
+
+
+def test_a_warning_before_the_failure_is_no_cause() -> None:
+    """Npm warns before every script; Terraform about its own settings, in several lines."""
+    npm = 'npm warn Unknown user config "python". This will stop working in the next major version of npm.\n\n'
+    terraform = (
+        "\nWarning: Unable to open CLI configuration file\n\n"
+        'The CLI configuration file at "/home/dev/.terraformrc" does not exist.\n\n\n'
+    )
+
+    assert why(npm + "> x@1.0.0 build\n> exit 1\n").kind == "unknown"
+    assert why(npm + "> x@1.0.0 build\n> node b.js\n\nb.js:3:5: error: odd\n").kind == "code_error/compile"
+    found = why(terraform + "Error: No configuration files\n\nApply requires configuration to be present.\n")
+    assert found.kind == "code_error/config"
+    assert "No configuration files" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "a.c:3:10: error: 'y' undeclared (first use in this function)\n    3 |   return y;\n      |          ^\n"
+            "a.c:3:10: note: each undeclared identifier is reported only once for each function it appears in\n",
+            "'y' undeclared (first use",
+        ),
+        ("FAILED test_x.py::test_y - AssertionError: assert 1 == 2\n2 failed in 3.01s\n", "test_x.py::test_y - Assert"),
+        ("--- FAIL: TestAdd (0.00s)\n    x_test.go:6: got 3, want 4\nFAIL\nFAIL\tx\t0.008s\nFAIL\n", "TestAdd"),
+    ],
+)
+def test_the_summary_carries_the_line_that_says_it(text: str, said: str) -> None:
+    """Not a note after it, nor the count at the end."""
+    found = why(text)
+
+    assert said in found.summary
+    assert found.pattern.excerpt in text
+    assert "once for each" not in found.pattern.excerpt
+
+
+def test_a_closing_count_is_shown_where_no_test_is_named() -> None:
+    """Better than nothing."""
+    assert why("2 tests failed, 3 passed").pattern.excerpt == "2 tests failed"
+
+
+def test_silence_and_bytes_are_told_as_such() -> None:
+    """There is no end of a log to read, and nobody reads bytes."""
+    assert why("").suggested_fix.startswith("It printed nothing")
+    assert why("\n\n").suggested_fix.startswith("It printed nothing")
+    assert why("odd\n").suggested_fix.startswith("Read the end of the log")
+    assert why(b"\x7fELF\x02" + bytes(range(128, 256)) * 8).summary == "Unknown failure: binary output"
