@@ -14,7 +14,7 @@ from medbay import config_named, env
 from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core import agent
-from medbay.core.model import DEFAULT_QUEUE
+from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
@@ -148,6 +148,11 @@ def end_cancelled(store: Store, place: Place, task_ids: Collection[str]) -> None
     by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
     seen = partial(see, host=this_host())
     orphans.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
+
+
+def is_gone(worker: Worker) -> bool:
+    """Whether a worker of this machine cannot be running any more; of another one its lease alone can tell."""
+    return see(worker, this_host()) in ("dead", "rebooted")
 
 
 def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:

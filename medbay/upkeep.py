@@ -46,6 +46,10 @@ class Upkeep:
         with self.store.read() as tx:
             return worker_service.fleet(tx, stopped=stopped)
 
+    def dead_engines(self) -> list[Seen]:
+        """Those nobody has given up yet whose process is gone, as far as this machine can tell."""
+        return [each for each in self.fleet() if app.is_gone(each.worker)]
+
     def backup(self, path: Path | str) -> Path:
         """A consistent copy of the store in a new private file, while others go on working."""
         target = Path(path).absolute()

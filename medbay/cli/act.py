@@ -62,7 +62,14 @@ def resume(session: Session, /, ids: tuple[str, ...], **chosen: Any) -> int:
     """
     if many(session, "resume", ids, chosen):
         return 0
-    return _each(session, ids, "resume", lambda bay, task_id: bay.resume(task_id), lambda task: "goes on")
+    paused: set[str] = set()
+
+    def act(bay: Bay, given: str) -> Task:
+        before = bay.get(given)
+        paused.update([before.id] if before.paused else ())
+        return bay.resume(given)
+
+    return _each(session, ids, "resume", act, lambda task: _resumed(session.bay(), task, was_paused=task.id in paused))
 
 
 @click.command()
@@ -190,6 +197,20 @@ def _paused(task: Task) -> str:
     if task.live is not None:
         return f"is paused as soon as attempt {task.live} has ended"
     return f"is paused; medbay resume {task.id} lets it go on"
+
+
+def _resumed(bay: Bay, task: Task, *, was_paused: bool) -> str:
+    """That it goes on; else what holds it all the same, and which command helps against that."""
+    if was_paused and task.status != "blocked":
+        return "goes on"
+    from medbay.cli.explain import changes
+    from medbay.cli.glyphs import status_phrase
+
+    found = bay.explain(task.id)
+    standing = status_phrase(task, found.now, after=found.chain[:1]).words
+    helps = (each for each in changes(found) if not each.startswith(("medbay pause", "medbay cancel")))
+    does = next(helps, f"medbay explain {task.id}")
+    return f"{'is no longer paused, but' if was_paused else 'was not paused: it is'} {standing}; {does}"
 
 
 def _cancelled(task: Task) -> str:

@@ -16,7 +16,7 @@ from medbay.errors import MedbayError, UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.core.model import Question
+    from medbay.core.model import Question, Task
 
 
 @click.command()
@@ -49,8 +49,13 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
         print_json({"question": about, "answer": chosen, "tasks": tasks})
         return
     say(f"{', '.join(tasks) or about}: {chosen}")
-    if tasks and screen(sys.stderr).terminal and not bay.workers():
+    if screen(sys.stderr).terminal and any(_runs_next(bay.get(each)) for each in tasks) and not bay.workers():
         note("nothing runs tasks now: medbay up does")
+
+
+def _runs_next(task: Task) -> bool:
+    """Whether something is left to run for it, now that there is an answer."""
+    return not (task.finished or task.paused or task.status == "blocked")
 
 
 def _asked(bay: Bay, given: str) -> Question | None:

@@ -11,6 +11,7 @@ from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean
+from medbay.errors import UsageError
 
 if TYPE_CHECKING:
     from medbay.core.breaker import Breaker
@@ -58,7 +59,10 @@ def open_it(session: Session, key: str, reason: str, until: str | None) -> None:
     from medbay.env import SystemClock
     from medbay.service.requests import parse_time
 
-    end = parse_time(until, now=SystemClock().now_ms()) if until is not None else None
+    now = SystemClock().now_ms()
+    end = parse_time(until, now=now) if until is not None else None
+    if end is not None and end <= now:
+        raise UsageError(f"--until {until} is over already", hint="write a time to come (UTC if not said), or +2h")
     _told(session, session.bay().open_breaker(key, why=reason, until=end), "is held")
 
 

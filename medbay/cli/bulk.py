@@ -12,6 +12,7 @@ import click
 from medbay.cli.filters import chosen as filter_of
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, refuse_inside_attempts
+from medbay.cli.text import clean, cut
 from medbay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from medbay.service.bulk import Bulk
     from medbay.service.tasks import Action
 
+LISTED: Final = 20
 ASKED_FROM: Final = 21  # so many cancelled at once have to be meant
 _DONE: Final = {
     "pause": "paused",
@@ -77,6 +79,8 @@ def _tell(session: Session, found: Bulk) -> None:
         )
         return
     if screen().terminal:
+        for line in _listed(session.bay(), found) if found.dry_run else ():
+            say(line)
         say(screen().plain(summary(found)))
         return
     word = f"would {found.action}" if found.dry_run else _DONE[found.action]
@@ -85,6 +89,14 @@ def _tell(session: Session, found: Bulk) -> None:
     for task_id, why in found.skipped:
         fields(task_id, "skipped", why)
     note(summary(found))
+
+
+def _listed(bay: Bay, found: Bulk) -> list[str]:
+    """Who it would be done to, as far as a screen holds them."""
+    shown, ids = screen(), found.done[:LISTED]
+    lines = [cut(f"{each}  {clean(bay.get(each).title)}", shown.width - 1) for each in ids]
+    more = len(found.done) - len(ids)
+    return [shown.plain(line) for line in lines] + ([f"and {more} more"] if more else [])
 
 
 def summary(found: Bulk) -> str:

@@ -141,9 +141,13 @@ def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
     from medbay.store import activity
 
     known = [worker for worker, _ in bay.workers()]
-    alive = [worker for worker in known if worker.lease_until > now_ms]
+    dead = {each.worker.id for each in bay.dead_engines()}
+    alive = [worker for worker in known if worker.lease_until > now_ms and worker.id not in dead]
     for worker in known:
-        if worker not in alive:
+        if worker.id in dead:
+            said = f"{worker.id} on {worker.host} died: there is no process {worker.pid} any more"
+            yield Check("warning", "engines", said, "medbay up takes over what it ran")
+        elif worker not in alive:
             late = times.short(now_ms - worker.lease_until)
             said = f"{worker.id} on {worker.host} (pid {worker.pid}) missed its lease {late} ago"
             yield Check("warning", "engines", said, "medbay up takes over what it ran")

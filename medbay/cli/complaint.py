@@ -24,6 +24,9 @@ def complain(error: BaseException, *, as_json: bool, debug: bool) -> int:
     message, hint, code = described(error)
     if debug:
         traceback.print_exception(error)
+    if without_subcommand(error):
+        print(error.ctx.get_help(), file=sys.stderr)  # type: ignore[attr-defined]
+        return code
     at_a_place = isinstance(error, MedbayError) and _PLACE.match(message)
     prefix = "" if at_a_place or (isinstance(error, ConfigError) and error.file) else "medbay: "
     line = f"{message}; {hint}" if hint else message
@@ -44,6 +47,11 @@ def described(error: BaseException) -> tuple[str, str, int]:
         return f"the system says: {error.strerror}{where}", "--debug shows where", INTERNAL
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"internal error: {said}", "--debug shows the traceback; please report it", INTERNAL
+
+
+def without_subcommand(error: BaseException) -> bool:
+    """Whether a group of commands was called alone: what it has is shown, line by line."""
+    return type(error).__name__ == "NoArgsIsHelpError"  # click has it from 8.2 on
 
 
 def unknown(what: str, name: str, known: Iterable[str], *, otherwise: str) -> UsageError:

@@ -31,9 +31,9 @@ class Row:
     attempts: Sequence[Attempt]
 
 
-def picture(rows: Sequence[Row], screen: Screen, now: int, width: int) -> list[str]:
-    """One line per command."""
-    return [_row(row, screen, now, width) for row in rows]
+def picture(rows: Sequence[Row], screen: Screen, now: int, width: int, *, answerable: bool = True) -> list[str]:
+    """One line per command; what to type only while there is a store to type it for."""
+    return [_row(row, screen, now, width, answerable=answerable) for row in rows]
 
 
 def counted(rows: Sequence[Row], screen: Screen, width: int) -> str:
@@ -84,11 +84,11 @@ def report(
     lasted = format_duration(spent_ms // 1000 * 1000)
     verdict = f"{len(wrong)} did not end as they should" if wrong else "each ended as it should"
     lines = [screen.paint(f"MEDBAY DEMO  {len(rows)} real commands in {lasted}, {verdict}", BOLD)]
-    lines += picture(rows, screen, now, screen.width - 1)
+    lines += picture(rows, screen, now, screen.width - 1, answerable=bool(kept))
     told = f"{glyphs.DONE} {alone} healed by themselves, {answered} after one answer to one question"
     needs = f"{glyphs.YOU} {len(questions)} {'needs' if len(questions) == 1 else 'need'} you"
     lines += ["", screen.token(screen.plain(told), "done") + "   " + screen.token(needs, "you")]
-    lines += [line for asked in questions for line in _question(asked, screen)]
+    lines += [line for asked in questions for line in _question(asked, screen, kept=bool(kept))]
     for name, how in wrong.items():
         lines.append(screen.token(screen.plain(f"{glyphs.FAILED} not as it should be: {name}: {how}"), "fail"))
     where = f"cd {kept} && medbay inbox" if kept else "medbay demo --keep    keeps its store, to look around"
@@ -101,10 +101,10 @@ def report(
     return lines
 
 
-def _row(row: Row, screen: Screen, now: int, width: int) -> str:
+def _row(row: Row, screen: Screen, now: int, width: int, *, answerable: bool) -> str:
     phrase = glyphs.status_phrase(row.task, now)
     trail = screen.plain(_trail(row))
-    words = screen.plain(_words(row, now))
+    words = screen.plain(_words(row, now, answerable=answerable))
     head = f"{screen.plain(phrase.glyph)} {pad(cut(row.patient.title, TITLE_WIDE), TITLE_WIDE)}"
     ails = pad(cut(row.patient.ails, AILS_WIDE), AILS_WIDE) + " " if width >= AILS_FROM else ""
     room = width - (2 + TITLE_WIDE + 1 + len(ails) + TRAIL_WIDE + 1)
@@ -130,7 +130,7 @@ def _trail(row: Row) -> str:
     return "".join(steps)
 
 
-def _words(row: Row, now: int) -> str:
+def _words(row: Row, now: int, *, answerable: bool) -> str:
     task, attempts = row.task, row.attempts
     match task.status:
         case "completed":
@@ -140,7 +140,7 @@ def _words(row: Row, now: int) -> str:
         case "blocked" if task.block_kind == "exhausted":
             return f"given up after {len(attempts)} attempts"
         case "blocked":
-            return f"asks you: medbay answer {task.id}"
+            return f"asks you: medbay answer {task.id}" if answerable else "asks you"
         case "in_progress":
             return f"attempt {task.live}, {soon((now - task.since) / 1000 // 1)}"
     if task.unmet:
@@ -155,11 +155,11 @@ def _asks_a_person(attempt: Attempt) -> bool:
     return attempt.diagnosis is not None and not attempt.diagnosis.retryable
 
 
-def _question(asked: Question, screen: Screen) -> list[str]:
-    """One question: what is needed, the answers there are, the command to type."""
+def _question(asked: Question, screen: Screen, *, kept: bool) -> list[str]:
+    """One question: what is needed, the answers there are, and the command to type where its store is kept."""
     first = asked.task_ids[0]
     options = "  ".join(f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
     return [
         screen.token(cut(f"{glyphs.YOU} {first} {clean(asked.need)}", screen.width - 1), "you"),
-        cut(f"  medbay answer {first} {asked.default}   {options}", screen.width - 1),
+        cut(f"  medbay answer {first} {asked.default}   {options}" if kept else f"  {options}", screen.width - 1),
     ]

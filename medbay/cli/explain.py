@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,8 +15,10 @@ from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, width, wrap
 from medbay.core.durations import format_duration
+from medbay.core.holding import Reason
 
 if TYPE_CHECKING:
+    from medbay.bay import Bay
     from medbay.core.forecast import Forecast
     from medbay.core.knowledge import Known
     from medbay.service.explain import Explanation
@@ -35,7 +38,7 @@ def command(session: Session, task_id: str) -> None:
     Example:
       medbay explain m2xa
     """
-    found = session.bay().explain(task_id)
+    found = _without_the_dead(session.bay(), session.bay().explain(task_id))
     if session.json:
         print_json(as_json(found))
         return
@@ -51,6 +54,16 @@ def command(session: Session, task_id: str) -> None:
         last = label
 
 
+def _without_the_dead(bay: Bay, found: Explanation) -> Explanation:
+    """A live attempt whose engine died on this machine: nothing runs any more until somebody takes over."""
+    task = found.task
+    if task.live is None or not any(each.task_id == task.id for dead in bay.dead_engines() for each in dead.running):
+        return found
+    died = Reason(3, f"attempt {task.live} was running when its engine died, and nobody has taken over", "event")
+    reasons = (died if each.number == 3 else each for each in found.reasons)
+    return replace(found, reasons=tuple(reasons), orphaned=True)
+
+
 def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
     """What there is to say, each under its label."""
     task, now = found.task, found.now
@@ -59,7 +72,9 @@ def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
     said.append(("Next", _next(found, when)))
     said.append(("Change", " · ".join(changes(found))))
     if found.coming:
-        said.append(("If it fails the same way", coming(found.coming, when)))
+        waits = task.paused or (task.status == "blocked" and task.due_at is None)
+        told = _coming_once_released(found.coming) if waits else coming(found.coming, when)
+        said.append(("If it fails the same way", told))
     return [(label, told) for label, told in said if told]
 
 
@@ -75,16 +90,30 @@ def coming(forecasts: Sequence[Forecast], when: When) -> str:
     return " · ".join(parts)
 
 
+def _coming_once_released(forecasts: Sequence[Forecast]) -> str:
+    """The same where a person has to act first: nobody knows when that is, so only how long each wait lasts."""
+    parts = [f"attempt {forecasts[0].attempt} when somebody lets it go on"]
+    for each in forecasts:
+        if each.step.due_at is None:
+            parts.append(f"after attempt {each.attempt} {_stop(each.step.action)}: {each.step.why}")
+        else:
+            parts.append(f"attempt {each.attempt + 1} {times.short(each.step.due_at - each.at)} later")
+    return " · ".join(parts)
+
+
 def changes(found: Explanation) -> list[str]:
     """The commands that would change where it stands."""
     task = found.task
     if task.finished:
         return triage_lines.of_parts(found) or ["medbay add makes a new task"]
+    if found.orphaned:
+        return ["medbay up", f"medbay cancel {task.id}"]
     if task.live is not None:
         return [f"medbay cancel {task.id}", f"medbay log {task.id} -f"]
     if task.status == "blocked":
         answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
-        return [*triage_lines.of_helper(found), answer, f"medbay cancel {task.id}"]
+        resume = [f"medbay resume {task.id}"] if task.paused else []
+        return [*triage_lines.of_helper(found), answer, *resume, f"medbay cancel {task.id}"]
     if task.paused:
         asked = [f"medbay answer {task.id}"] if found.question else []
         return [*asked, f"medbay resume {task.id}", f"medbay cancel {task.id}"]
@@ -197,14 +226,24 @@ def _next(found: Explanation, when: When) -> str:
         return f"attempt {task.attempts + 1}, when its turn comes in the loop of {task.loop}"
     if task.ready and not found.reasons:
         return f"attempt {task.attempts + 1}, as soon as a worker looks"
-    if task.due_at is None:
-        return f"attempt {task.attempts + 1}, when what holds it back is over"
+    if (held := _held(found, when)) or task.due_at is None:
+        return f"{held}attempt {task.attempts + 1}, when what holds it back is over"
     why = _why_then(found)
     return f"{when(task.due_at)} (in {times.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
 
 
+def _held(found: Explanation, when: When) -> str:
+    """From when on what holds it may let it go, where its own time comes sooner; empty where nothing does."""
+    held = next((each for each in found.reasons if each.needs == "healing"), None)
+    if held is None or (held.until is not None and held.until <= (found.task.due_at or 0)):
+        return ""
+    return f"{when(held.until)} at the earliest: " if held.until is not None else "nothing by itself: "
+
+
 def _under_way(found: Explanation, when: When) -> str:
     task = found.task
+    if found.orphaned:
+        return "nothing until medbay up takes over: it ends what is left of the attempt, then tries again"
     if task.status == "pending_verification" and found.evaluation is not None and found.newest is not None:
         return f"the evaluation of attempt {found.newest.number}, which failed, says whether it counts all the same"
     if task.status == "pending_verification":

@@ -52,11 +52,18 @@ def chosen(given: dict[str, Any], *, everything: bool = False) -> TaskFilter:
         tags=given["tag"],
         without_tags=given["not_tag"],
         queue=given["queue"],
-        category=given["category"],
+        category=_category(given["category"]),
         text=given["text"],
         only_open=not statuses and not everything,
         limit=EVERY,
     )
+
+
+def _category(given: str) -> str:
+    """The category of a failure, as `patterns list` reads it."""
+    from medbay.core.knowledge import read_kind
+
+    return "/".join(part for part in read_kind(given) if part) if given.strip() else ""
 
 
 def _statuses(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -136,9 +136,10 @@ def _running(task: Task, now_ms: int) -> Phrase:
 
 def _blocked(task: Task, now_ms: int) -> Phrase:
     kind = task.block_kind or "human"
+    paused = " · paused" if task.paused else ""
     if kind not in BLOCKS_THAT_TIME_OUT or task.due_at is None:
-        return _phrase(YOU, "blocked", kind, "you")
-    return _phrase(WAITING, "blocked", kind, "wait", _until(task.due_at, now_ms))
+        return _phrase(YOU, "blocked", kind, "you", paused)
+    return _phrase(WAITING, "blocked", kind, "wait", _until(task.due_at, now_ms) + paused)
 
 
 def _pending(task: Task, now_ms: int) -> Phrase:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from medbay.errors import ConfigError, UsageError
+from medbay.errors import ConfigError, NotFound, UsageError
 
 _LINE_BYTES_MAX: Final = 4_000_000
 
@@ -19,6 +19,8 @@ def read_lines(file: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
             for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES_MAX), b""), start=1):
                 if raw.strip():
                     yield number, _parse(raw, name, number)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {name}", hint="name a file of JSON lines") from None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", hint="name a file of JSON lines") from None
 

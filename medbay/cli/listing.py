@@ -14,7 +14,8 @@ from medbay.cli.output import BOLD, DIM, Screen
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean, cut
 from medbay.core.breaker import Breaker
-from medbay.core.model import Task
+from medbay.core.model import Task, Worker
+from medbay.core.resources import crash_loop_key
 from medbay.env import SystemClock
 from medbay.store import tasks as task_rows
 from medbay.store.tasks import TaskFilter
@@ -77,11 +78,15 @@ def _parts(asked: TaskFilter, now: int, *, everything: bool, triages: bool | Non
 def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
     """What is said about each task."""
     after = waits_for(bay, tasks)
-    served = {queue for worker, _ in bay.workers() if worker.lease_until > now_ms for queue in worker.queues}
+    alive = [worker for worker, _ in bay.workers() if worker.lease_until > now_ms]
+    served = {queue for worker in alive for queue in worker.queues}
     around = _Around(
         served=served,
         out_of_share=bay.queues_out_of_share(served, bay.place.config.engine.slots_for_recovery),
-        breakers={each.key: each for each, _ in bay.breakers()} if any(task.hold for task in tasks) else {},
+        breakers={each.key: each for each, _ in bay.breakers()}
+        if any(task.hold or task.ready for task in tasks)
+        else {},
+        serving=alive,
     )
     made: list[Row] = []
     for task in tasks:
@@ -186,6 +191,13 @@ class _Around:
     served: set[str]
     out_of_share: set[str]  # queues in which retries wait for fresh work
     breakers: Mapping[str, Breaker]
+    serving: Sequence[Worker]
+
+    def crash_loop(self, task: Task) -> Breaker | None:
+        """What keeps its runner from starting, on every host that would run it."""
+        hosts = {each.host for each in self.serving if task.queue in each.queues}
+        loops = [self.breakers.get(crash_loop_key(task.runner, host)) for host in sorted(hosts)]
+        return loops[0] if loops and all(loops) else None
 
 
 def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, around: _Around) -> str:
@@ -198,13 +210,19 @@ def _why(bay: Bay, task: Task, phrase: Phrase, now_ms: int, around: _Around) -> 
     if task.status == "failed":
         return task.last_summary or task.last_category
     if phrase.glyph == glyphs.HELD and (held := around.breakers.get(task.hold or "")) is not None:
-        when = f"{times.clock(held.next_at, now_ms)}: " if held.next_at is not None else ""
-        return f"{held.why}; {when}{held.ends}"
+        return _held(held, now_ms)
     if phrase.glyph == glyphs.READY and task.queue not in around.served:
         return f'no worker serves "{task.queue}": medbay up'
+    if phrase.glyph == glyphs.READY and (looping := around.crash_loop(task)) is not None:
+        return f"held by {looping.key}: {_held(looping, now_ms)}"
     if phrase.glyph == glyphs.READY and task.recovery and task.queue in around.out_of_share:
         return "retries have their share of the slots; fresh work goes first"
     return task.last_summary if task.streak else recurring_lines.how(task)
+
+
+def _held(by: Breaker, now_ms: int) -> str:
+    when = f"{times.clock(by.next_at, now_ms)}: " if by.next_at is not None else ""
+    return f"{by.why}; {when}{by.ends}"
 
 
 def _output_seen(bay: Bay, task: Task, now_ms: int) -> str:

@@ -9,6 +9,7 @@ from medbay.cli import glyphs, times
 from medbay.cli.live import Display, Feed
 from medbay.cli.live_lines import Change, changes, soon
 from medbay.cli.text import clean, cut, width
+from medbay.core.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.core.triage.starting import TRIAGE_IDS
 from medbay.env import SystemClock
@@ -45,6 +46,7 @@ class Telling:
         self._count_again_at = 0
         self._counts: dict[str, int] = {}
         self._triages: dict[str, int] = {}
+        self._breakers: list[tuple[Breaker, int]] = []
         self._miscounted = True  # something happened since they were counted
         self._daemon: Daemon | None = None
         self._stops_told = 0
@@ -112,6 +114,10 @@ class Telling:
             display.line(f"      {'   '.join(options)}     medbay answer {first} {asked.default}")
         if waiting > QUESTIONS_SHOWN:
             display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
+        now = self._clock.now_ms()
+        for each, number in self._bay.breakers():
+            if words := _held(each, number, now):
+                display.line("  " + display.paint(words, "held") + f"     medbay breaker close {clean(each.key)}")
 
     @property
     def _gap(self) -> str:
@@ -153,6 +159,7 @@ class Telling:
         self._counted_at = now
         if self._miscounted and now >= self._count_again_at:
             self._counts, self._triages, self._miscounted = self._bay.open_counts(), self._bay.open_triages(), False
+            self._breakers = self._bay.breakers()
             done = self._clock.now_ms()
             self._count_again_at = done + COUNT_SHARE * (done - now)
         counts = {status: number - self._triages.get(status, 0) for status, number in self._counts.items()}
@@ -160,8 +167,10 @@ class Telling:
         parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
         if looking := sum(self._triages.values()):
             parts.append(f"{glyphs.JUDGED} {looking} looked at")
-        if ready := counts.get("pending", 0):
-            parts.append(f"{glyphs.READY} {ready} pending")
+        held = [words for each, number in self._breakers if (words := _held(each, number, now))]
+        if ready := counts.get("pending", 0) - sum(number for each, number in self._breakers if each.kind != "agency"):
+            parts.append(f"{glyphs.READY} {max(0, ready)} pending")
+        parts += held
         if pending:
             left = soon(max(0, soonest[0][1] - now) / 1000)
             parts.append(f"{glyphs.WAITING} {pending} waiting, {soonest[0][0].id} in {left}")
@@ -169,6 +178,14 @@ class Telling:
             parts.append(f"{glyphs.YOU} {blocked} blocked")
         parts.append(f"{glyphs.DONE} {self.completed} done" + (f", {self.healed} healed" if self.healed else ""))
         self._display.status("   ".join(parts))
+
+
+def _held(by: Breaker, number: int, now: int) -> str:
+    """What a breaker holds and until when; a crash loop keeps every task of its runner, so it has no number."""
+    if not number and by.kind != "crash_loop":
+        return ""
+    until = f" until {times.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends}"
+    return f"{glyphs.HELD} {f'{number} ' if number else ''}held by {clean(by.key)}{until}"
 
 
 def _stopping(daemon: Daemon, stops: int) -> str:

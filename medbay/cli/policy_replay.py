@@ -11,7 +11,7 @@ from medbay.cli import score_table
 from medbay.cli.output import note, print_json
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.core.durations import parse_duration
-from medbay.errors import UsageError
+from medbay.errors import NotFound, UsageError
 
 IN_FORCE: Final = "in force"
 MODEL: Final = (
@@ -40,6 +40,8 @@ def command(session: Session, file: str | None, since: str) -> None:
     since_ms = parse_duration(since)
     if since_ms == 0:
         raise UsageError("--since 0s leaves nothing to replay", hint="write it like 30d")
+    if file is not None and not Path(file).exists():
+        raise NotFound(f"there is no file {file}", hint="name a medbay.toml")
     bay = session.bay()
     policies = {IN_FORCE: bay.policy}
     if file is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from medbay.cli.completing import task_ids
-from medbay.errors import UsageError
+from medbay.errors import NotFound, UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
 _SPEC_BYTES_MAX: Final = 1_000_000
@@ -113,6 +113,8 @@ def _read_spec(name: str) -> str:
     try:
         with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
             data = file.read(_SPEC_BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {name}", hint="name a file with the specification") from None
     except OSError as error:
         raise UsageError(f"cannot read the specification {name}: {error.strerror}", hint="name a file") from None
     if len(data) > _SPEC_BYTES_MAX:

@@ -192,8 +192,8 @@ def on_answer(
     if option.effect == "done" and not task.finished:
         return _done(draft, note, question=last, dependents=dependents, served=served)
     if note:
-        against = task.last_fingerprint if task.streak else ""
-        told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against)
+        against, failed = (task.last_fingerprint, task.last_summary) if task.streak else ("", "")
+        told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against, failed=failed)
         draft.set(guidance=guidance.keep(task.guidance, told))
     if option.effect == "pause" and not task.finished:
         draft.set(paused=True)

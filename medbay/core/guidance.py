@@ -30,14 +30,20 @@ def guide(diagnosis: Diagnosis, *, next_attempt: int, advice: str = "", record: 
     return Guidance(next_attempt, advice, block(text, TEXT_MAX), diagnosis.fingerprint)
 
 
-def person_says(note: str, *, next_attempt: int, fingerprint: str = "") -> Guidance:
+def person_says(note: str, *, next_attempt: int, fingerprint: str = "", failed: str = "") -> Guidance:
     """A person's own words for the next attempt, against the failure they were asked about."""
-    return Guidance(next_attempt, advice_line(note), block(f"A person says: {note}", TEXT_MAX), fingerprint)
+    return _says("A person says", note, next_attempt, fingerprint, failed)
 
 
-def triage_says(words: str, *, next_attempt: int, fingerprint: str = "") -> Guidance:
+def triage_says(words: str, *, next_attempt: int, fingerprint: str = "", failed: str = "") -> Guidance:
     """What a triage advises after it looked at several failures."""
-    return Guidance(next_attempt, advice_line(words), block(f"Triage advises: {words}", TEXT_MAX), fingerprint)
+    return _says("Triage advises", words, next_attempt, fingerprint, failed)
+
+
+def _says(who: str, words: str, next_attempt: int, fingerprint: str, failed: str) -> Guidance:
+    """Their words after what failed, which whoever tries next has to know as well."""
+    found = f"{line(f'Attempt {next_attempt - 1} failed: {failed}', FOUND_MAX)}\n" if failed else ""
+    return Guidance(next_attempt, advice_line(words), block(f"{found}{who}: {words}", TEXT_MAX), fingerprint)
 
 
 def advice_line(advice: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from medbay.core import evaluating, holding
@@ -11,7 +11,7 @@ from medbay.core.breaker import Breaker
 from medbay.core.forecast import Forecast, forecast
 from medbay.core.holding import Circumstances, Reason
 from medbay.core.knowledge import Known, apply_teaching
-from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage
+from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage, Worker
 from medbay.core.person import is_persons
 from medbay.core.policy import Policy
 from medbay.core.presets import RESCUE_THRESHOLD
@@ -46,6 +46,7 @@ class Explanation:
     evaluation: CheckResult | None = None  # of the newest attempt
     rescue_threshold: float = RESCUE_THRESHOLD
     parts: tuple[Task, ...] = ()  # what it was split into
+    orphaned: bool = False  # its live attempt has no engine any more
     helper: Task | None = None  # what a person has to do for it first: a fix, a review, or what it comes after
 
 
@@ -84,7 +85,7 @@ def explain(
         question=questions.open_of_task(tx, task.id),
         chain=chain,
         coming=coming,
-        breaker=held,
+        breaker=held or (None if task.finished else _stopped(tx, task, _serving(tx, task))),
         triage=looked,
         looker=tasks.get(tx, looked.id) if looked is not None and looked.ended_at is None else None,
         wanted=triage_service.standing(tx, task, policy),
@@ -133,12 +134,10 @@ def first_reason(tx: Tx, task: Task, *, recovery_share: float) -> Reason | None:
 def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: float) -> Circumstances:
     """What around a task may hold it back; `held` is the breaker that does."""
     waiting = [other for other, status in tasks.comes_after(tx, task.id) if status != "completed"] if task.unmet else []
-    serving = [each for each in workers.alive(tx) if each.lease_until > tx.now and task.queue in each.queues]
+    serving = _serving(tx, task)
     busy = activity.live_by_worker(tx) if serving else {}
     full = bool(serving) and all(busy.get(each.id, 0) >= each.slots for each in serving)
-    loops = [breakers.get(tx, crash_loop_key(task.runner, each.host)) for each in serving]
-    looping = [each for each in loops if each is not None and each.state != "closed"]
-    stopped = looping[0] if looping and len(looping) == len(serving) else None
+    stopped = _stopped(tx, task, serving)
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
     if held is not None and held.kind == "incident" and (said := looked_at(tx, held)):
         what["incident"] += f"; {said}"
@@ -153,6 +152,17 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
         recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,
     )
+
+
+def _serving(tx: Tx, task: Task) -> list[Worker]:
+    return [each for each in workers.alive(tx) if each.lease_until > tx.now and task.queue in each.queues]
+
+
+def _stopped(tx: Tx, task: Task, serving: Sequence[Worker]) -> Breaker | None:
+    """The crash loop that keeps its runner from starting, on every host that would run it."""
+    loops = [breakers.get(tx, crash_loop_key(task.runner, each.host)) for each in serving]
+    looping = [each for each in loops if each is not None and each.state != "closed"]
+    return looping[0] if looping and len(looping) == len(serving) else None
 
 
 def looked_at(tx: Tx, held: Breaker) -> str:

@@ -180,3 +180,35 @@ def test_a_task_may_not_wait_for_itself(cli: Cli) -> None:
     second = cli.add("b", "--after", first)
 
     assert cli("edit", first, "--after", second).code in (2, 4)
+
+
+def test_resuming_what_is_not_paused_says_what_holds_it(cli: Cli) -> None:
+    """It does not go on: another command would help, and that one is named."""
+    ready, asks = cli.add("a"), cli.add("b")
+    cli.good("block", asks, "--reason", "which one?", "--kind", "human")
+
+    assert cli.good("resume", ready).cells == [[ready, "was not paused: it is pending · ready; medbay up"]]
+    told = f"was not paused: it is blocked · human; medbay answer {asks}"
+    assert cli.good("resume", asks).cells == [[asks, told]]
+
+
+def test_a_blocked_task_shows_that_it_is_paused(cli: Cli) -> None:
+    """The answer alone would not start it."""
+    task_id = cli.add("a")
+    cli.good("pause", task_id)
+    cli.good("block", task_id, "--reason", "which one?", "--kind", "human")
+
+    assert "blocked · human · paused" in cli.terminal("list", "--no-color", columns=80).out
+    assert f"medbay resume {task_id}" in cli.good("explain", task_id, "--json").json["changes"]
+    told = f"is no longer paused, but blocked · human; medbay answer {task_id}"
+    assert cli.good("resume", task_id).cells == [[task_id, told]]
+
+
+def test_nothing_is_offered_to_run_what_was_cancelled(cli: Cli) -> None:
+    """`medbay up` helps only where something is left to run."""
+    over, again = cli.add("a"), cli.add("b")
+    for each in (over, again):
+        cli.good("block", each, "--reason", "which one?", "--kind", "human")
+
+    assert "medbay up" not in cli.terminal("answer", over, "cancel").out
+    assert "medbay up" in cli.terminal("answer", again, "retry").out

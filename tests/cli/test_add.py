@@ -100,7 +100,7 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
         (["add", "a", "--run", "x", "--env", "MEDBAY_X=1"], 2, "set by Medbay itself"),
         (["add", "a", "--run", "x", "--at", "tomorrow"], 2, "is not a time"),
         (["add", "a", "--run", "x", "--after", "zzzz"], 3, 'no task "zzzz"'),
-        (["add", "a", "--run", "x", "--spec", "none.md"], 2, "cannot read the specification"),
+        (["add", "a", "--run", "x", "--spec", "none.md"], 3, "there is no file none.md"),
         (["add", "a", "--run", "x", "--policy", "hope"], 2, 'no policy "hope"'),
         (["add", "a", "--run", "x", "--on-conflict", "cry"], 2, "on-conflict"),
         (["add", "a", "--python", "pull"], 2, "names no function"),
@@ -108,7 +108,7 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
         (["add", "a", "--python", "m:f", "--run", "x"], 2, "both given"),
         (["add", "a", "--run", "x", "--isolated"], 2, "both given"),
         (["add", "a", "--file", "x.jsonl"], 2, "--file stands alone"),
-        (["add", "--file", "none.jsonl"], 2, "cannot read none.jsonl"),
+        (["add", "--file", "none.jsonl"], 3, "there is no file none.jsonl"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_added(cli: Cli, words: list[str], code: int, said: str) -> None:

@@ -108,3 +108,53 @@ def test_both_are_drawn_for_a_terminal(cli: Cli) -> None:
         assert "open" in told.out
         shown = cli.terminal("incidents", "show", "transient", columns=width)
         assert "nothing is held" in shown.out or "held" in shown.out
+
+
+def test_a_hold_that_is_over_already_is_refused(cli: Cli) -> None:
+    """It would hold nothing."""
+    for until in ("2020-01-01T00:00", "+0s"):
+        called = cli("breaker", "open", "github", "--until", until)
+
+        assert (called.code, called.err.split(";")[0]) == (2, f"medbay: --until {until} is over already")
+    assert cli.good("breaker", "list").out == ""
+
+
+def test_a_crash_loop_is_named_wherever_its_tasks_are(cli: Cli) -> None:
+    """Nothing is parked under it: it keeps a runner from starting on a host, and the rows say so."""
+    engine = cli.engine(cli.world())
+    engine.tick()
+    cli.good("breaker", "open", "crash_loop:shell@here", "--reason", "the disk is full", "--until", "+1h")
+    task = cli.add("waits")
+
+    (row,) = cli.good("list").cells
+    assert row[5].startswith("held by crash_loop:shell@here: the disk is full; ")
+    told = cli.good("explain", task)
+    assert "medbay breaker close crash_loop:shell@here" in told.out
+    assert "at the earliest: attempt 1" in told.out
+    assert cli.good("explain", task, "--json").json["breaker"] == "crash_loop:shell@here"
+
+
+def test_up_says_what_is_held_when_it_ends(cli: Cli) -> None:
+    """A person's hold is not waited for, but it is named, with the command that ends it."""
+    cli.add("call", "--provider", "anthropic")
+    cli.good("breaker", "open", "anthropic", "--reason", "kept")
+
+    ran = cli.terminal("up", "--until-idle", "--no-color", columns=80)
+
+    assert "‖ 1 held by provider:anthropic, until somebody closes it" in ran.out
+    assert "medbay breaker close provider:anthropic" in ran.out
+    assert "○ 1 pending" not in ran.out
+
+
+def test_the_next_attempt_of_an_incident_is_not_promised_too_early(cli: Cli) -> None:
+    """Its own time comes before the one at which the incident is looked into."""
+    world = cli.world()
+    engine = cli.engine(world)
+    added = [world.add(f"load {n}", failed(DEAD)) for n in range(6)]
+    for _ in range(4):
+        engine.tick()
+    (incident,) = cli.good("incidents", "--json").json
+
+    told = dict(cells[:2] for cells in cli.good("explain", added[0].id).cells)
+
+    assert told["next"].startswith(f"{incident['next_probe_at']} at the earliest: attempt 2")

@@ -132,3 +132,24 @@ def test_the_result_is_data_too(cli: Cli) -> None:
     assert (found["action"], found["dry_run"], found["matched"]) == ("retry", True, 4)
     assert sorted(found["done"]) == sorted([ids["failing"], ids["ready"]])
     assert {"id": ids["runs"], "why": "running"} in found["skipped"]
+
+
+def test_a_dry_run_lists_them_on_a_terminal(cli: Cli) -> None:
+    """As far as a screen holds them, then how many more."""
+    for number in range(22):
+        cli.add(f"task {number} {'long ' * 30}", "--tag", "x")
+
+    lines = cli.terminal("cancel", "--tag", "x", "--dry-run", columns=80).lines
+
+    assert len(lines) == 22 and all(len(line) < 80 and "task " in line for line in lines[:20])
+    assert lines[20:] == ["and 2 more", "would cancel 22"]
+
+
+@pytest.mark.parametrize("action", [*ACTIONS, "list"])
+def test_an_unknown_category_is_refused(cli: Cli, action: str) -> None:
+    """As by `patterns list`; nothing matching would look like good news."""
+    called = cli(action, "--category", "bogus")
+
+    assert (called.code, called.out) == (2, "")
+    assert '"bogus" is not a category' in called.err
+    assert cli(action, "--category", "transient/network").code == 0

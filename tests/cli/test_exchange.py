@@ -195,7 +195,7 @@ def test_a_bad_line_names_itself_and_nothing_is_added(cli: Cli, bad: str, said: 
 
 def test_a_file_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
     """One line, as for `add`."""
-    assert cli("import", str(tmp_path / "none.jsonl")).code == 2
+    assert cli("import", str(tmp_path / "none.jsonl")).code == 3
 
 
 def test_a_loop_survives(cli: Cli) -> None:
@@ -248,3 +248,11 @@ def test_a_loop_that_cannot_be_read_names_its_line(cli: Cli, loop: object) -> No
     found = cli("import", "-", stdin="\n".join(json.dumps(line) for line in lines))
     assert found.code == 2 and "2" in found.err
     assert exported(cli) == []
+
+
+def test_a_file_that_is_not_there_is_not_found(cli: Cli) -> None:
+    """Exit 3, as the reference says."""
+    for words in (["import", "none.jsonl"], ["policy", "replay", "--policy", "none.toml"]):
+        called = cli(*words)
+
+        assert (called.code, f"there is no file {words[-1]}" in called.err) == (3, True)

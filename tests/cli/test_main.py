@@ -33,6 +33,16 @@ def test_no_arguments_give_the_help(bare: Cli) -> None:
     assert bare.good().out == bare.good("--help").out == bare.good("-h").out
 
 
+@pytest.mark.parametrize("name", ["policy", "patterns", "breaker", "db", "lifecycle"])
+def test_a_group_alone_shows_what_it_has(bare: Cli, name: str) -> None:
+    """Wrong usage, but in lines that can be read."""
+    called = bare(name)
+
+    assert (called.code, called.out) == (2, "")
+    assert called.err == bare.good(name, "--help").out
+    assert max(map(len, called.err.splitlines())) <= 100
+
+
 def test_help_imports_no_command(bare: Cli) -> None:
     """That is what keeps it fast."""
     ran = subprocess.run([sys.executable, "-c", LOADED_BY_HELP], capture_output=True, text=True, timeout=60)

@@ -185,3 +185,18 @@ def test_a_retry_that_waits_for_its_share_of_the_slots_says_so(cli: Cli) -> None
     assert 'waits\tno live worker serves the queue "nobody"' in cli.good("show", elsewhere).lines
     (running,) = (each for each in again if each != waiting)
     assert cli.good("show", running, "--json").json["held_back"]["number"] == 3
+
+
+def test_what_waits_for_a_person_is_given_no_time(cli: Cli) -> None:
+    """The next attempt has its number, and only the waits after it have a length."""
+    world = cli.world()
+    engine = cli.engine(world)
+    task = world.add("a", failed("connect ECONNREFUSED 10.0.0.1:443"))
+    engine.tick()
+    engine.tick()
+    cli.good("block", task.id, "--reason", "wait for me", "--kind", "human")
+
+    told = dict(cells[:2] for cells in cli.good("explain", task.id).cells)["if it fails the same way"]
+
+    assert told.startswith("attempt 2 when somebody lets it go on · attempt 3 ")
+    assert " later" in told and " at " not in told.split(" · after ")[0]

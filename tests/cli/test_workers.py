@@ -94,3 +94,20 @@ def test_nobody_serving_is_said(cli: Cli) -> None:
     assert told.out == ""
     assert "medbay up or medbay worker" in told.err
     assert cli.good("workers", "--json").json == []
+
+
+def test_an_engine_that_was_killed_is_not_called_alive(quick: Cli) -> None:
+    """Its lease still lasts, but this machine knows better."""
+    task_id = quick.add("sleeper", "--run", "echo x > up; sleep 1000")
+    with started(quick, "up") as process:
+        wait_for((quick.folder / "up").exists)
+        assert "1 alive" in quick("doctor").out
+        process.kill()
+        process.wait(30)
+
+    assert f"there is no process {process.pid} any more" in quick("doctor").out
+    assert "1 alive" not in quick("doctor").out
+    told = quick.good("explain", task_id)
+    assert "attempt 1 was running when its engine died" in told.out
+    assert "attempt 1 is live" not in told.out
+    assert quick.good("explain", task_id, "--json").json["changes"][0] == "medbay up"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.diagnosis.record import Location
-from medbay.core.guidance import ADVICE_MAX, KEPT, TEXT_MAX, advice_line, guide, keep, person_says, render
+from medbay.core.guidance import ADVICE_MAX, KEPT, TEXT_MAX, advice_line, guide, keep, person_says, render, triage_says
 from medbay.core.model import Guidance
 from tests.core.builders import diagnosis
 
@@ -92,6 +95,15 @@ def test_a_persons_words_are_kept_but_bounded_and_printable(note: str) -> None:
     assert found.text.startswith("A person says:")
     assert len(found.text) <= TEXT_MAX and len(found.advice) <= ADVICE_MAX
     assert all(line.isprintable() for line in found.text.split("\n"))
+
+
+@pytest.mark.parametrize(("says", "who"), [(person_says, "A person says"), (triage_says, "Triage advises")])
+def test_whoever_tries_next_is_told_what_failed_before_what_is_advised(says: Callable[..., Guidance], who: str) -> None:
+    """The advice alone would not say what it is about."""
+    found = says("use port 81", next_attempt=4, failed="Connection refused: port 80")
+
+    assert found.text == f"Attempt 3 failed: Connection refused: port 80\n{who}: use port 81"
+    assert found.advice == "use port 81"
 
 
 def test_a_text_that_is_cut_says_so() -> None:

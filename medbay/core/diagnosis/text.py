@@ -53,7 +53,8 @@ _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
 _POSITIONS: Final = (
     "[0", '", 0', "line 0", "lines 0", "line: 0", "zeile 0", "ligne 0", "línea 0", "riga 0", "строка 0"
 )  # fmt: skip
-_MAY_BE_POSITION: Final = re.compile(r"(?:: |\" ?|[,;] ?)0{1,7}(?:[:./|\s]|$)|\.[a-z]\w{0,9} {1,4}0{1,7}(?:[:\s]|$)")
+_MAY_BE_POSITION: Final = re.compile(r"[:\",;] ?0{1,7}(?:[:./|\s]|$)")  # begins with a set: skips ahead
+_AFTER_FILE: Final = re.compile(r"\.[a-z]\w{0,9} {1,4}0{1,7}(?:[:\s]|$)")
 _FOREIGN: Final = r"[^\W\d_\x00-\x7f]"
 _WORD: Final = re.compile(r"[^\W_]+")
 _TO_WORDS: Final = bytes(n if n > 127 or chr(n).isalnum() or n == 10 else 32 for n in range(256))
@@ -160,13 +161,8 @@ class CleanText:
     @cached_property
     def positioned(self) -> list[int]:
         """The numbers of the lines with a number after a colon or bracket, as positions in files have."""
-        zeros, may_be = self.zeros, _MAY_BE_POSITION.search
-        return [
-            number
-            for number in self.telling
-            if "0" in (line := zeros[number])
-            and (":0" in line or "(0" in line or any(map(line.__contains__, _POSITIONS)) or may_be(line))
-        ]
+        zeros = self.zeros
+        return [number for number in self.telling if "0" in (line := zeros[number]) and _holds_position(line)]
 
     @cached_property
     def may_have_position(self) -> frozenset[int]:
@@ -213,6 +209,13 @@ class CleanText:
                 break
             at = self.lowered.find(word, self.starts[number + 1])
         return lines
+
+
+def _holds_position(zeros: str) -> bool:
+    """Whether a line with zeros for digits has what may be a position; what most positions look like is asked first."""
+    if ":0" in zeros or "(0" in zeros or any(map(zeros.__contains__, _POSITIONS)) or _MAY_BE_POSITION.search(zeros):
+        return True
+    return " 0" in zeros and bool(_AFTER_FILE.search(zeros))
 
 
 def clean(text: str | bytes, added: str = "") -> CleanText:

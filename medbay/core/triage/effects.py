@@ -308,7 +308,10 @@ def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     if "runner" in diff:
         draft.set(hold=None, resources=adjusting.accounts(case.task, wanted.profile, case.means))
     told = guidance.triage_says(
-        wanted.guidance, next_attempt=case.task.attempts + 1, fingerprint=case.triage.fingerprint
+        wanted.guidance,
+        next_attempt=case.task.attempts + 1,
+        fingerprint=case.triage.fingerprint,
+        failed=case.task.last_summary,
     )
     if "guidance" in diff:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
