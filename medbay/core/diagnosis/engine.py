@@ -30,7 +30,9 @@ EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught", "trace.python"})
 _NAMED_AT_START: Final = frozenset({"missing.command", "missing.script", "missing.program", "missing.library"})
 PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
 _CLOSING: Final = frozenset({"tests.counts", "tests.said", "tests.marker", "tests.cross"})  # how a test run ends
-SILENT: Final = "It printed nothing: let it say more (a verbose flag, set -x), or look for a log that it writes itself."
+SILENT: Final = (
+    "It printed nothing readable: let it say more (a verbose flag, set -x), or look for a log that it writes itself."
+)
 RUNNERS_UP_MAX: Final = 4
 REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
 EXCERPT_MAX: Final = 300
@@ -187,7 +189,7 @@ def _shown(text: CleanText, finding: Finding | None, line: str) -> tuple[str, st
 
 
 def _advice(verdict: Verdict, finding: Finding | None, line: str, text: CleanText) -> str:
-    if verdict is NOTHING_FOUND and not text.body.strip():
+    if verdict is NOTHING_FOUND and (not line or readable(line) != line):
         return SILENT
     if finding is None or finding.rule.id != verdict.rule:
         return advise(

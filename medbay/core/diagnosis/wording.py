@@ -21,6 +21,7 @@ _LEADS: Final = {
     "code_error/version": "Wrong version",
     "code_error/crash": "Crash",
     "code_error/data": "Damaged data",
+    "code_error/sql": "SQL error",
     "code_error/lint": "Lint findings",
     "code_error/compile": "Compile error",
     "code_error/syntax": "Syntax error",

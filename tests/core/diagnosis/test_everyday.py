@@ -232,4 +232,6 @@ def test_silence_and_bytes_are_told_as_such() -> None:
     assert why("").suggested_fix.startswith("It printed nothing")
     assert why("\n\n").suggested_fix.startswith("It printed nothing")
     assert why("odd\n").suggested_fix.startswith("Read the end of the log")
-    assert why(b"\x7fELF\x02" + bytes(range(128, 256)) * 8).summary == "Unknown failure: binary output"
+    found = why(b"\x7fELF\x02" + bytes(range(128, 256)) * 8)
+    assert found.summary == "Unknown failure: binary output"
+    assert found.suggested_fix.startswith("It printed nothing readable")
