@@ -329,9 +329,9 @@ def test_a_flag_is_checked_like_a_line_of_the_file() -> None:
     assert load(None, {}, {"runner.secrets": ["A"]}).runner.secrets == ("A",)
     with pytest.raises(ConfigError, match=r"^engine\.workers must be a whole number"):
         load(None, {}, {"engine.workers": "many"})
-    with pytest.raises(ConfigError, match="^flag: entry 1 of policy.ladder.timeout.delays must be"):
+    with pytest.raises(ConfigError, match="^entry 1 of policy.ladder.timeout.delays must be"):
         load(None, {}, {"policy.ladder.timeout.delays": [3]})
-    with pytest.raises(ConfigError, match="^flag: runner.secrets must be a list of texts"):
+    with pytest.raises(ConfigError, match="^runner.secrets must be a list of texts"):
         load(None, {}, {"runner.secrets": "A"})
 
 

@@ -437,7 +437,7 @@ def test_a_cycle_on_a_terminal_tells_every_error_once_and_the_next_step(watched:
 
     assert told[0] == f'! {task}  verdict unreadable  the answer is no verdict: "rubbish"'
     assert told[1].startswith("triage: issues_found 1, ")
-    assert told[2:] == ["next: medbay inbox"]
+    assert told[-1] == "next: medbay inbox" and sum("rubbish" in line for line in told) == 1
     assert f'{task}: verdict_unreadable: the answer is no verdict: "rubbish"' in watched("triage", task).err
     would = seen(watched, "triage", task, "--dry-run").lines
     assert would[0] == f"▣ {task}  would be looked at  .triage-{task}-4 by command"

@@ -71,7 +71,7 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         "Fix the code at the place the error names, then run the same command again.", charge=True, session="fresh"
     ),
     "code_error/syntax": _row("Fix the syntax at the place named; nothing ran yet.", charge=True, session="fresh"),
-    "code_error/type": _row("Make the types agree at the place named.", charge=True, session="fresh"),
+    "code_error/type": _row("Correct the type or the name at the place named.", charge=True, session="fresh"),
     "code_error/compile": _row(
         "Fix the first compile error; later ones often follow from it.", charge=True, session="fresh"
     ),

@@ -13,7 +13,7 @@ from medbay.core.diagnosis.choice import choose
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
 from medbay.core.diagnosis.facts import NO_COMMAND, Facts, Verdict, certain, likely
 from medbay.core.diagnosis.findings import Finding, find_all
-from medbay.core.diagnosis.fingerprint import failing_tests, fingerprint, template
+from medbay.core.diagnosis.fingerprint import failing_line, failing_tests, fingerprint, template
 from medbay.core.diagnosis.gist import SHORT, gist_of, named_gist
 from medbay.core.diagnosis.location import locate
 from medbay.core.diagnosis.memory import Known, Memory, digest
@@ -21,13 +21,18 @@ from medbay.core.diagnosis.provider import provider_of
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.diagnosis.rule import RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
-from medbay.core.diagnosis.text import CleanText, clean_window, window
-from medbay.core.diagnosis.wording import advise, summarize
+from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
+from medbay.core.diagnosis.wording import advise, bare_name, summarize
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 # They know that it was thrown, not why.
 EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught", "trace.python"})
+_NAMED_AT_START: Final = frozenset({"missing.command", "missing.script", "missing.program", "missing.library"})
 PLAIN_GISTS: Final = frozenset({"gist.complaint", "gist.place"})
+_CLOSING: Final = frozenset({"tests.counts", "tests.said", "tests.marker", "tests.cross"})  # how a test run ends
+SILENT: Final = (
+    "It printed nothing readable: let it say more (a verbose flag, set -x), or look for a log that it writes itself."
+)
 RUNNERS_UP_MAX: Final = 4
 REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
 EXCERPT_MAX: Final = 300
@@ -112,8 +117,11 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
-    if sure is NO_COMMAND and _said_otherwise(findings):
-        sure = None
+    if sure is NO_COMMAND:
+        named = _missing_at_start(findings)
+        if named is not None:
+            return _verdict_of(named), named
+        sure = None if _said_otherwise(findings) else sure
     if sure is not None:
         return sure, next((finding for finding in findings if finding.rule.category == sure.category), None)
     if facts.exit_code == 0 and facts.signal is None and (top is None or top.rule.level < RECORD):
@@ -121,8 +129,17 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
     guess = likely(facts)
     if top is None or (guess is not None and top.score < SHAPE + 0.5):
         return guess or NOTHING_FOUND, None
-    rule = top.rule
-    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence), top
+    return _verdict_of(top), top
+
+
+def _verdict_of(finding: Finding) -> Verdict:
+    rule = finding.rule
+    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence)
+
+
+def _missing_at_start(findings: list[Finding]) -> Finding | None:
+    """What a shell or the loader named that it did not find, where the exit status says no more than that."""
+    return next((finding for finding in findings if finding.rule.id in _NAMED_AT_START and finding.what), None)
 
 
 def _said_otherwise(findings: list[Finding]) -> bool:
@@ -143,22 +160,16 @@ def _record(
     line = _deciding_line(text, finding)
     location = None if verdict is PASSED else locate(text)
     follows = consequence_of(category, subcategory)
-    agreed = finding is not None and finding.rule.id == verdict.rule
-    advice = advise(
-        finding.rule.advice if finding and agreed else advice_for(category, subcategory),
-        finding.what if finding else "",
-        line,
-        text.body,
-    )
+    told, excerpt = _shown(text, finding, line)
     return Diagnosis(
         category=category,
         subcategory=subcategory,
         confidence=verdict.confidence,
-        pattern=Pattern(verdict.rule, text.body[finding.start : finding.end][:EXCERPT_MAX] if finding else ""),
+        pattern=Pattern(verdict.rule, excerpt),
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
-        summary=summarize(category, subcategory, _said(verdict, finding, line), str(location or "")),
-        suggested_fix=advice,
+        summary=summarize(category, subcategory, _said(verdict, finding, told), str(location or "")),
+        suggested_fix=_advice(verdict, finding, line, text),
         retryable=follows.retryable,
         retry_after_ms=None,
         provider=provider_of(subcategory, line, runner, text.body),
@@ -166,6 +177,25 @@ def _record(
         session=follows.session,
         runners_up=_runners_up(verdict, finding, findings),
     )
+
+
+def _shown(text: CleanText, finding: Finding | None, line: str) -> tuple[str, str]:
+    """The line for the summary and the excerpt: of a test run the test that failed, not the count at its end."""
+    if finding is None:
+        return readable(line), ""
+    failing = failing_line(text.lines, text.body) if finding.rule.id in _CLOSING else ""
+    excerpt = failing or text.body[finding.start : finding.end]
+    return readable(failing or line), readable(excerpt[:EXCERPT_MAX])
+
+
+def _advice(verdict: Verdict, finding: Finding | None, line: str, text: CleanText) -> str:
+    if verdict is NOTHING_FOUND and (not line or readable(line) != line):
+        return SILENT
+    if finding is None or finding.rule.id != verdict.rule:
+        return advise(
+            advice_for(verdict.category, verdict.subcategory), finding.what if finding else "", line, text.body
+        )
+    return advise(finding.rule.advice, finding.what, line, text.body)
 
 
 def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Finding]) -> tuple[RunnerUp, ...]:
@@ -185,8 +215,8 @@ def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Findin
 
 def _said(verdict: Verdict, finding: Finding | None, line: str) -> str:
     """What the summary says: the thing that is missing, where the text names it; else the line."""
-    if verdict.category == "dependency_missing" and finding is not None and finding.what:
-        return finding.what.strip(" .,:;'\"`")
+    if verdict.category == "dependency_missing" and finding is not None:
+        return bare_name(finding.what) or line
     return verdict.summary or line
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from medbay.core.diagnosis.compiled import compiled
@@ -81,13 +82,22 @@ def mask(line: str) -> str:
     return " ".join(compiled(_NUMBER).sub("<n>", line).split())
 
 
+def failing_line(lines: list[str], body: str) -> str:
+    """The first line that names a failing test, or nothing."""
+    return next((match.string.strip() for match in _tests_named(lines, body)), "")
+
+
 def failing_tests(lines: list[str], body: str) -> tuple[str, ...]:
     """The names of the tests that failed, sorted, each once."""
-    signs = [sign for sign in _TEST_SIGNS if sign in body]
-    may_name = (line for line in lines if any(map(line.__contains__, signs)))
-    matches = filter(None, map(compiled(_TESTS).match, may_name))
+    matches = _tests_named(lines, body)
     names = {next(name for name in match.groups() if name).strip() for match in matches}
     return tuple(sorted(names)[:NAMES_MAX])
+
+
+def _tests_named(lines: list[str], body: str) -> Iterator[re.Match[str]]:
+    signs = [sign for sign in _TEST_SIGNS if sign in body]
+    may_name = (line for line in lines if any(map(line.__contains__, signs)))
+    return filter(None, map(compiled(_TESTS).match, may_name))
 
 
 def template(line: str) -> str:

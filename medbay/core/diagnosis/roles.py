@@ -28,6 +28,12 @@ _CALL_WARNED: Final = r"(?:php )?warning: {1,2}\w{1,40}\("  # how PHP says why a
 _TRIES: Final = r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b"
 _LEVEL: Final = r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
 _WARN_WORDS: Final = ("retrying", "will retry", "using cached", "falling back", "ignoring", "non-fatal", "ignored")
+_CHATTER: Final = ("npm warn", "npm notice")  # npm prints them before every script, and its errors as errors
+# What a shell or ssh remarks when nobody sits at a terminal: never why a run failed.
+_REMARKS: Final = (
+    "pseudo-terminal will not be allocated", "cannot set terminal process group", "no job control in this shell",
+    "mesg: ttyname failed", "stdin: is not a tty",
+)  # fmt: skip
 _ERROR_WORDS: Final = ("error", "fail", "fatal", "exception", "err!", "panic", "critical", "cannot", "unable")
 # Words a line must hold before the patterns about warnings and levels are worth a try.
 _WARN_SIGNS: Final = ("warn", "deprecat")
@@ -55,7 +61,7 @@ _ROLES: Final = {
 def role_of(text: CleanText, number: int) -> Role:
     """What the line with this number is."""
     line, low = text.lines[number], text.lows[number]
-    if _passed(line, low):
+    if _passed(line, low) or low.startswith(_CHATTER) or _holds(low, _REMARKS):
         return _ROLES[IGNORED, False]
     code = _is_code(text, number, line)
     if _warns(low, text.zeros[number]):

@@ -16,6 +16,7 @@ HEAD_CHARS: Final = 8_192
 TAIL_CHARS: Final = 32_768
 LINE_CHARS: Final = 2_000
 ALIKE: Final = 2
+UNREADABLE_FROM: Final = 4  # one character of so many
 GAP: Final = "\n[...]\n"
 
 _ANSI: Final = (
@@ -41,6 +42,10 @@ _STAMPS: Final = rf"\n{_STAMP}"
 _STAMPS_OF_JOBS: Final = rf"\n(?:[\w.-]{{1,60}}\t[^\t\n]{{1,80}}\t)?{_STAMP}"  # gh run view: job, step
 FRAMES: Final = "│╷╵┃"  # the frame that some tools draw around messages
 _WARNING_BOX: Final = r"(?m)^╷\n│ Warning: (?:[^\n╵]{0,400}\n){1,40}?╵"
+# The same without a frame: a heading, an empty line, and all that stands before the error.
+_WARNING_BLOCK: Final = (
+    r"(?m)^Warning: [^\n]{1,400}\n\n(?:(?!Error: |Warning: )[^\n]{0,400}\n){1,40}?(?=(?:Error|Warning): )"
+)
 _FRAME: Final = rf"(?m)^[{FRAMES}] ?"
 _DIGITS: Final = b"0123456789"
 _TO_ZEROS: Final = bytes.maketrans(_DIGITS, b"0000000000")
@@ -235,6 +240,8 @@ def clean_window(body: str, added: str = "") -> CleanText:
     if not body.isascii() and any(mark in body for mark in FRAMES):
         body = compiled(_WARNING_BOX).sub("", body) if "│ Warning: " in body else body
         body = compiled(_FRAME).sub("", body)
+    if "Warning: " in body and "\nError: " in body:
+        body = compiled(_WARNING_BLOCK).sub("", body)
     text = CleanText(body)
     if len(body) > LINE_CHARS and max(map(len, text.lines)) > LINE_CHARS:
         return CleanText("\n".join(map(_shorten, text.lines)))
@@ -260,6 +267,12 @@ def window(text: str | bytes) -> str:
 def _decode(piece: str | bytes) -> str:
     # UTF-16 becomes readable once its NULs are dropped with the other control bytes.
     return piece if isinstance(piece, str) else bytes(piece).decode("utf-8", "replace")
+
+
+def readable(piece: str) -> str:
+    """The piece, or two words for bytes that nobody can read."""
+    garbage = sum(char == "\ufffd" or not char.isprintable() for char in piece)
+    return "binary output" if garbage * UNREADABLE_FROM > len(piece) else piece
 
 
 def _shorten(line: str) -> str:

@@ -20,6 +20,8 @@ _LEADS: Final = {
     "code_error/config": "Configuration error",
     "code_error/version": "Wrong version",
     "code_error/crash": "Crash",
+    "code_error/data": "Damaged data",
+    "code_error/sql": "SQL error",
     "code_error/lint": "Lint findings",
     "code_error/compile": "Compile error",
     "code_error/syntax": "Syntax error",
@@ -70,6 +72,11 @@ def relabel(summary: str, *, before: str, after: str) -> str:
     return (new + summary.removeprefix(old))[:SUMMARY_MAX] if summary.startswith(old) else summary
 
 
+def bare_name(what: str) -> str:
+    """A name without the marks around it; the dot of `./run.sh` belongs to it."""
+    return what.strip(" ,:;'\"`").rstrip(".")
+
+
 def advise(advice: str, what: str, line: str, body: str) -> str:
     """The advice with package, version and pinning file filled in where the output names them."""
     if "{" not in advice:
@@ -77,7 +84,7 @@ def advise(advice: str, what: str, line: str, body: str) -> str:
     find_version = compiled(_VERSION).search
     version = find_version(line) if what and not find_version(what) else None
     manifest = compiled(_MANIFESTS).search(body) if any(map(body.__contains__, _MANIFEST_PARTS)) else None
-    named = what.strip(" .,:;'\"`") + (f" {version[1]}" if version else "")
+    named = bare_name(what) + (f" {version[1]}" if version else "")
     return advice.replace("{what}", named if what else "what is missing").replace(
         "{pin}", manifest[0] if manifest else "the dependency file"
     )

@@ -221,8 +221,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:response|output|answer|reply|completion|result)\b.{0,40}does(?: not|n't) (?:match|conform)\b.{0,30}(?:schema|format)",
         r"(?:failed|unable) to (?:parse|decode|deserialize)\b.{0,40}(?:response|output|answer|reply|tool call|completion)",
         r"could not parse\b.{0,40}(?:response|output|answer|reply|tool call|completion|json)",
-        "invalid json",
-        "jsondecodeerror",
         "outputparserexception",
         "no (?:valid )?json (?:object |block )?(?:could be )?(?:found|decoded)",
         "failed validating",
@@ -231,6 +229,26 @@ RULES: Final[tuple[Rule, ...]] = (
         "invalid (?:response|output|answer|reply) format",
         "error_max_structured_output_retries",
         r"max(?:imum)? (?:\w+ )?retries\b.{0,30}(?:validation|structured|output)",
+        r"(?:reply|answer|response|output|completion) (?:lacks|misses|is missing|omits) ",
+        r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
+        "zoderror",
+        "instructor.{0,20}retry",
+        on="agent validation json schema jsondecodeerror outputparserexception malformed malformedjsonexception "
+        "jsonparseexception jsonreaderexception jsonmappingexception jsonsyntaxexception jsonexception jsoneofexception "
+        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output lacks misses omits missing",
+        hit=(
+            "agent output rejected: 2 validation errors for TaskResult",
+            "the reply is not JSON",
+        ),
+        miss="json schema written to out.json",
+        confidence=0.9,
+    ),
+    # What any program says of JSON that it was given; only where an agent wrote it, its answer was bad.
+    rule(
+        "json.malformed",
+        "unknown/malformed_output",
+        "invalid json",
+        "jsondecodeerror",
         "is not valid json",
         "in json at position",
         "invalid numeric literal",
@@ -250,23 +268,18 @@ RULES: Final[tuple[Rule, ...]] = (
         "syntax error in json",
         "while parsing json",
         "not valid json",
-        r"(?:reply|answer|response|output|completion) (?:lacks|misses|is missing|omits) ",
-        r"(?:is|was|were|got|returned) (?:no|not|not an?) json\b",
-        "zoderror",
-        "instructor.{0,20}retry",
         "unexpected eof.{0,20}json",
         "unparseable json",
         "malformed utf-8 characters in json",
         r"serde_json::error",
-        on="agent validation json schema jsondecodeerror outputparserexception malformed malformedjsonexception "
-        "jsonparseexception jsonreaderexception jsonmappingexception jsonsyntaxexception jsonexception jsoneofexception "
-        "parsererror decodeerror character zoderror value validating parse parsed syntaxerror structured format serde conform output lacks misses omits missing",
+        on="json value character parsererror decodeerror serde",
         hit=(
-            "agent output rejected: 2 validation errors for TaskResult",
             "SyntaxError: Unexpected token 'I' is not valid JSON",
             "unexpected token at 'x' (JSON::ParserError)",
+            "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
         ),
         miss="json schema written to out.json",
+        advice="Look at the input: it is not valid JSON at the place named. If an agent wrote it, state the required form again.",
         confidence=0.9,
     ),
 )

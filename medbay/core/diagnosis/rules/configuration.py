@@ -93,7 +93,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "improperlyconfigured",
         r"invalidconfig\w*",
         "Validation Error:",
-        r"no configuration\b.{0,40}(?:found|provided|file)",
+        r"no configuration\b.{0,40}(?:found|provided|files?)",
         r"(?:couldn't|could not|cannot) find (?:an? |any |the )?(?:\S{1,40} )?\S{0,40}config\S*",
         "yaml: line \\d+",
         "yaml: .{1,80}",

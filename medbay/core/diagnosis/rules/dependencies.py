@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from typing import Final
 
+from medbay.core.diagnosis.consequences import advice_for
 from medbay.core.diagnosis.rule import EXACT, SHAPE, Rule, rule
 
 _NAME: Final = r"(?P<what>[\w@./+:-]{1,100})"
+_COMMAND: Final = r"(?P<what>(?!\d{1,9}:)[\w@./+-]{1,100})"
+_SHELL: Final = r"(?:[a-z]{1,4})?sh(?:\[\d{1,6}\])?: (?:(?:line )?\d{1,6}: )?"
+_FILE: Final = "no such file or directory"
+# A path of the project itself, not the name of a package that could be installed.
+_OWN: Final = r"(?P<what>(?!\S{0,200}node_modules)(?:\.{1,2}/|/|[a-z]:\\)[^'\"\s)]{1,160})"
+_INSTALL: Final = "Install {what} or correct the PATH; trying again cannot help."
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
         "missing.command",
         "dependency_missing/command",
+        rf"command not found: {_COMMAND}$",
         r"(?:command|executable|program|binary) not found",
-        rf"(?<![\w@./+:-]){_NAME}: (?:command )?not found$",
+        # Only as a shell says it: "user 42: not found" misses no command.
+        rf"(?<![\w@./+-]){_COMMAND}: command not found$",
+        rf"{_SHELL}{_COMMAND}: not found$",
+        rf"^\S{{1,120}}: (?:line )?\d{{1,6}}: (?:\S{{1,120}}: )?{_COMMAND}: not found$",
+        rf"fish: unknown command:? {_COMMAND}$",
         "is not recognized as (?:an internal|the name of)",
         "executable file not found in",
         r"not found (?:in|on) (?:the |your )?(?:system )?\$?%?PATH",
         r"(?:could not|couldn't|cannot|can't|unable to) (?:find|locate|execute|run) (?:the )?(?:executable|command|program|binary|compiler)",
         r"spawn [\w./@-]{1,80} ENOENT",
-        r"env: .{1,80}: No such file or directory",
         r"exec: .{1,80}: not found",
         "bad interpreter",
         "required file not found",
         r"(?:exec|execute|executing|run|start|spawn|errno 8\]?:?|os error 8)\b.{0,80}exec format error",
         r"No such file or directory - [\w-]{1,40}",
-        r"make: [\w./-]{1,80}: No such file or directory",
         r"Unknown compiler\(s\)",
         r"No (?:CMAKE_\w+_COMPILER|\w+ compiler) could be found",
         "(?:is|are) not installed or not (?:in|on)",
@@ -40,15 +50,52 @@ RULES: Final[tuple[Rule, ...]] = (
         "cmd.exe: not found",
         r"Failed to find required executable",
         "please install",
-        on="found env path make",
+        on="found path",
         hit=(
             "deploy.sh: line 3: kubectlx: command not found",
             "sh: 1: tslintx: not found",
             'exec: "gcc": executable file not found in $PATH',
             "Errno::ENOENT: No such file or directory - ffmpeg",
         ),
-        miss="page was not found by the test",
-        advice="Install {what} or correct the PATH; trying again cannot help.",
+        miss="urllib.error.HTTPError: HTTP Error 404: Not Found\nuser 42: not found",
+        advice=_INSTALL,
+    ),
+    rule(
+        "missing.script",
+        "dependency_missing/command",
+        rf"{_SHELL}(?P<what>\.{{0,2}}/[\w@./+-]{{1,100}}): not found$",
+        on="found",
+        hit="sh: 1: ./ni.sh: not found",
+        miss="sh: 1: ni: not found",
+        advice="Create {what} or correct the path to it; trying again cannot help.",
+        level=EXACT + 0.2,
+    ),
+    rule(
+        "missing.program",
+        "dependency_missing/command",
+        # Programs that start others.
+        rf"(?:env|xargs|nice|ionice|nohup|timeout|setsid|stdbuf|chroot|flock|unshare|runuser|time): "
+        rf"(?:(?:failed to|cannot|can't) (?:run|exec|execute) (?:command )?)?['‘`\"]?{_COMMAND}['’\"]?: {_FILE}",
+        rf"g?make(?:\[\d{{1,4}}\])?: (?!\S{{0,100}}(?:makefile|\.mk): ){_COMMAND}: {_FILE}",
+        on="such",
+        hit=("/usr/bin/env: ‘python2’: No such file or directory", "make[1]: nope-cmd: No such file or directory"),
+        miss="make: rules.mk: No such file or directory",
+        advice=_INSTALL,
+        level=EXACT + 0.3,
+    ),
+    rule(
+        "missing.own_file",
+        "dependency_missing/file",
+        rf"cannot find module ['\"]{_OWN}",
+        rf"(?:could not|can't) resolve ['\"]{_OWN}",
+        rf"failed to resolve (?:import|entry|module) ?['\"]{_OWN}",
+        rf"cannot load such file -- {_OWN}",
+        hit=("Error: Cannot find module './util'", "cannot load such file -- /srv/app/lib/nope (LoadError)"),
+        miss="Error: Cannot find module 'lodash'",
+        advice="Create {what} in the project, or correct the path that asks for it.",
+        in_code=True,
+        first=True,
+        level=EXACT + 0.5,
     ),
     rule(
         "missing.module",
@@ -241,7 +288,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "missing.thing",
         "dependency_missing/file",
         r"(?:file|directory|path|folder|script|template|manifest|image|artifact|object|bucket|database|topic|resource|repository|branch|revision|"
-        r"namespace|service|volume|cluster|instance|project|host|schema|workspace|target|playbook|inventory|role|context|(?<!access )(?<!api )(?<!secret )key|secret)\b.{0,80}?"
+        r"namespace|service|volume|cluster|instance|project|host|schema|workspace|target|playbook|inventory|role|context|(?<!access )(?<!api )(?<!secret )key|secret)\b(?!: not found$).{0,80}?"
         r" (?:not found|does(?: not|n't) exist|cannot be found|could not be found|was not found)",
         r"['\"`][^'\"`\n]{1,160}['\"`] (?:wasn't|weren't|isn't|aren't) found",
         on="found exist",
@@ -274,6 +321,7 @@ RULES: Final[tuple[Rule, ...]] = (
         on="find locate detect found available installed no contain",
         hit=("error: protoc not installed", "Error: x does not exist here", "[ERROR] No package named lwtt found."),
         miss="0 problems found, no errors found",
+        advice=advice_for("dependency_missing", None),
         level=SHAPE,
         confidence=0.8,
     ),

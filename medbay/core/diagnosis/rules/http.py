@@ -23,7 +23,9 @@ _BEFORE: Final = (
 )
 
 
-def _status(id: str, kind: str, codes: str, words: str, *, hit: str, miss: str, confidence: float = 0.95) -> Rule:
+def _status(
+    id: str, kind: str, codes: str, words: str, *, hit: str, miss: str, confidence: float = 0.95, advice: str = ""
+) -> Rule:
     numbers = codes.split("|")
     return rule(
         id,
@@ -35,6 +37,7 @@ def _status(id: str, kind: str, codes: str, words: str, *, hit: str, miss: str, 
         hit=hit,
         miss=miss,
         confidence=confidence,
+        advice=advice,
         strict=True,
     )
 
@@ -96,6 +99,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hit="HTTP 404 Not Found",
         miss="404 tests passed",
         confidence=0.92,
+        advice="Correct the address it asked for, or provide what should be there.",
     ),
     _status(
         "http.conflict",

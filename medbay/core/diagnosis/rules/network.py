@@ -324,19 +324,6 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.9,
     ),
     rule(
-        "net.socket",
-        "transient/service",
-        r"(?:could not|couldn't|cannot|can't|unable to|failed to) connect\b.{0,120}no such file or directory",
-        r"error connecting\b.{0,120}no such file or directory",
-        hit=(
-            "Failed to connect to bus: No such file or directory",
-            "Error connecting to agent: No such file or directory",
-        ),
-        miss="connected; cat: x: No such file or directory",
-        level=EXACT + 0.3,
-        confidence=0.9,
-    ),
-    rule(
         "net.service",
         "transient/service",
         "service (?:is |was )?(?:temporarily |currently )?unavailable",

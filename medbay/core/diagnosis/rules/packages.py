@@ -7,6 +7,7 @@ from typing import Final
 from medbay.core.diagnosis.rule import EXACT, TRACE, Rule, rule
 
 _NAME: Final = r"(?P<what>[\w@./+:-]{1,100})"
+_SOURCE: Final = r"\.(?:c|cc|cpp|cxx|m|mm|f|f90|s|o|a)"  # what a compiler is given, not what it includes
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -133,13 +134,14 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "missing.library",
         "dependency_missing/library",
-        r"fatal error: (?P<what>[^\s:]{1,120}) ?: No such file or directory",
+        rf"fatal error: (?P<what>(?!\S{{1,120}}{_SOURCE} ?:)[^\s:]{{1,120}}) ?: No such file or directory",
         r"fatal error: '(?P<what>[^'\n]{1,120})' file not found",
         r"cannot find -l(?P<what>[\w.+-]{1,60})",
         r"library not found for -l(?P<what>[\w.+-]{1,60})",
         r"unable to find library -l(?P<what>[\w.+-]{1,60})",
         "library '?(?P<what>[\\w.+-]{1,60})'? not found",
         "cannot open shared object file",
+        r"error while loading shared libraries: (?P<what>[^\s:]{1,120})",
         "error while loading shared libraries",
         "Library not loaded: ",
         r"(?:Could not|couldn't|unable to|failed to) (?:find|load) (?:a |the )?(?:package configuration file|shared library|native library|dynamic library|library)",
@@ -162,7 +164,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"include file .{1,80}not found",
         r"can't find (?:file|include file|header)",
         r"cannot find include file",
-        r"error: file .{1,80} not found",
+        r"error: file \S{1,80} not found",
         r"could not find .{0,40}(?:headers?|development files)",
         r"Native dependency .{0,40}missing",
         r"package requirements .{1,120}were not met",
@@ -181,6 +183,20 @@ RULES: Final[tuple[Rule, ...]] = (
         miss="fatal error: expected ';'",
         advice="Install the library or header {what}, or add its path.",
         in_code=True,
+        first=True,
+        level=EXACT + 0.3,
+    ),
+    rule(
+        "missing.source",
+        "dependency_missing/file",
+        rf"error: (?P<what>[^\s:]{{1,120}}{_SOURCE}) ?: No such file or directory",
+        rf"error: no such file or directory: '(?P<what>[^'\n]{{1,120}}{_SOURCE})'",
+        hit=(
+            "cc1: fatal error: nope.c: No such file or directory",
+            "clang: error: no such file or directory: 'nope.c'",
+        ),
+        miss="db.c:2:10: fatal error: libpqx-fe.h: No such file or directory",
+        advice="Create {what} or correct the path to it.",
         first=True,
         level=EXACT + 0.3,
     ),

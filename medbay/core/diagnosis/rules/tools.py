@@ -1,4 +1,4 @@
-"""Rules that know one tool's exact words where the families would misread it."""
+"""Rules that know one tool's exact words where the families would misread it, and sockets on the same machine."""
 
 from __future__ import annotations
 
@@ -58,12 +58,33 @@ RULES: Final[tuple[Rule, ...]] = (
         confidence=0.85,
     ),
     rule(
+        "net.socket",
+        "transient/service",
+        r"(?:could not|couldn't|cannot|can't|unable to|failed to) connect\b.{0,120}no such file or directory",
+        r"error connecting\b.{0,120}no such file or directory",
+        r"connect\w{0,4}\b.{0,120}(?:sock|socket|unix)\b.{0,120}no such file or directory",
+        r"dial unix \S{1,120}: connect: no such file or directory",
+        r"connect enoent \S",
+        "connect to local (?:\\w+ )?server through socket",
+        "is the server running locally and accepting connections on",
+        hit=(
+            "Failed to connect to bus: No such file or directory",
+            "Error connecting to agent: No such file or directory",
+            'connection to server on socket "/run/x/.s.PGSQL.5432" failed: No such file or directory',
+        ),
+        miss="connected; cat: x: No such file or directory",
+        advice="Start the service that listens on this socket, or correct the path of the socket; then try again.",
+        level=EXACT + 0.3,
+        confidence=0.9,
+    ),
+    rule(
         "docker.daemon",
         "transient/service",
         "cannot connect to the docker daemon",
         tool="docker",
         hit="Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
         miss="docker daemon connected",
+        advice="Start the Docker daemon, or correct the address of it; then try again.",
         level=EXACT + 0.5,
     ),
 )
