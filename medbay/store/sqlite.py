@@ -238,18 +238,10 @@ class SqliteStore:
         SQLite's own waiting sleeps up to 100 ms between two tries; beside somebody who adds one task after the other
         it hardly ever finds the place free.
         """
-        connection, clock = self._connection, SystemClock()
+        connection = self._connection
         connection.execute("PRAGMA busy_timeout = 0")
         try:
-            give_up_s = clock.monotonic_s() + BUSY_TIMEOUT_MS / 1000
-            while True:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or clock.monotonic_s() > give_up_s:
-                        raise
-                time.sleep(TRY_AGAIN_S)
+            _when_free(connection, "BEGIN IMMEDIATE")
         finally:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
@@ -268,6 +260,20 @@ class SqliteStore:
             return str(found[0])
 
 
+def _when_free(connection: sqlite3.Connection, sql: str) -> None:
+    """Run a statement as soon as nobody else is in its way; gives up when that takes too long."""
+    clock = SystemClock()
+    give_up_s = clock.monotonic_s() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or clock.monotonic_s() > give_up_s:
+                raise
+        time.sleep(TRY_AGAIN_S)
+
+
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
         refuse_network_file_system(path)
@@ -280,7 +286,7 @@ def _connect(path: str) -> sqlite3.Connection:
             cached_statements=STATEMENTS_CACHED,
             check_same_thread=False,
         )
-        connection.execute("PRAGMA journal_mode = WAL")
+        _when_free(connection, "PRAGMA journal_mode = WAL")  # of a new file, which SQLite itself does not wait for
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")

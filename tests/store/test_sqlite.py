@@ -118,6 +118,26 @@ def test_a_writer_that_had_to_wait_is_next(tmp_path: Path) -> None:
         assert tx.one("PRAGMA busy_timeout") == (BUSY_TIMEOUT_MS,)
 
 
+def test_a_new_file_that_somebody_else_is_making_is_waited_for(tmp_path: Path) -> None:
+    """Two commands may be the first at the same moment."""
+    path, opened = tmp_path / "a.db", threading.Event()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    def open_it() -> None:
+        open_at(path)
+        opened.set()
+
+    waiting = threading.Thread(target=open_it)
+    waiting.start()
+    assert not opened.wait(0.05)
+    other.execute("ROLLBACK")
+
+    assert opened.wait(10)
+    waiting.join()
+    other.close()
+
+
 def test_where_the_kernel_cannot_tell_one_has_to_look(tmp_path: Path) -> None:
     """No log to watch, and no descriptor: -1, and nothing to read or close."""
     commits = Commits(str(tmp_path / "nothing.db"))
