@@ -354,7 +354,7 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
         "diff": diff,
     }
     assert retry is not None
-    assert (retry.due_at, retry.guidance) == (left.due_at, "Triage advises: read the schema first")
+    assert (retry.due_at, retry.guidance) == (left.due_at, advice)
     assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
 
 
