@@ -344,8 +344,8 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
     assert (found.action, found.detail) == ("adjusted", "timeout 1h -> 2h, guidance")
     assert (left.status, left.timeout_ms, left.waits_for) == ("failed", 2 * HOUR, None)
     assert within(left.due_at, 15)
-    told = "Attempt 3 failed: cannot find name foo\nTriage advises: read the schema first"
-    assert (left.guidance[-1].attempt, left.guidance[-1].text) == (4, told)
+    advice = "Attempt 3 failed: cannot find name foo\nTriage advises: read the schema first"
+    assert (left.guidance[-1].attempt, left.guidance[-1].text) == (4, advice)
     assert left.guidance[-1].fingerprint == "code_error:a1b2c3d4"
     assert row.diff == diff
     assert told(found.decision, "task:edited").data == {
@@ -354,7 +354,7 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
         "diff": diff,
     }
     assert retry is not None
-    assert (retry.due_at, retry.guidance) == (left.due_at, "Triage advises: read the schema first")
+    assert (retry.due_at, retry.guidance) == (left.due_at, advice)
     assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
 
 
