@@ -111,7 +111,7 @@ def test_a_replay_refuses_what_it_cannot_use(terminal: Terminal) -> None:
     (terminal.home / "bad.toml").write_text('[policy]\n\n[policy.ladder.transient]\ndelay = ["1h"]\n', encoding="utf-8")
 
     missing = terminal.run("policy", "replay", "--policy", "nowhere.toml")
-    assert missing.returncode == 2 and "nowhere.toml: cannot be read: No such file" in missing.stderr
+    assert missing.returncode == 3 and "there is no file nowhere.toml" in missing.stderr
     bad = terminal.run("policy", "replay", "--policy", "bad.toml")
     assert bad.returncode == 2 and 'bad.toml:4: unknown key "delay"' in bad.stderr
     for since in ("yesterday", "-3d", "0s"):
