@@ -15,6 +15,7 @@ from typing import Any, Final
 from medbay.core.breaker import Breaker
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Lost, Outcome, OverBudget, Stalled, Succeeded, TimedOut
+from medbay.core.plain import number
 
 KEY: Final = "budget:"
 MILLION: Final = 1_000_000
@@ -24,6 +25,7 @@ _USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(?=\{)', re.IGNORECASE)
 _USAGE_MAX: Final = 2_000  # characters of what is read as usage
 _USAGES_TRIED: Final = 20  # places of an answer
 _NUMBERS_MAX: Final = 20  # of a table of tokens
+_AMOUNT_MAX: Final = 1e12
 FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 
 
@@ -119,7 +121,7 @@ def read_usage(said: object) -> Amount | None:
     """
     if not isinstance(said, Mapping):
         return None
-    tokens, cost = _sum(said.get("tokens", 0)), _number(said.get("cost", 0))
+    tokens, cost = _sum(said.get("tokens", 0)), _amount(said.get("cost", 0))
     told = [each for name, each in (("tokens", tokens), ("cost", cost)) if name in said]
     if told and all(each is None for each in told):
         return None
@@ -236,16 +238,11 @@ def _said_in(answer: str) -> object:
 
 def _sum(value: object) -> float | None:
     if not isinstance(value, Mapping):
-        return _number(value)
-    found = [each for each in map(_number, list(value.values())[:_NUMBERS_MAX]) if each is not None]
+        return _amount(value)
+    found = [each for each in map(_amount, list(value.values())[:_NUMBERS_MAX]) if each is not None]
     return sum(found) if found else None
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if 0 <= number < 1e12 else None
+def _amount(value: object) -> float | None:
+    found = number(value)
+    return found if found is not None and 0 <= found < _AMOUNT_MAX else None

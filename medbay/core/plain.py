@@ -1,7 +1,8 @@
-"""Text from elsewhere made harmless: printable, bounded. A log or a model may have written it."""
+"""Text and numbers from elsewhere made harmless: printable, bounded, finite. A log or a model may have written them."""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 CUT: Final = "…"
@@ -26,3 +27,14 @@ def block(text: str, limit: int) -> str:
 def lines(text: str) -> str:
     """The same lines without control characters, however long."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def number(value: object) -> float | None:
+    """A finite number, written as one or as text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from medbay.core.durations import DURATION_FORMS, MAX_DURATION_MS, parse_duration
 from medbay.core.model import TITLE_MAX
-from medbay.core.plain import block, line
+from medbay.core.plain import block, line, number
 from medbay.core.triage.verdict import Adjustment, Piece
 from medbay.errors import UsageError
 
@@ -66,31 +65,21 @@ def _quoted(value: Any) -> str:
 
 def share(value: Any) -> float | None:
     """A confidence: between 0 and 1, or none at all."""
-    number = _number(value)
-    return number if number is not None and 0.0 <= number <= 1.0 else None
+    found = number(value)
+    return found if found is not None and 0.0 <= found <= 1.0 else None
 
 
 def count(value: Any) -> int | None:
     """A whole number that makes sense, or none."""
-    number = _number(value)
-    return int(number) if number is not None and 0 <= number <= COUNT_MAX else None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+    found = number(value)
+    return int(found) if found is not None and 0 <= found <= COUNT_MAX else None
 
 
 def duration_ms(name: str, value: Any) -> int | None:
     """A duration as people write it, or a number of seconds; None when there is none."""
     if value is None or value == "":
         return None
-    seconds = _number(value)
+    seconds = number(value)
     try:
         found = parse_duration(value.strip().lower()) if seconds is None and isinstance(value, str) else None
     except UsageError:
