@@ -15,10 +15,10 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.cycle import RUNNER
 from medbay.engine import orphans
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
@@ -35,8 +35,7 @@ from medbay.runners.shell import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore
-from medbay.store.sqlite_file import sync_directory
+from medbay.store.sqlite import SqliteStore, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from medbay.core import replaying
-from medbay.core.knowledge import Known
-from medbay.core.learning import Learned
-from medbay.core.policy import Policy
-from medbay.core.scoring import Played, Score, score
+from medbay.core.attempt.knowledge import Known
+from medbay.core.policy import replay as replaying
+from medbay.core.policy.learning import Learned
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Played, Score, score
 from medbay.env import Clock
 from medbay.errors import NotFound
 from medbay.service import learning, teaching
-from medbay.service import replaying as record
+from medbay.service import learning as record
 from medbay.store import patterns
 from medbay.store.database import KeptStore
 from medbay.store.patterns import PatternFilter

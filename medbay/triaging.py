@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from medbay import app
 from medbay.app import Place
 from medbay.core.model import PRIVATE_QUEUES, Task, Triage
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.triage.cycle import Cycle, Item
 from medbay.engine.triaging import SUPPRESSED
 from medbay.env import Ids

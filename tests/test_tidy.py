@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FUNCTION_LINES_MAX = 40
-MODULE_LINES_MAX = 400
+MODULE_LINES_MAX = 600
 
 # Over-long functions that are tolerated for now, as `path:name`. The list only shrinks.
 TOLERATED: frozenset[str] = frozenset()

@@ -13,9 +13,9 @@ from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
 from medbay.cli.table import Cell, Column, render, widths
 from medbay.cli.text import clean, cut, width
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import Task, Worker
-from medbay.core.resources import crash_loop_key
 from medbay.env import SystemClock
 from medbay.store import tasks as task_rows
 from medbay.store.tasks import TaskFilter

@@ -10,7 +10,7 @@ from medbay.cli import glyphs, times
 from medbay.cli.glyphs import Token
 from medbay.cli.text import clean
 from medbay.core.model import Event
-from medbay.core.triage.starting import TRIAGE_IDS
+from medbay.core.triage.cycle import TRIAGE_IDS
 
 SUMMARY_MAX: Final = 200
 

@@ -9,9 +9,9 @@ from medbay.cli import glyphs, times
 from medbay.cli.live import Display, Feed
 from medbay.cli.live_lines import Change, changes, soon
 from medbay.cli.text import clean, cut, width
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
-from medbay.core.triage.starting import TRIAGE_IDS
+from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 

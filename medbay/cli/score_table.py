@@ -11,7 +11,7 @@ from medbay.cli.text import clean, cut
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
-    from medbay.core.scoring import Score
+    from medbay.core.policy.replay import Score
 
 _HEAD: Final = ("policy", "tasks", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
 

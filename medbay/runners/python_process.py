@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from medbay.core.feeding import AHEAD_MAX, needs_own_process
+from medbay.core.attempt.ahead import AHEAD_MAX, needs_own_process
 from medbay.core.quick import quick
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import IDLE, Launch

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from medbay.core.feeding import WAITING_S
+from medbay.core.attempt.ahead import WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.runners import python_spool
 from medbay.runners.protocol import LASTING_S, Identity, Launch

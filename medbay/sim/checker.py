@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Event, Question, Retry, Task
-from medbay.core.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock

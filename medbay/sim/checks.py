@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from medbay.core import holding, schedule
-from medbay.core.breaker import PROBE_AT_LEAST_EVERY_MS
+from medbay.core.holds import holding
+from medbay.core.holds.breaker import PROBE_AT_LEAST_EVERY_MS
 from medbay.core.model import Attempt
-from medbay.core.person import is_persons
+from medbay.core.people.question import is_persons
+from medbay.core.schedule import occurrences
 from medbay.sim.ledger import Broken, Seen
 
 Check = Callable[[Seen], str | None]
@@ -232,10 +233,10 @@ def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
     if not task.cron:
         return None
     if known.begun is None:
-        known.begun = schedule.accounted_until(task)
+        known.begun = occurrences.accounted_until(task)
     for event in seen.told("task:occurrences_skipped"):
         first, last = (round(datetime.fromisoformat(event.data[name]).timestamp() * 1000) for name in ("first", "last"))
-        planned = schedule.occurrences(task, first - 1, last)
+        planned = occurrences.occurrences(task, first - 1, last)
         if planned != (first, last, event.data["number"]):
             return f"skipped {event.data}, planned was {planned}"
         known.skipped.append((first, last, event.data["number"]))
@@ -244,7 +245,7 @@ def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
         at = attempt.planned_at
         if attempt.outcome not in ("succeeded", "failed", "timed_out") or at is None:
             continue
-        if at > (known.begun or 0) and schedule.next_after(task, at - 1) == at:
+        if at > (known.begun or 0) and occurrences.next_after(task, at - 1) == at:
             known.ran[at] = known.ran.get(at, 0) + 1
             if known.ran[at] > 1:
                 return f"the occurrence of {at} ran {known.ran[at]} times"
@@ -252,10 +253,10 @@ def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
 
 
 def _accounted(seen: Seen) -> str | None:
-    until, begun = schedule.accounted_until(seen.after), seen.known.begun
+    until, begun = occurrences.accounted_until(seen.after), seen.known.begun
     if seen.after.live is not None or until is None or begun is None or seen.after.finished:
         return None
-    planned = schedule.occurrences(seen.after, begun, until)
+    planned = occurrences.occurrences(seen.after, begun, until)
     expected = planned.number if planned else 0
     found = len(seen.known.ran) + sum(number for _, _, number in seen.known.skipped)
     if found != expected:
@@ -269,7 +270,7 @@ def _never_before_its_time(seen: Seen) -> str | None:
     task = seen.after
     if not seen.claimed or task.planned_at is None or not task.cron:
         return None
-    if schedule.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
+    if occurrences.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
         return None
     early = task.planned_at - seen.latest
     return f"claimed {early} ms before its planned time" if early > 0 else None

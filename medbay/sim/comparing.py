@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Final, NamedTuple
 
-from medbay.core.breaker import Limits
 from medbay.core.diagnosis import Diagnosis, diagnose
-from medbay.core.policy import Policy
-from medbay.core.scoring import Played, Score, score
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Played, Score, score
 from medbay.sim import nights, rivals
 from medbay.sim.fleets import Fleet, Scenario
 from medbay.sim.plan import MINUTE

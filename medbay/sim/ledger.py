@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Attempt, Event, Question, Retry, Task
 from medbay.sim.machines import Process
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.cycle import RUNNER
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.learning import SAYS_SOMETHING, WENT_WELL, Tried
 from medbay.core.model import Retry
+from medbay.core.policy.learning import SAYS_SOMETHING, WENT_WELL, Tried
 from medbay.store.database import Tx
 from medbay.store.rows import RETRY_COLUMNS, retry
 

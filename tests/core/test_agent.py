@@ -6,9 +6,9 @@ import pytest
 
 from medbay.core import agent
 from medbay.core.agent import Profile, filled, find, never_got_to_work, with_role
+from medbay.core.holds.incident import Around
 from medbay.core.model import Guidance, Task
 from medbay.core.outcome import Failed, Output, Succeeded
-from medbay.core.sharing import Around
 from medbay.errors import UsageError
 from tests.core.builders import NOW, after, diagnosis, end, running, task, told
 

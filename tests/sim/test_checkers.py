@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from medbay.core import commands, counting, decision, ending, holding, policy, rules
+from medbay.core import decision, rules
+from medbay.core.attempt import counting, ending
 from medbay.core.decision import Decision, Draft
+from medbay.core.holds import holding
 from medbay.core.model import Task
+from medbay.core.people import commands
+from medbay.core.policy import policy
 from medbay.core.triage import effects
 from medbay.core.triage.case import Case
-from medbay.core.triage.making import Made
+from medbay.core.triage.effects import Made
 from medbay.engine import settling
 from medbay.engine.engine import Engine
 from medbay.engine.slots import Slots

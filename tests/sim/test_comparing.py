@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from medbay.core.breaker import Limits
-from medbay.core.policy import Policy
-from medbay.core.scoring import Score
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Score
 from medbay.env import seeded
 from medbay.sim import comparing, nights, rivals
 from medbay.sim.comparing import SLOWER_AT_MOST_MS, Ours, Result, beats, compare, total

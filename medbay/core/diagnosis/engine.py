@@ -2,27 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import hashlib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from medbay.core.diagnosis import facts as results
 from medbay.core.diagnosis import limits
-from medbay.core.diagnosis import result as results
-from medbay.core.diagnosis.choice import choose
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
 from medbay.core.diagnosis.facts import NO_COMMAND, Facts, Verdict, certain, likely
-from medbay.core.diagnosis.findings import Finding, find_all
+from medbay.core.diagnosis.findings import SETUP, Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_line, failing_tests, fingerprint, template
 from medbay.core.diagnosis.gist import SHORT, gist_of, named_gist
+from medbay.core.diagnosis.limits import provider_of
 from medbay.core.diagnosis.location import locate
-from medbay.core.diagnosis.memory import Known, Memory, digest
-from medbay.core.diagnosis.provider import provider_of
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
-from medbay.core.diagnosis.rule import RECORD, SHAPE
+from medbay.core.diagnosis.roles import WARNED
+from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE, compiled
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
 from medbay.core.diagnosis.wording import advise, bare_name, summarize
+
+KEPT_MAX: Final = 512  # diagnoses, each of a few KB at most
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A diagnosis without its time, and the lines that may name one: they are read again with each call's clock."""
+
+    diagnosis: Diagnosis
+    times: str
+
+
+class Memory:
+    """The last diagnoses by what they were made from. Threads may share it: at worst something is read twice."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Known] = {}
+
+    def get(self, key: Hashable) -> Known | None:
+        """What was found for this key before."""
+        return self._known.get(key)
+
+    def keep(self, key: Hashable, known: Known) -> Known:
+        """Remember it, in place of the oldest when there are too many."""
+        if len(self._known) >= KEPT_MAX:
+            self._known.pop(next(iter(self._known), key), None)
+        self._known[key] = known
+        return known
+
+
+def digest(text: str) -> bytes:
+    """Sixteen bytes that stand for a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+# What a wrapper throws because its command failed.
+_THROWN: Final = frozenset(
+    {"trace.python", "trace.uncaught", "trace.caller", "error.named", "child.failed", "child.exception"}
+)
+_TESTS_RAN_AND_FAILED: Final = r"(?m)^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+"
+
+
+def choose(findings: list[Finding], body: str) -> list[Finding]:
+    """The findings with the deciding one first; what cannot be the cause is left out."""
+    findings = _without_tests_that_never_ran(findings, body)
+    return _cause_before_child(_refused_before_cut(_network_before_missing(findings)))
+
+
+def _cause_before_child(findings: list[Finding]) -> list[Finding]:
+    """That a command failed is no cause where the text shows one: what the command itself said decides."""
+    if findings and findings[0].rule.id.startswith("child."):
+        for finding in findings[1:]:
+            if finding.score > 1.0 and finding.rule.id not in _THROWN:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
+
+def _refused_before_cut(findings: list[Finding]) -> list[Finding]:
+    """A server that refuses the credentials closes the connection: what it refused decides."""
+    if findings and findings[0].rule.id == "net.cut":
+        for finding in findings[1:]:
+            if finding.rule.subcategory == "auth" and finding.score > EXACT:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
+
+def _without_tests_that_never_ran(findings: list[Finding], body: str) -> list[Finding]:
+    """A suite that could not start did not fail its tests: what kept it from starting decides."""
+    others = [finding for finding in findings if finding.rule.id != SETUP]
+    if len(others) == len(findings) or compiled(_TESTS_RAN_AND_FAILED).search(body):
+        return others
+    causes = [finding for finding in others if finding.rule.category != "test_failure"]
+    return causes if causes and causes[0].score > 1.0 else others
+
+
+def _network_before_missing(findings: list[Finding]) -> list[Finding]:
+    """A package that "cannot be found" after the network failed was never looked for."""
+    if not findings or findings[0].rule.id not in ("missing.package", "missing.loose", "missing.module"):
+        return findings
+    for finding in findings[1:]:
+        if finding.rule.id.startswith("net.") and finding.rule.level >= EXACT and finding.score > EXACT + WARNED:
+            return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 # They know that it was thrown, not why.

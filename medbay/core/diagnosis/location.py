@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.record import Location
+from medbay.core.diagnosis.rule import compiled
 from medbay.core.diagnosis.rules.places import PLACES, Place
 from medbay.core.diagnosis.text import CleanText
 

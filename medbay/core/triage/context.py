@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from medbay.core.breaker import Breaker
-from medbay.core.diagnosis.telling import facts
-from medbay.core.knowledge import Known
+from medbay.core.attempt.knowledge import Known
+from medbay.core.diagnosis.record import facts
+from medbay.core.durations import iso
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Attempt, Task, Triage
-from medbay.core.plain import CUT, lines
-from medbay.core.times import iso
-from medbay.core.triage import adjusting, rights
+from medbay.core.triage import rights
 from medbay.core.triage.case import Means
 from medbay.core.triage.verdict import Word
+from medbay.core.untrusted import CUT, lines
 
 CONTEXT_MAX: Final = 64 * 1024  # as JSON, whatever is in it
 FAILURES_MAX: Final = 5
@@ -335,7 +335,7 @@ def _verdicts(pen: _Pen, looked: Looked) -> dict[str, Any]:
         word: {"carries": _CARRIES[word]} for word in rights.allowed(looked.task, looked.descendants)
     }
     if "ADJUST" in found:
-        limits = dict(adjusting.limits(looked.task, looked.means))
+        limits = dict(rights.limits(looked.task, looked.means))
         for name in ("model", "profile"):
             if name in limits:
                 limits[name] = pen.words(limits[name])

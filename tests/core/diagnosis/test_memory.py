@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 
 from medbay.core.diagnosis import diagnose
-from medbay.core.diagnosis.memory import KEPT_MAX, Known, Memory
+from medbay.core.diagnosis.engine import KEPT_MAX, Known, Memory
 from tests.core.diagnosis.samples import NOW, why
 
 

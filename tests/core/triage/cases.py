@@ -6,7 +6,7 @@ from typing import Any
 
 from medbay.core.decision import Added, Decision
 from medbay.core.model import Guidance, Task, Triage
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.effects import Judged, judge
 from medbay.core.triage.verdict import Adjustment, Piece, Unreadable, Verdict

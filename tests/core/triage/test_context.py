@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medbay.core import breaker, incident
+from medbay.core.attempt.knowledge import Advice, Known, Teaching
 from medbay.core.diagnosis.record import Location, Pattern, RunnerUp
-from medbay.core.knowledge import Advice, Known, Teaching
+from medbay.core.holds import breaker, incident
 from medbay.core.model import Attempt, Check, Guidance, Triage
 from medbay.core.redaction import redact
 from medbay.core.triage.case import Means

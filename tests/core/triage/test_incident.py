@@ -7,22 +7,31 @@ from typing import Any
 
 import pytest
 
-from medbay.core import breaker, incident
-from medbay.core.breaker import Breaker
+from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, Draft, WorkingSet
-from medbay.core.ending import Ended, on_attempt_ended
+from medbay.core.holds import breaker, incident
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import incident_key
 from medbay.core.model import Attempt, Question, Triage
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
-from medbay.core.policy import Policy
-from medbay.core.presets import Recurring
-from medbay.core.resources import incident_key
-from medbay.core.serving import Served, cancelled, completed
-from medbay.core.triage import rights, starting
+from medbay.core.owners import Served, cancelled, completed
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.presets import Recurring
+from medbay.core.triage import cycle, rights
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.effects import Judged
-from medbay.core.triage.incident import Around, decide, example_of, in_words, passed_over, start, wants_one
-from medbay.core.triage.incident_effects import fell_through, judge
-from medbay.core.triage.settling import LookedAt, abandoned, settle
+from medbay.core.triage.ending import LookedAt, abandoned, settle
+from medbay.core.triage.incident import (
+    Around,
+    decide,
+    example_of,
+    fell_through,
+    in_words,
+    judge,
+    passed_over,
+    start,
+    wants_one,
+)
 from medbay.core.triage.verdict import Unreadable, Verdict
 from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, running
 from tests.core.builders import told as told_event
@@ -358,7 +367,7 @@ def test_a_look_at_many_is_none_of_the_two_looks_at_one() -> None:
 
     def what(*earlier: Triage) -> str:
         task = replace(EXAMPLE, triaged_at=None, waits_for="triage")
-        return starting.decide(task, Recurring(), NOW, starting.Around(earlier=earlier)).what
+        return cycle.decide(task, Recurring(), NOW, cycle.Around(earlier=earlier)).what
 
     assert what(own, own) == "to_a_person"
     assert what(own, of.triage) == "start"

@@ -13,7 +13,7 @@ from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.events import EVENT_NAMES
 from medbay.core.lifecycles import TASK
 from medbay.core.model import Question, Task
-from medbay.core.question import ask
+from medbay.core.people.question import ask
 from medbay.core.triage.case import Case, Means
 from medbay.core.triage.effects import Judged, fell_through, judge
 from medbay.core.triage.reading import read

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medbay.core import incident
+from medbay.core.attempt.guidance import DIFFERENT_APPROACH
+from medbay.core.attempt.knowledge import Advice, Known
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Location, Pattern
-from medbay.core.guidance import DIFFERENT_APPROACH
-from medbay.core.knowledge import Advice, Known
+from medbay.core.holds import incident
 from medbay.core.model import Attempt, Guidance, Task
 from medbay.core.redaction import redact
 from medbay.core.triage.case import Means

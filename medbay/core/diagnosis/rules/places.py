@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
 _NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
