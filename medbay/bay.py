@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from medbay import app, env
 from medbay.answering import Answering
-from medbay.app import Place
+from medbay.app import StoreLocation
 from medbay.core.attempt.knowledge import Known
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
@@ -61,7 +61,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def __init__(
         self,
-        place: Place,
+        place: StoreLocation,
         *,
         clock: Clock | None = None,
         create: bool = True,

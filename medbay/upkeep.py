@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from medbay import app
-from medbay.app import Place
+from medbay.app import StoreLocation
 from medbay.core import durations
 from medbay.env import Clock, SystemClock
 from medbay.errors import NotAllowed
@@ -14,7 +14,7 @@ from medbay.service import liveness, upkeep
 from medbay.service import upkeep as archiving
 from medbay.service import workers as worker_service
 from medbay.service.upkeep import StoreReport
-from medbay.service.workers import Seen
+from medbay.service.workers import ObservedWorker
 from medbay.store import meta
 from medbay.store.archive import ArchiveFile
 from medbay.store.database import KeptStore
@@ -23,7 +23,7 @@ from medbay.store.database import KeptStore
 class Upkeep:
     """What a person does with a whole store."""
 
-    place: Place
+    place: StoreLocation
     store: KeptStore
     _clock: Clock
 
@@ -41,12 +41,12 @@ class Upkeep:
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
 
-    def fleet(self, *, stopped: int = 0) -> list[Seen]:
+    def fleet(self, *, stopped: int = 0) -> list[ObservedWorker]:
         """The engines on this store with what they run; with `stopped` also so many that ended last."""
         with self.store.read() as tx:
             return worker_service.fleet(tx, stopped=stopped)
 
-    def dead_engines(self) -> list[Seen]:
+    def dead_engines(self) -> list[ObservedWorker]:
         """Those nobody has given up yet whose process is gone, as far as this machine can tell."""
         return [each for each in self.fleet() if app.is_gone(each.worker)]
 

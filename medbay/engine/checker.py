@@ -22,7 +22,7 @@ from medbay.store.database import Store
 log = logging.getLogger("medbay.engine")
 
 
-class Checker:
+class CheckStarter:
     """Knows whether attempts wait for their checks; the store says which."""
 
     def __init__(

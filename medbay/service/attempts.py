@@ -19,7 +19,7 @@ from medbay.core.budget import Budget
 from medbay.core.decision import WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker, Limits
-from medbay.core.holds.incident import Around, is_shared
+from medbay.core.holds.incident import FailureSurroundings, is_shared
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
@@ -219,7 +219,7 @@ def _ended(
         policy=by.policy,
         crash_budget=by.crash_budget,
         zone=by.zone,
-        around=Around(
+        around=FailureSurroundings(
             limits=by.limits,
             host=attempt.host,
             canary=attempt.canary,
@@ -254,7 +254,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
     return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
 
 
-def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:
+def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
     if never_got_to_work(ended.task, ended.outcome, around.ran_ms):

@@ -15,7 +15,7 @@ from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Lost, Output
 from medbay.core.redaction import Redaction
 from medbay.core.triage import agency
-from medbay.core.triage.context import Failure, of_attempt
+from medbay.core.triage.context import ShownFailure, of_attempt
 from medbay.store import attempts, breakers
 from medbay.store.database import Tx
 
@@ -30,7 +30,7 @@ def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> st
     outcome = rescue.restored(attempt.failure, output)
     found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
     ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
-    shown = Failure(attempt=ended, tail=output.tail)
+    shown = ShownFailure(attempt=ended, tail=output.tail)
     return json.dumps(of_attempt(task, shown, redaction.knowing(dict(task.env)).text))
 
 

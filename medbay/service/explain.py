@@ -18,7 +18,7 @@ from medbay.core.policy.forecast import Forecast, forecast
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import RESCUE_THRESHOLD
 from medbay.core.triage import agency, incident
-from medbay.core.triage.cycle import Answer
+from medbay.core.triage.cycle import StartAnswer
 from medbay.service import learning
 from medbay.service import triage as triage_service
 from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
@@ -41,7 +41,7 @@ class Explanation:
     breaker: Breaker | None = None  # what holds it
     triage: Triage | None = None  # the last look at it
     looker: Task | None = None  # what runs that look, while it is under way
-    wanted: Answer | None = None  # whether a triage that it wants may start
+    wanted: StartAnswer | None = None  # whether a triage that it wants may start
     agency: Breaker | None = None  # what keeps triages from starting
     newest: Attempt | None = None
     evaluation: CheckResult | None = None  # of the newest attempt

@@ -19,9 +19,9 @@ from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.rules import Edit
 from medbay.core.triage import agency, cycle, ending, incident
-from medbay.core.triage.case import Case, Means
-from medbay.core.triage.context import FAILURES_MAX, Failure, Looked, Outage, make
-from medbay.core.triage.cycle import Answer, Around, of_incident
+from medbay.core.triage.case import Means, TriageCase
+from medbay.core.triage.context import FAILURES_MAX, Looked, Outage, ShownFailure, make
+from medbay.core.triage.cycle import StartAnswer, StartSurroundings, of_incident
 from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
 from medbay.errors import MedbayError, NotAllowed
@@ -140,7 +140,7 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
     alike += task_rows.failed_alike(tx, fingerprint, EXAMPLES)
     near = tuple(task for task in alike if how.queues is None or task.queue in how.queues)
     running = triages.running_on(tx, fingerprint)
-    around = incident.Around(
+    around = incident.IncidentSurroundings(
         examples=near,
         elsewhere=len(near) < len(alike),
         running=running.id if running is not None else None,
@@ -250,11 +250,11 @@ def _leave_to_a_person(tx: Tx, task: Task, why: str, found: Started, *, dry_run:
 
 def _around(
     tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
-) -> Around:
+) -> StartSurroundings:
     """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
     earlier = triages.of_task(tx, task.id)
     fix = triages.open_fix(tx, task.id) if earlier else None
-    return Around(
+    return StartSurroundings(
         earlier=earlier,
         told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
         fix=fix.id if fix is not None else None,
@@ -265,7 +265,7 @@ def _around(
     )
 
 
-def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
+def standing(tx: Tx, task: Task, policy: Policy) -> StartAnswer | None:
     """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
     if not task.wants_triage:
         return None
@@ -304,7 +304,7 @@ def looked_at(
     if looked is None or looked.ended_at is not None or task is None:
         return None
     judged = attempts.get(tx, task.id, looked.number)
-    case = Case(
+    case = TriageCase(
         task=task,
         triage=looked,
         diagnosis=judged.diagnosis if judged is not None else None,
@@ -348,7 +348,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) 
         task=task,
         triage=looked,
         failures=tuple(
-            Failure(attempt=each, tail=output.tail if output is not None else "")
+            ShownFailure(attempt=each, tail=output.tail if output is not None else "")
             for each, output in zip(failed, tails, strict=True)
         ),
         known=patterns.get(tx, looked.fingerprint),

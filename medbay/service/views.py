@@ -17,7 +17,7 @@ from medbay.core.policy.presets import Recurring
 from medbay.core.schedule import occurrences as schedules
 from medbay.core.triage.cycle import cooling_until
 from medbay.service import calls, triage_views, workforce
-from medbay.service.workers import Seen
+from medbay.service.workers import ObservedWorker
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
@@ -281,7 +281,7 @@ def history_row(each: HistoryRow) -> dict[str, Any]:
     }
 
 
-def worker(each: Seen, now: int) -> dict[str, Any]:
+def worker(each: ObservedWorker, now: int) -> dict[str, Any]:
     """One engine, with what it runs."""
     of = each.worker
     left_ms = of.lease_until - now if of.stopped_at is None else None

@@ -35,7 +35,7 @@ class Cause(IntEnum):
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class FailureCase:
     """One ended attempt with what is known around it."""
 
     outcome: Outcome
@@ -48,19 +48,19 @@ class Case:
     used_up: bool = False
 
 
-def cause_of(case: Case) -> Cause:
+def cause_of(case: FailureCase) -> Cause:
     """The first cause that matches."""
     return next(cause for cause, matches in _IN_ORDER if matches(case))
 
 
-def is_providers(case: Case) -> bool:
+def is_providers(case: FailureCase) -> bool:
     """Whether what the work was done with failed, and not the work: a limit, an outage, credits that are used up."""
     cause, kind = cause_of(case), case.diagnosis.subcategory if case.diagnosis is not None else None
     passes = cause in (Cause.PROVIDER_LIMIT, Cause.INCIDENT, Cause.UNCHARGED) and kind in OUTAGE_KINDS
     return passes or (cause is Cause.NOT_RETRYABLE and kind == SPENT)
 
 
-def is_charged(case: Case) -> bool:
+def is_charged(case: FailureCase) -> bool:
     """Whether a failure uses up an attempt: what a phase or the ladder has to answer, and what opens an incident."""
     cause, found = cause_of(case), case.diagnosis
     if cause is Cause.INCIDENT and found is not None and found.fingerprint not in case.open_incidents:
@@ -68,28 +68,28 @@ def is_charged(case: Case) -> bool:
     return cause >= Cause.PHASE
 
 
-def _not_retryable(case: Case) -> bool:
+def _not_retryable(case: FailureCase) -> bool:
     found = case.diagnosis
     return found is not None and not found.retryable and found.confidence >= NOT_RETRYABLE_FROM
 
 
-def _provider_limit(case: Case) -> bool:
+def _provider_limit(case: FailureCase) -> bool:
     found = case.diagnosis
     owner = case.account or (found.provider if found is not None else None)
     return found is not None and owner is not None and found.subcategory in LIMIT_KINDS
 
 
-def _incident(case: Case) -> bool:
+def _incident(case: FailureCase) -> bool:
     found = case.diagnosis
     return found is not None and (found.fingerprint in case.open_incidents or case.opens_incident)
 
 
-def _uncharged(case: Case) -> bool:
+def _uncharged(case: FailureCase) -> bool:
     # What may be hopeless, but not surely enough for a person at once, climbs the ladder.
     return case.diagnosis is not None and not case.diagnosis.charge and case.diagnosis.retryable
 
 
-_IN_ORDER: Final[tuple[tuple[Cause, Callable[[Case], bool]], ...]] = (
+_IN_ORDER: Final[tuple[tuple[Cause, Callable[[FailureCase], bool]], ...]] = (
     (Cause.STOPPED, lambda case: isinstance(case.outcome, Cancelled | Requeued)),
     (Cause.SUCCESS, lambda case: isinstance(case.outcome, Succeeded)),
     (Cause.LOST, lambda case: isinstance(case.outcome, Lost)),

@@ -21,7 +21,7 @@ from medbay.core.diagnosis import Diagnosis
 from medbay.core.diagnosis.record import facts
 from medbay.core.diagnosis.record import known as known_by_us
 from medbay.core.holds import incident
-from medbay.core.holds.incident import Around, Fed
+from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.model import Attempt, Check, Question, Task
 from medbay.core.outcome import (
     Cancelled,
@@ -78,7 +78,7 @@ class Ended:
     zone: tzinfo = UTC  # what a time of day without a zone means
     diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
     known: Known | None = None
-    around: Around = field(default_factory=Around)
+    around: FailureSurroundings = field(default_factory=FailureSurroundings)
     looked_at: LookedAt | None = None  # of a triage: the failing task, and what its verdict meets
 
 

@@ -17,7 +17,7 @@ from medbay.core.decision import NOTHING, Decision, Draft, QuestionJoined, Worki
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import iso
 from medbay.core.holds import incident
-from medbay.core.holds.incident import Around, Fed
+from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.holds.resources import account_of
 from medbay.core.model import TRIAGE, Event, Question, Retry, Task
 from medbay.core.outcome import Outcome
@@ -44,7 +44,7 @@ class Failure:
     known: Known | None = None
     charged: bool = True
     asks: str = ""  # why a person has to look at it, whatever the ladder says
-    around: Around = field(default_factory=Around)
+    around: FailureSurroundings = field(default_factory=FailureSurroundings)
 
 
 @quick

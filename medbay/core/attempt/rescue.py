@@ -47,7 +47,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class EvaluationScore:
     """What an evaluator said; without a score it said nothing that counts."""
 
     value: float | None
@@ -92,19 +92,21 @@ def restored(failure: Mapping[str, Any], output: Output) -> Failure:
     return _KINDS[failure["outcome"]](output=output, **said)
 
 
-def score(evaluation: Evaluation) -> Score:
+def score(evaluation: Evaluation) -> EvaluationScore:
     """What the evaluator said, if it ran well and can be understood."""
     if evaluation.lost or not evaluation.results:
-        return Score(None, f"the evaluation was lost: {evaluation.lost}", counts=False)
+        return EvaluationScore(None, f"the evaluation was lost: {evaluation.lost}", counts=False)
     (result,) = evaluation.results
     if result.status != "PASS":
         how = _NO_ANSWER.get(result.status) or _how(result)
-        return Score(None, f"the evaluator {how}", counts=result.status not in _INTERRUPTED)
+        return EvaluationScore(None, f"the evaluator {how}", counts=result.status not in _INTERRUPTED)
     for said in _objects(result.tail):
         value = share(said.get("score"))
         if value is not None:
-            return Score(value, line(redact(str(said.get("why", ""))), WHY_MAX))
-    return Score(None, f'the evaluator printed no score from 0 to 1: "{line(redact(result.tail), WHY_MAX // 2)}"')
+            return EvaluationScore(value, line(redact(str(said.get("why", ""))), WHY_MAX))
+    return EvaluationScore(
+        None, f'the evaluator printed no score from 0 to 1: "{line(redact(result.tail), WHY_MAX // 2)}"'
+    )
 
 
 def _how(result: CheckResult) -> str:

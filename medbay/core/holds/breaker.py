@@ -35,7 +35,7 @@ State = Literal["closed", "open", "half_open"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class BreakerRule:
     """How one kind of breaker behaves."""
 
     stops: str  # in words
@@ -46,27 +46,27 @@ class Rule:
     parks: bool = False  # tasks it holds leave the claim index under its key
 
 
-KINDS: Final[Mapping[Kind, Rule]] = {
-    "phase": Rule(stops="retries within the phase, until a person closes it", failures=3),
-    "agency": Rule(
+KINDS: Final[Mapping[Kind, BreakerRule]] = {
+    "phase": BreakerRule(stops="retries within the phase, until a person closes it", failures=3),
+    "agency": BreakerRule(
         stops="new triages and evaluations",
         failures=5,
         probes_ms=tuple(minutes * MINUTE for minutes in (10, 20, 40, 60)),
         successes=3,
     ),
-    "retry_storm": Rule(stops="nothing; retries keep to their share of the slots"),
-    "provider": Rule(stops="every task on this account", probes_ms=DOUBLING_TO_AN_HOUR, parks=True),
-    "crash_loop": Rule(
+    "retry_storm": BreakerRule(stops="nothing; retries keep to their share of the slots"),
+    "provider": BreakerRule(stops="every task on this account", probes_ms=DOUBLING_TO_AN_HOUR, parks=True),
+    "crash_loop": BreakerRule(
         stops="starting this runner on this host", failures=5, window_ms=5 * MINUTE, probes_ms=DOUBLING_TO_AN_HOUR
     ),
-    "incident": Rule(
+    "incident": BreakerRule(
         stops="tasks that failed like this, and fresh ones of the same command",
         failures=5,
         window_ms=10 * MINUTE,
         probes_ms=tuple(minutes * MINUTE for minutes in (1, 2, 5, 10, 15)),
         parks=True,
     ),
-    "budget": Rule(stops="what does not fit into the budget of the day, until the next", parks=True),
+    "budget": BreakerRule(stops="what does not fit into the budget of the day, until the next", parks=True),
 }
 
 
@@ -104,7 +104,7 @@ class Breaker:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> BreakerRule:
         """How its kind behaves."""
         return KINDS[self.kind]
 

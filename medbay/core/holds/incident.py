@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from medbay.core.agent import never_got_to_work
-from medbay.core.attempt.cause import SPENT, Case, Cause
+from medbay.core.attempt.cause import SPENT, Cause, FailureCase
 from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import iso
@@ -24,7 +24,7 @@ NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class FailureSurroundings:
     """What the record knows around a failure, beyond its task."""
 
     limits: Limits = field(default_factory=Limits)
@@ -46,9 +46,11 @@ class Fed:
     until: int | None = None
 
 
-def case_of(task: Task, outcome: Outcome, found: Diagnosis, around: Around, work: WorkingSet) -> Case:
+def case_of(
+    task: Task, outcome: Outcome, found: Diagnosis, around: FailureSurroundings, work: WorkingSet
+) -> FailureCase:
     """The failure with what is known around it, for its one cause."""
-    return Case(
+    return FailureCase(
         outcome=outcome,
         diagnosis=found,
         account=resources.account_of(task, found),
@@ -60,7 +62,7 @@ def case_of(task: Task, outcome: Outcome, found: Diagnosis, around: Around, work
     )
 
 
-def feed(draft: Draft, found: Diagnosis, cause: Cause, around: Around, work: WorkingSet) -> Fed:
+def feed(draft: Draft, found: Diagnosis, cause: Cause, around: FailureSurroundings, work: WorkingSet) -> Fed:
     """Let the failure have its effect on the one thing it feeds."""
     task, now = draft.task, draft.now
     work = _seen(task, found, work)
@@ -127,7 +129,7 @@ def _hold(before: Breaker | None, account: str, found: Diagnosis, now: int, *, m
     )
 
 
-def _crash(task: Task, found: Diagnosis, around: Around, now: int, work: WorkingSet) -> Fed:
+def _crash(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, work: WorkingSet) -> Fed:
     key = resources.crash_loop_key(task.runner, around.host)
     before = work.breakers.get(key) or work.counted.get(key) or around.crash_loop
     if _is_canary(before, task, around):
@@ -148,7 +150,7 @@ def _crash(task: Task, found: Diagnosis, around: Around, now: int, work: Working
     return replace(fed, work=replace(fed.work, counted=counted)) if fed.made.breakers else fed
 
 
-def _incident(task: Task, found: Diagnosis, around: Around, now: int, work: WorkingSet) -> Fed:
+def _incident(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, work: WorkingSet) -> Fed:
     key = resources.incident_key(found.fingerprint)
     own = CommandUse(resources.command_key(task), key)
     before = work.breakers.get(key)
@@ -166,13 +168,13 @@ def _incident(task: Task, found: Diagnosis, around: Around, now: int, work: Work
     return replace(fed, made=replace(fed.made, uses=(own,)))
 
 
-def _is_canary(before: Breaker | None, task: Task, around: Around) -> bool:
+def _is_canary(before: Breaker | None, task: Task, around: FailureSurroundings) -> bool:
     return (
         before is not None and around.canary and (before.canary_task, before.canary_number) == (task.id, around.number)
     )
 
 
-def _alike(task: Task, found: Diagnosis, around: Around, work: WorkingSet) -> Mapping[str, str]:
+def _alike(task: Task, found: Diagnosis, around: FailureSurroundings, work: WorkingSet) -> Mapping[str, str]:
     """The tasks that met this failure lately, this one among them, with the keys of their commands."""
     return {**around.others, **work.sightings.get(found.fingerprint, {}), task.id: resources.command_key(task)}
 

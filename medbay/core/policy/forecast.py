@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from medbay.core.attempt.cause import Case, cause_of, is_charged
+from medbay.core.attempt.cause import FailureCase, cause_of, is_charged
 from medbay.core.attempt.counting import count_failure, grant, record_of
 from medbay.core.diagnosis import Diagnosis
 from medbay.core.holds.resources import account_of
@@ -32,7 +32,7 @@ def forecast(task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps
     """The next decisions if every coming attempt failed at once with this diagnosis."""
     # A time the failure named belongs to that one failure; the ones to come name none.
     diagnosis = replace(diagnosis, retry_after_ms=None)
-    charge = is_charged(Case(outcome=Failed(), diagnosis=diagnosis, account=account_of(task, diagnosis)))
+    charge = is_charged(FailureCase(outcome=Failed(), diagnosis=diagnosis, account=account_of(task, diagnosis)))
     if task.live is not None:  # that one is the next to end
         task = replace(task, attempts=task.attempts - 1)
     if task.status == "blocked" and task.due_at is None:  # only a person releases it, and that grants more
@@ -54,5 +54,5 @@ def decide_failure(task: Task, diagnosis: Diagnosis, rules: Policy, now: int) ->
     record = record_of(task)
     used_up = policy.retries_used_up(diagnosis, record, rules)
     account = account_of(task, diagnosis)
-    cause = cause_of(Case(outcome=Failed(), diagnosis=diagnosis, account=account, used_up=used_up))
+    cause = cause_of(FailureCase(outcome=Failed(), diagnosis=diagnosis, account=account, used_up=used_up))
     return recurring.decide(task, diagnosis, rules, now, cause=cause)

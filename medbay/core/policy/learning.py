@@ -31,7 +31,7 @@ SAYS_SOMETHING: Final = tuple(sorted(WENT_WELL | WENT_BADLY))
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedDelay:
     """One retry: how long it really waited after the failure, and whether its attempt ended well."""
 
     waited_ms: int
@@ -85,7 +85,7 @@ class Choice:
         return self.delay_ms != self.scheduled_ms
 
 
-def learn(kind: str, tried: Iterable[Tried]) -> Learned:
+def learn(kind: str, tried: Iterable[TriedDelay]) -> Learned:
     """Sum up what was tried after failures of a class."""
     in_order = sorted(tried, key=lambda each: each.waited_ms)
     well = sum(each.well for each in in_order)
@@ -119,9 +119,9 @@ def _as_scheduled(scheduled_ms: int, why: str) -> Choice:
     return Choice(scheduled_ms=scheduled_ms, delay_ms=scheduled_ms, why=why)
 
 
-def _bands(in_order: Sequence[Tried]) -> list[Band]:
+def _bands(in_order: Sequence[TriedDelay]) -> list[Band]:
     """Retries that waited about equally long, together; by the wait."""
-    groups: list[list[Tried]] = []
+    groups: list[list[TriedDelay]] = []
     for each in in_order:
         if groups and each.waited_ms <= groups[-1][0].waited_ms * BAND_WIDTH:
             groups[-1].append(each)
@@ -130,7 +130,7 @@ def _bands(in_order: Sequence[Tried]) -> list[Band]:
     return [_band(group) for group in groups]
 
 
-def _band(group: Sequence[Tried]) -> Band:
+def _band(group: Sequence[TriedDelay]) -> Band:
     well = sum(each.well for each in group)
     return Band(
         low_ms=group[0].waited_ms,

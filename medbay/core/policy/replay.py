@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from medbay.core.attempt.cause import NOT_RETRYABLE_FROM, Case, is_charged
+from medbay.core.attempt.cause import NOT_RETRYABLE_FROM, FailureCase, is_charged
 from medbay.core.attempt.counting import count_failure, forget_failures
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.resources import account_of
@@ -89,7 +89,7 @@ def _in_effect(failures: Sequence[FailedRun], now: int) -> FailedRun:
 
 def _charged(task: Task, failure: FailedRun) -> bool:
     found = failure.diagnosis
-    return is_charged(Case(outcome=Failed(), diagnosis=found, account=account_of(task, found)))
+    return is_charged(FailureCase(outcome=Failed(), diagnosis=found, account=account_of(task, found)))
 
 
 def _question(task: Task, found: Diagnosis) -> str:
@@ -115,7 +115,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class PolicyScore:
     """The figures of one policy."""
 
     tasks: int  # or runs of failures, where they are taken from a record
@@ -130,11 +130,11 @@ class Score:
     guessed: int = 0
 
 
-def score(played: Iterable[Played]) -> Score:
+def score(played: Iterable[Played]) -> PolicyScore:
     """Sum up how the tasks went."""
     each = tuple(played)
     heals = sorted(one.heal_ms for one in each if one.heal_ms is not None)
-    return Score(
+    return PolicyScore(
         tasks=len(each),
         healed=sum(one.end == "healed" for one in each),
         blocked=sum(one.end == "blocked" for one in each),

@@ -37,7 +37,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TriageCase:
     """One triage that ended, and the state its verdict meets."""
 
     task: Task  # the failing task as it is now

@@ -76,7 +76,7 @@ Redact = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ShownFailure:
     """One failed attempt, with the end of its output."""
 
     attempt: Attempt
@@ -89,7 +89,7 @@ class Looked:
 
     task: Task
     triage: Triage
-    failures: tuple[Failure, ...] = ()  # the newest last
+    failures: tuple[ShownFailure, ...] = ()  # the newest last
     known: Known | None = None  # of the newest fingerprint
     earlier: tuple[Triage, ...] = ()  # of this task, the newest last
     log: tuple[str, ...] = ()  # the engine's lines around the failures
@@ -119,7 +119,7 @@ def make(looked: Looked, redact: Redact) -> dict[str, Any]:
     return context
 
 
-def of_attempt(task: Task, failure: Failure, redact: Redact) -> dict[str, Any]:
+def of_attempt(task: Task, failure: ShownFailure, redact: Redact) -> dict[str, Any]:
     """What an evaluator is shown of the one attempt it scores."""
     pen = _Pen(redact)
     return {
@@ -240,7 +240,7 @@ def _task(pen: _Pen, task: Task, attempt: int) -> dict[str, Any]:
     }
 
 
-def _failure(pen: _Pen, failure: Failure, tail: int) -> dict[str, Any]:
+def _failure(pen: _Pen, failure: ShownFailure, tail: int) -> dict[str, Any]:
     attempt = failure.attempt
     return {
         "attempt": attempt.number,

@@ -28,7 +28,7 @@ What = Literal["start", "wait", "held_back", "to_a_person", "drop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class StartSurroundings:
     """What decides beyond the task itself."""
 
     earlier: Sequence[Triage] = ()  # of this task, the newest first
@@ -41,7 +41,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StartAnswer:
     """Whether a triage starts, and why not."""
 
     what: What
@@ -65,28 +65,28 @@ def cooling_until(task: Task, rules: Recurring) -> int | None:
     return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
 
 
-def decide(task: Task, rules: Recurring, now: int, around: Around) -> Answer:
+def decide(task: Task, rules: Recurring, now: int, around: StartSurroundings) -> StartAnswer:
     """Whether a triage of this task may start now."""
     if task.live is not None:
-        return Answer("wait", f"attempt {task.live} runs, and may say more")
+        return StartAnswer("wait", f"attempt {task.live} runs, and may say more")
     if around.running is not None:  # what it says comes first
-        return Answer("wait", f"{around.running.id} looks at the same failure")
+        return StartAnswer("wait", f"{around.running.id} looks at the same failure")
     against = None if around.asked_for else _speaks_against(task, rules, now, around)
     if against is not None:
         return against
     if around.incident:
-        return Answer("wait", "an incident on this failure is open")
+        return StartAnswer("wait", "an incident on this failure is open")
     if agency.lets(around.agency) == "none":
-        return Answer("held_back", "the agency breaker is open")
-    return Answer("start")
+        return StartAnswer("held_back", "the agency breaker is open")
+    return StartAnswer("start")
 
 
-def _speaks_against(task: Task, rules: Recurring, now: int, around: Around) -> Answer | None:
+def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroundings) -> StartAnswer | None:
     """Why nobody but a person may have it looked at once more: it stands still, or was looked at before."""
     if task.finished or (task.status == "blocked" and not _its_loop_gave_up(task)):
-        return Answer("drop", f"it is {task.status}")
+        return StartAnswer("drop", f"it is {task.status}")
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
-        return Answer("drop", "it does not want one any more")
+        return StartAnswer("drop", "it does not want one any more")
     until = cooling_until(task, rules)
     own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
     alike = [each for each in own if each.fingerprint == task.last_fingerprint]
@@ -95,13 +95,13 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: Around) -> A
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
         if lately and not seen_to:
             left = format_duration(until - now)
-            return Answer("to_a_person", f"the same failure again, {left} before its cooldown ends")
+            return StartAnswer("to_a_person", f"the same failure again, {left} before its cooldown ends")
         if task.recurs:
-            return Answer("drop", "it was looked at within its cooldown")
+            return StartAnswer("drop", "it was looked at within its cooldown")
     if len(alike) >= TRIAGES_AT_ALL and seen_to:
-        return Answer("drop", f"it was looked at {len(alike)} times, and somebody knows")
+        return StartAnswer("drop", f"it was looked at {len(alike)} times, and somebody knows")
     if len(alike) >= TRIAGES_AT_ALL:
-        return Answer("to_a_person", f"the same failure after {len(alike)} triages")
+        return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages")
     return None
 
 

@@ -25,7 +25,7 @@ from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.policy import policy
 from medbay.core.schedule import recurring
 from medbay.core.triage import escalation, rights
-from medbay.core.triage.case import Case
+from medbay.core.triage.case import TriageCase
 from medbay.core.triage.escalation import diagnosis_of
 from medbay.core.triage.rights import Criterion
 from medbay.core.triage.verdict import Action, Piece, Unreadable, Verdict, Word
@@ -56,7 +56,7 @@ class _Done:
     diff: Mapping[str, Any] | None = field(default=None)
 
 
-def judge(case: Case, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+def judge(case: TriageCase, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
     """Apply an answer: dropped when stale, refused outside its rights, otherwise everything its verdict does."""
     late = rights.stale(case)
     if late is not None:
@@ -72,12 +72,14 @@ def judge(case: Case, answer: Verdict | Unreadable, now: int, *, actor: str) -> 
     return _judged(draft, case, done, answer)
 
 
-def fell_through(case: Case, why: str, action: Action, now: int, *, actor: str) -> Judged:
+def fell_through(case: TriageCase, why: str, action: Action, now: int, *, actor: str) -> Judged:
     """No verdict came of it: a person is asked, once; a one-off waits for the answer, a recurring task goes on."""
     return _fell(case, why, action, now, actor=actor)
 
 
-def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None) -> Judged:
+def _fell(
+    case: TriageCase, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None
+) -> Judged:
     draft = Draft(case.task, now, actor=actor)
     event = "triage:refused" if action == "refused" else "triage:failed"
     word = {"verdict": verdict.word} if verdict is not None else {}
@@ -98,7 +100,7 @@ PREFIX: Final[Mapping[Action, str]] = {
 }
 
 
-def _stale(case: Case, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
     """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay."""
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
@@ -116,7 +118,7 @@ def _stop_waiting(draft: Draft) -> None:
         draft.set(waits_for=None)
 
 
-def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
+def _tell_verdict(draft: Draft, case: TriageCase, verdict: Verdict) -> None:
     draft.tell("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
 
 
@@ -133,7 +135,7 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:
+def _judged(draft: Draft, case: TriageCase, done: _Done, verdict: Verdict | None) -> Judged:
     changes: tuple[Change, ...] = (draft.change(),) if draft.task != draft.before else ()
     row = replace(
         case.triage,
@@ -166,7 +168,7 @@ def plain(verdict: Verdict) -> dict[str, Any]:
 # The effects
 
 
-def _noop(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _noop(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """The backoff goes on; where the same again must not be tried, the next rung."""
     why = verdict.why or verdict.root_cause or "triage would change nothing"
     if _is_next_rung(case):
@@ -175,7 +177,7 @@ def _noop(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     return _Done(action="no_action", detail=why, retry=retry, closes_retry=retry is not None)
 
 
-def _recommend(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Filed for a person, blocks no task; the failing one goes on as after NOOP."""
     if _is_next_rung(case):
         return _escalated(draft, case, verdict, f"a change elsewhere is needed: {verdict.suggestion}")
@@ -187,12 +189,12 @@ def _recommend(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     )
 
 
-def _is_next_rung(case: Case) -> bool:
+def _is_next_rung(case: TriageCase) -> bool:
     task = case.task
     return task.status == "failed" and not task.recurs and rights.repetition_forbidden(task, diagnosis_of(case))
 
 
-def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> Retry | None:
+def _wait(draft: Draft, case: TriageCase, why: str, advice: Advice | None = None) -> Retry | None:
     """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
     task, found = draft.task, diagnosis_of(case)
     if task.recurs or task.status != "failed" or task.waits_for != TRIAGE:
@@ -207,21 +209,21 @@ def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> R
     return schedule_retry(draft, _failure(case), step)
 
 
-def _failure(case: Case) -> Failure:
+def _failure(case: TriageCase) -> Failure:
     return Failure(attempt=case.triage.number, outcome=Failed(), diagnosis=diagnosis_of(case), policy=case.policy)
 
 
-def _escalate(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _escalate(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     return _escalated(draft, case, verdict, verdict.why or verdict.root_cause or "triage asks for a person")
 
 
-def _escalated(draft: Draft, case: Case, verdict: Verdict, why: str) -> _Done:
+def _escalated(draft: Draft, case: TriageCase, verdict: Verdict, why: str) -> _Done:
     asked = escalation.escalate(draft, case, why, verdict=verdict)
     _stop_waiting(draft)
     return _Done(action="escalated_to_human", detail=why, questions=asked, closes_retry=not case.task.recurs)
 
 
-def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _pause(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Out of the way with every counter it has, and a person is told."""
     why = verdict.why or verdict.root_cause or _PAUSED
     retry = _wait(draft, case, f"paused by triage: {why}")
@@ -233,7 +235,7 @@ def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
 
 
-def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _file_fix(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """A one-off becomes pending behind its fix; a recurring task keeps its backoff until the fix is done."""
     made = fix_task(case, verdict, draft.now)
     fix = made.task.id
@@ -251,13 +253,13 @@ def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     )
 
 
-def _named(case: Case, now: int) -> int | None:
+def _named(case: TriageCase, now: int) -> int | None:
     """The time its failure named, when it is still to come: nothing is retried before."""
     due = policy.not_before(diagnosis_of(case).retry_after_ms, now, now, record_of(case.task))
     return due if due > now else None
 
 
-def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _spec_refresh(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Blocked until its specification is reviewed; asking twice makes one review."""
     made: tuple[Made, ...] = ()
     if case.review is None:
@@ -272,13 +274,13 @@ def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
 
 
-def _reviewed_by(draft: Draft, case: Case, review: Task) -> int | None:
+def _reviewed_by(draft: Draft, case: TriageCase, review: Task) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
     until = owners.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
     return until if until is None else max(until, _named(case, draft.now) or 0)
 
 
-def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _split(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Closed with the ids of its parts; what came after it comes after all of them."""
     made = parts(case, verdict.parts, draft.now)
     ids = [each.task.id for each in made]
@@ -292,7 +294,7 @@ def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
 
 
 def _come_after(
-    draft: Draft, case: Case, ids: list[str], *, instead: bool
+    draft: Draft, case: TriageCase, ids: list[str], *, instead: bool
 ) -> tuple[tuple[Draft, ...], tuple[Rewired, ...]]:
     """What comes after the task comes after these (as well, or instead), and is not blocked for it."""
     others: list[Draft] = []
@@ -307,7 +309,7 @@ def _come_after(
     return tuple(others), edges
 
 
-def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _adjust(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """The change is stored as a diff and applied; then the task is tried again, as soon as it says it may."""
     wanted = verdict.adjust
     assert wanted is not None
@@ -344,7 +346,7 @@ _FIELDS: Final = frozenset({"timeout_ms", "model", "runner", "fresh_session"})
 
 
 def _narrow(
-    draft: Draft, case: Case, verdict: Verdict
+    draft: Draft, case: TriageCase, verdict: Verdict
 ) -> tuple[tuple[Made, ...], tuple[Draft, ...], tuple[Rewired, ...]]:
     """Fewer criteria now; the rest is a task of its own, and what comes after this one comes after that as well."""
     assert verdict.adjust is not None and verdict.adjust.keep_criteria is not None
@@ -355,7 +357,7 @@ def _narrow(
     return (made,), others, edges
 
 
-def _delay(case: Case, named_ms: int | None, now: int) -> int:
+def _delay(case: TriageCase, named_ms: int | None, now: int) -> int:
     """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
     if named_ms is not None or case.task.recurs:
         return named_ms or 0
@@ -364,7 +366,7 @@ def _delay(case: Case, named_ms: int | None, now: int) -> int:
     return policy.retry_step("retry_with_guidance", "", found, record, case.policy, now, advice=advice).delay_ms or 0
 
 
-def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
+def _clear(draft: Draft, case: TriageCase, delay_ms: int) -> Retry | None:
     """Cleared for retry, never before a time its failure named; what is not `failed` waits for something else."""
     _stop_waiting(draft)
     if case.task.status != "failed":
@@ -386,7 +388,7 @@ def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
     return schedule_retry(draft, _failure(case), step)
 
 
-_Effect = Callable[[Draft, Case, Verdict], _Done]
+_Effect = Callable[[Draft, TriageCase, Verdict], _Done]
 _EFFECTS: Final[Mapping[Word, _Effect]] = {
     "NOOP": _noop,
     "ADJUST": _adjust,
@@ -423,7 +425,7 @@ class Made:
         return self.added.change.after
 
 
-def fix_task(case: Case, verdict: Verdict, now: int, *, incident: Breaker | None = None) -> Made:
+def fix_task(case: TriageCase, verdict: Verdict, now: int, *, incident: Breaker | None = None) -> Made:
     """One fix for what makes the task fail; worked on by `[triage] fix_agent`, otherwise by a person.
 
     That of an incident is for what many tasks meet: it names one of them, and none of them waits for it by itself.
@@ -437,7 +439,7 @@ def fix_task(case: Case, verdict: Verdict, now: int, *, incident: Breaker | None
     return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
 
 
-def review_task(case: Case, unclear: str, now: int, *, evidence: Sequence[str] = ()) -> Made:
+def review_task(case: TriageCase, unclear: str, now: int, *, evidence: Sequence[str] = ()) -> Made:
     """One review of the specification, with what the failures showed; worked on by the profile of role `spec`."""
     task = case.task
     tried = "\n".join(f"- {each.advice}" for each in task.guidance[-GUIDANCE_SHOWN:] if each.advice)
@@ -451,7 +453,7 @@ def review_task(case: Case, unclear: str, now: int, *, evidence: Sequence[str] =
     return _served(case, "review", title, about, case.means.spec_agent, now, spec=task.spec)
 
 
-def parts(case: Case, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
+def parts(case: TriageCase, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
     """The parts of a split, one after another, each like the original with its share of the budget.
 
     The checks of the whole are for the last one: before it there is no whole that could pass them.
@@ -477,7 +479,7 @@ def parts(case: Case, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
     return tuple(made)
 
 
-def follow_up(case: Case, left: Sequence[Criterion], now: int) -> Made:
+def follow_up(case: TriageCase, left: Sequence[Criterion], now: int) -> Made:
     """What a narrowed task leaves for later: like the original, after it, with the criteria that are left."""
     task = case.task
     wanted = "\n".join(f"- {each.text}" for each in left)
@@ -488,7 +490,7 @@ def follow_up(case: Case, left: Sequence[Criterion], now: int) -> Made:
     return _added(made, now, after=(task.id,))
 
 
-def _served(case: Case, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
+def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
     """A task beside the failing one: an agent's where one is configured, otherwise a person's."""
     of = case.task
     task = Task(
@@ -510,14 +512,14 @@ def _served(case: Case, role: Role, title: str, about: str, profile: str, now: i
     return _added(task, now) if profile else _asked(task, now)
 
 
-def _like(case: Case, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
+def _like(case: TriageCase, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
     """A task that is worked on exactly as the original was."""
     inherited = {name: getattr(case.task, name) for name in _INHERITED}
     fields = inherited | _service(case, role, now) | own
     return Task(id=task_id, title=line(title, TITLE_MAX), description=about, **fields)
 
 
-def _service(case: Case, role: Role, now: int) -> dict[str, Any]:
+def _service(case: TriageCase, role: Role, now: int) -> dict[str, Any]:
     return {
         "subject": case.task.id,
         "role": role,
@@ -551,7 +553,7 @@ def _sections(*parts: str) -> str:
     return block("\n\n".join(part for part in parts if part), TEXT_MAX)
 
 
-def _shown(case: Case, evidence: Sequence[str]) -> str:
+def _shown(case: TriageCase, evidence: Sequence[str]) -> str:
     """What the failures themselves say: the diagnosis, its place, its words, and the lines that were quoted."""
     found = [*_diagnosed(case.diagnosis), *evidence] if case.diagnosis else [case.task.last_summary, *evidence]
     lines = [each for each in dict.fromkeys(found) if each]

@@ -20,7 +20,7 @@ from medbay.core.outcome import (
     outcome_word,
 )
 from medbay.core.triage import agency, effects, incident, reading
-from medbay.core.triage.case import Case
+from medbay.core.triage.case import TriageCase
 from medbay.core.triage.cycle import of_incident
 from medbay.core.triage.effects import Judged
 from medbay.core.triage.verdict import Unreadable
@@ -33,7 +33,7 @@ FAILED_RUNS = ("triage_failed", "verdict_unreadable")  # what counts for the age
 class LookedAt:
     """What the end of a triage meets: the failing task as it is now, and the breaker of all triage."""
 
-    case: Case
+    case: TriageCase
     agency: Breaker | None = None  # as it is stored, closed or not
     agency_failures: int = 5
 
@@ -87,7 +87,7 @@ def _close(draft: Draft, why: str) -> None:
     draft.tell("task:cancelled", by=ACTOR)
 
 
-def _judged(case: Case, outcome: Outcome, now: int, work: WorkingSet) -> tuple[Judged, bool]:
+def _judged(case: TriageCase, outcome: Outcome, now: int, work: WorkingSet) -> tuple[Judged, bool]:
     """What follows, and whether the answer was no verdict at all."""
     if not isinstance(outcome, Succeeded):
         return _fell_through(case, _why(outcome), now, work), False
@@ -97,7 +97,7 @@ def _judged(case: Case, outcome: Outcome, now: int, work: WorkingSet) -> tuple[J
     return effects.judge(case, answer, now, actor=ACTOR), isinstance(answer, Unreadable)
 
 
-def _fell_through(case: Case, why: str, now: int, work: WorkingSet) -> Judged:
+def _fell_through(case: TriageCase, why: str, now: int, work: WorkingSet) -> Judged:
     if of_incident(case.triage.id):
         return incident.fell_through(case, why, "triage_failed", now, work)
     return effects.fell_through(case, why, "triage_failed", now, actor=ACTOR)

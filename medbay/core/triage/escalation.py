@@ -11,7 +11,7 @@ from medbay.core.model import TRIAGE, Option, Question
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.triage import rights
-from medbay.core.triage.case import Case
+from medbay.core.triage.case import TriageCase
 from medbay.core.triage.verdict import Verdict
 from medbay.core.untrusted import block, line
 
@@ -20,7 +20,7 @@ RECOMMENDED: Final = "recommend|"  # the scope of a recommendation: one per fing
 NOTED: Final = Option("noted", "wait", "nothing is changed by Medbay; the task goes on as it is")
 
 
-def diagnosis_of(case: Case) -> Diagnosis:
+def diagnosis_of(case: TriageCase) -> Diagnosis:
     """Why the judged attempt failed; from what the task remembers, where the attempt is gone."""
     if case.diagnosis is not None:
         return case.diagnosis
@@ -43,7 +43,7 @@ def diagnosis_of(case: Case) -> Diagnosis:
     )
 
 
-def is_due(case: Case) -> bool:
+def is_due(case: TriageCase) -> bool:
     """Whether a triage that came to nothing leaves the task to a person: not when it has moved on since."""
     task = case.task
     if task.recurs:
@@ -55,7 +55,7 @@ def is_due(case: Case) -> bool:
 
 
 def escalate(
-    draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
+    draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
     """Tier 3: a one-off is blocked for a person, a recurring task only asks."""
     blocks = not case.task.recurs and case.task.status in ("failed", "pending")
@@ -65,14 +65,14 @@ def escalate(
 
 
 def ask(
-    draft: Draft, case: Case, why: str, *, verdict: Verdict | None = None, headline: str = ""
+    draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
     """The question with what triage found out, unless one about the task is open already."""
     new = _question(draft, case, why, verdict=verdict, headline=headline)
     return (draft.ask(new),) if new is not None else ()
 
 
-def _question(draft: Draft, case: Case, why: str, *, verdict: Verdict | None, headline: str) -> Question | None:
+def _question(draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None, headline: str) -> Question | None:
     """Where the triage itself is the reason to ask, that is the headline, and why the task failed stands below it."""
     if case.question is not None:
         return None
@@ -87,19 +87,19 @@ def _question(draft: Draft, case: Case, why: str, *, verdict: Verdict | None, he
     return made
 
 
-def _failed(case: Case, verdict: Verdict | None) -> str:
+def _failed(case: TriageCase, verdict: Verdict | None) -> str:
     """What is the matter with the task itself, as far as anybody knows."""
     times = "once" if case.task.streak == 1 else f"{case.task.streak} times"
     cause = verdict.root_cause if verdict is not None else ""
     return cause or f"it failed {times}: {diagnosis_of(case).summary}"
 
 
-def _more(case: Case) -> str:
+def _more(case: TriageCase) -> str:
     """Where the words of the triage are."""
     return f"more: medbay log {case.triage.id}"
 
 
-def recommend(draft: Draft, case: Case, verdict: Verdict) -> tuple[Question, ...]:
+def recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> tuple[Question, ...]:
     """A change elsewhere, filed for a person; blocks no task, and is filed once per fingerprint."""
     scope = RECOMMENDED + case.triage.fingerprint
     if scope in case.scopes:

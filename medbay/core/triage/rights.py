@@ -14,7 +14,7 @@ from medbay.core.durations import format_duration
 from medbay.core.holds.resources import incident_key
 from medbay.core.model import Task
 from medbay.core.policy.backoff import DAY_MS
-from medbay.core.triage.case import Case, Means
+from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.cycle import RUNNER, of_incident
 from medbay.core.triage.verdict import WORDS, Adjustment, Refusal, Verdict, Word
 
@@ -46,7 +46,7 @@ _ACTS: Final = {
 _CHANGES_NOTHING_FOR_AN_AGENT: Final = frozenset({"retry_delay_ms", "timeout_ms"})
 
 
-def stale(case: Case) -> str | None:
+def stale(case: TriageCase) -> str | None:
     """Why the verdict comes too late: what happened to the task since the triage started."""
     task = case.task
     if task.finished:
@@ -60,7 +60,7 @@ def stale(case: Case) -> str | None:
     return next((_ACTS[each] for each in case.acts if each in _ACTS), None)
 
 
-def outside(verdict: Verdict, case: Case) -> Refusal | None:
+def outside(verdict: Verdict, case: TriageCase) -> Refusal | None:
     """Every right that the verdict lacks; None when it keeps them all."""
     checks = _FOR_INCIDENTS if of_incident(case.triage.id) else _CHECKS
     found = [why for check in checks for why in check(verdict, case)]
@@ -93,12 +93,12 @@ def _is_triage(task: Task) -> bool:
     return task.role == "triage" or task.runner == RUNNER
 
 
-def _of_a_triage(verdict: Verdict, case: Case) -> Iterator[str]:
+def _of_a_triage(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if _is_triage(case.task):
         yield "there is no triage of a triage"
 
 
-def _names_another(verdict: Verdict, case: Case) -> Iterator[str]:
+def _names_another(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     mine = incident_key(case.triage.fingerprint) if of_incident(case.triage.id) else ""
     if verdict.task_id not in ("", case.task.id, mine):
         yield f"it is about {verdict.task_id}, not {case.task.id}"
@@ -106,17 +106,17 @@ def _names_another(verdict: Verdict, case: Case) -> Iterator[str]:
         yield f"it judges attempt {verdict.attempt}, not {case.triage.number}"
 
 
-def _changes_many(verdict: Verdict, case: Case) -> Iterator[str]:
+def _changes_many(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word not in ON_INCIDENTS:
         yield f"{verdict.word} changes a task, and an incident is about many: no verdict changes them all"
 
 
-def _gives_orders(verdict: Verdict, case: Case) -> Iterator[str]:
+def _gives_orders(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.orders:
         yield f"no verdict can carry this: {', '.join(verdict.orders)}"
 
 
-def _carries_more(verdict: Verdict, case: Case) -> Iterator[str]:
+def _carries_more(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.adjust is not None and verdict.word != "ADJUST":
         yield f"{verdict.word} cannot change the task"
     if verdict.parts and verdict.word != "SPLIT":
@@ -125,14 +125,14 @@ def _carries_more(verdict: Verdict, case: Case) -> Iterator[str]:
         yield f"{verdict.word} cannot file a fix"
 
 
-def _while_blocked(verdict: Verdict, case: Case) -> Iterator[str]:
+def _while_blocked(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     """What a person was asked, only a person answers: a verdict may advise and adjust, not release or replace."""
     waits = case.task.status == "blocked" or (verdict.word == "SPLIT" and case.question is not None)
     if waits and verdict.word in ("SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"):
         yield f"{case.task.id} waits for somebody else, which {verdict.word} cannot change"
 
 
-def _adjusts(verdict: Verdict, case: Case) -> Iterator[str]:
+def _adjusts(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word != "ADJUST":
         return
     wanted = verdict.adjust
@@ -149,11 +149,11 @@ def _adjusts(verdict: Verdict, case: Case) -> Iterator[str]:
         yield _too_deep("follow-up", case.task)
 
 
-def _forbidden(case: Case) -> bool:
+def _forbidden(case: TriageCase) -> bool:
     return case.diagnosis is not None and repetition_forbidden(case.task, case.diagnosis)
 
 
-def _splits(verdict: Verdict, case: Case) -> Iterator[str]:
+def _splits(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word != "SPLIT":
         return
     task, number = case.task, len(verdict.parts)
@@ -175,7 +175,7 @@ def _cannot_be_split(task: Task) -> Iterator[str]:
         yield f"it is the {task.role} that {task.subject} waits for, as a whole"
 
 
-def _files(verdict: Verdict, case: Case) -> Iterator[str]:
+def _files(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word != "FILE_FIX":
         return
     if len(verdict.fixes) != 1:
@@ -184,7 +184,7 @@ def _files(verdict: Verdict, case: Case) -> Iterator[str]:
         yield _too_deep("fix", case.task)
 
 
-def _refreshes(verdict: Verdict, case: Case) -> Iterator[str]:
+def _refreshes(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word == "SPEC_REFRESH":
         yield from _cannot_be_reviewed(case.task)
 
@@ -202,7 +202,7 @@ def _too_deep(what: str, task: Task) -> str:
     )
 
 
-_Check = Callable[[Verdict, Case], Iterator[str]]
+_Check = Callable[[Verdict, TriageCase], Iterator[str]]
 _CHECKS: Final[tuple[_Check, ...]] = (
     _of_a_triage,
     _names_another,

@@ -25,7 +25,7 @@ from medbay.core.outcome import (
 )
 from medbay.core.redaction import redact
 from medbay.core.triage import agency
-from medbay.core.triage.context import Failure, of_attempt
+from medbay.core.triage.context import ShownFailure, of_attempt
 from tests.core.builders import HOUR, NOW, after, diagnosis, end, names, running, steps, task, told
 
 OUTPUT = Output(tail="half done", total_bytes=9)
@@ -90,7 +90,7 @@ def test_an_evaluator_is_shown_the_attempt_bounded_and_without_secrets() -> None
     """The task, how it ended, why, and the end of its output."""
     attempt = Attempt(task_id="t-1", number=2, worker_id="w", host="h", outcome="failed", diagnosis=diagnosis())
     tail = "x" * 50_000 + "\ntoken=sk-0123456789abcdef0123\x1b[0m half done"
-    shown = of_attempt(task(title="build"), Failure(attempt=attempt, tail=tail), redact)
+    shown = of_attempt(task(title="build"), ShownFailure(attempt=attempt, tail=tail), redact)
 
     assert (shown["task"]["id"], shown["attempt"]["attempt"], shown["attempt"]["outcome"]) == ("t-1", 2, "failed")
     assert shown["attempt"]["diagnosis"]["summary"] == "cannot find name foo"

@@ -13,7 +13,7 @@ from medbay.core.decision import Decision, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Pattern
 from medbay.core.holds import breaker
 from medbay.core.holds.breaker import Breaker, CommandUse, Limits
-from medbay.core.holds.incident import Around, changed_breaker, is_shared
+from medbay.core.holds.incident import FailureSurroundings, changed_breaker, is_shared
 from medbay.core.holds.resources import account_of, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.model import Task
 from medbay.core.outcome import Cancelled, Failed, Lost, Output, Requeued, Succeeded
@@ -71,7 +71,9 @@ def sent(held: Breaker, of: Task, number: int = 1) -> Breaker:
 def canary_ended(held: Breaker, outcome: Any, found: Diagnosis | None = None) -> Decision:
     """The end of the canary of a breaker."""
     work = open_work(sent(held, running()))
-    return end(running(), outcome, work=work, canary=True, diagnosis=found, around=Around(canary=True, number=1))
+    return end(
+        running(), outcome, work=work, canary=True, diagnosis=found, around=FailureSurroundings(canary=True, number=1)
+    )
 
 
 # Whose limit
@@ -146,9 +148,9 @@ def test_spent_credits_hold_the_account_for_the_answer() -> None:
 # Incidents
 
 
-def alike(n: int) -> Around:
+def alike(n: int) -> FailureSurroundings:
     """So many other tasks met the same lately."""
-    return Around(others={f"o-{number}": "command" for number in range(n)})
+    return FailureSurroundings(others={f"o-{number}": "command" for number in range(n)})
 
 
 def test_the_fifth_task_opens_an_incident() -> None:
@@ -207,7 +209,7 @@ def test_what_is_not_shared_opens_nothing(found: Diagnosis) -> None:
 def spawn_failed(of: Task, work: WorkingSet, loop: Breaker | None = None) -> Decision:
     """It could not be started."""
     outcome = Failed(output=Output(), spawn_error="Resource temporarily unavailable")
-    around = Around(host="h-1", crash_loop=loop, limits=Limits(crash_failures=3))
+    around = FailureSurroundings(host="h-1", crash_loop=loop, limits=Limits(crash_failures=3))
     return end(of, outcome, diagnosis=free(subcategory="spawn"), work=work, around=around)
 
 
@@ -227,7 +229,7 @@ def test_a_canary_that_cannot_start_keeps_the_loop_open() -> None:
     """With the next wait."""
     loop = Breaker(key=crash_loop_key("shell", "h-1"), kind="crash_loop", data={"probed_at": NOW})
     work = open_work(sent(loop, running()))
-    around = Around(host="h-1", canary=True, number=1)
+    around = FailureSurroundings(host="h-1", canary=True, number=1)
 
     made = end(
         running(), Failed(spawn_error="no"), diagnosis=free(subcategory="spawn"), work=work, canary=True, around=around

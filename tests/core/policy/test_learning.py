@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from medbay.core.attempt.cause import Cause
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.policy import learning, policy
-from medbay.core.policy.learning import AS_GOOD, BAND_TRIES, RETRIES_ENOUGH, Learned, Tried, choose, learn, limits_of
+from medbay.core.policy.learning import (
+    AS_GOOD,
+    BAND_TRIES,
+    RETRIES_ENOUGH,
+    Learned,
+    TriedDelay,
+    choose,
+    learn,
+    limits_of,
+)
 from medbay.core.policy.policy import Policy, Record, schedule_of
 from tests.core.builders import HOUR, MINUTE, NOW, SECOND, diagnosis, free
 
@@ -20,7 +29,7 @@ KIND = "transient/network"
 
 def history(*tried: tuple[int, int, int]) -> Learned:
     """(wait, how many, how many of them ended well), each."""
-    return learn(KIND, [Tried(wait, at < well) for wait, tries, well in tried for at in range(tries)])
+    return learn(KIND, [TriedDelay(wait, at < well) for wait, tries, well in tried for at in range(tries)])
 
 
 # What a history says
@@ -28,7 +37,7 @@ def history(*tried: tuple[int, int, int]) -> Learned:
 
 def test_retries_that_waited_about_equally_long_are_one_band() -> None:
     """Jitter of ten percent either way does not tear them apart; their share and median are told."""
-    found = learn(KIND, [Tried(wait, wait > 30_000) for wait in (27_000, 29_000, 31_000, 33_000, 60_000)])
+    found = learn(KIND, [TriedDelay(wait, wait > 30_000) for wait in (27_000, 29_000, 31_000, 33_000, 60_000)])
 
     assert [(band.low_ms, band.high_ms, band.tries, band.well) for band in found.bands] == [
         (27_000, 33_000, 4, 2),
@@ -49,7 +58,7 @@ def test_a_share_that_would_fall_is_pooled_with_its_neighbour() -> None:
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.booleans()), max_size=60))
 def test_shares_rise_and_keep_their_sum(tried: list[tuple[int, bool]]) -> None:
     """Whatever was tried: pooling moves successes between neighbours and loses none."""
-    found = learn(KIND, [Tried(*each) for each in tried])
+    found = learn(KIND, [TriedDelay(*each) for each in tried])
 
     shares = [band.share for band in found.bands]
     assert shares == sorted(shares)
@@ -107,7 +116,7 @@ def test_a_choice_was_tried_lies_within_the_limits_and_is_as_good_as_any(
     tried: list[tuple[int, bool]], scheduled: int
 ) -> None:
     """Whatever was tried and scheduled; and no shorter candidate would have done as well."""
-    found = learn(KIND, [Tried(*each) for each in tried])
+    found = learn(KIND, [TriedDelay(*each) for each in tried])
     choice = choose(found, scheduled)
     low, high = limits_of(scheduled)
     candidates = [band for band in found.bands if band.decides and low <= band.typical_ms <= high]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core.attempt.cause import Case, Cause, cause_of, is_charged
+from medbay.core.attempt.cause import Cause, FailureCase, cause_of, is_charged
 from medbay.core.attempt.counting import count_failure, grant, record_of
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis
@@ -45,11 +45,11 @@ class Failing:
     def fail(self, found: Diagnosis | None = None) -> NextStep:
         """One more failure, counted and decided the way an ended attempt is."""
         found = found or diagnosis()
-        case = Case(outcome=Failed(), diagnosis=found)
+        case = FailureCase(outcome=Failed(), diagnosis=found)
         self.task = count_failure(self.task, charge=is_charged(case), now=self.now)
         record = record_of(self.task)
         used_up = policy.retries_used_up(found, record, self.rules)
-        cause = cause_of(Case(outcome=Failed(), diagnosis=found, used_up=used_up))
+        cause = cause_of(FailureCase(outcome=Failed(), diagnosis=found, used_up=used_up))
         return policy.decide(found, record, self.rules, self.now, cause=cause)
 
     def actions(self, times: int, found: Diagnosis | None = None) -> list[str]:

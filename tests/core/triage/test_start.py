@@ -14,7 +14,7 @@ from medbay.core.people.question import ask
 from medbay.core.policy.presets import Recurring
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import (
-    Around,
+    StartSurroundings,
     cooling_until,
     decide,
     drop,
@@ -52,7 +52,7 @@ def test_a_recurring_task_wants_one_at_its_threshold(of: Task, charged: bool, co
 
 def answer(of: Task, **around: Any) -> str:
     """Whether a triage of a task may start."""
-    return decide(of, RULES, NOW, Around(**around)).what
+    return decide(of, RULES, NOW, StartSurroundings(**around)).what
 
 
 def test_a_triage_starts_when_nothing_speaks_against_it() -> None:
