@@ -1,12 +1,12 @@
 """One engine: it collects what ended, recovers what was lost, releases what is due, claims and launches.
 
-It decides nothing. Clock, store, runners and processes are handed in, so the simulator drives the same code.
+It decides nothing. Clock, store and place are handed in, so the simulator drives the same code.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.identity import register
 from medbay.engine.lease import ClockWatch, Lease
-from medbay.engine.live import Footprints, Live, Process, launch_of
+from medbay.engine.live import Live, Process, Unrecorded, launch_of
 from medbay.engine.recovery import reap
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settlement import Settler
@@ -24,7 +24,7 @@ from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.places.protocol import Closing, Leftovers, Runner
+from medbay.places.protocol import Place
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
@@ -51,8 +51,7 @@ class Engine:
         store: Store,
         clock: Clock,
         ids: Ids,
-        runners: Mapping[str, Runner],
-        leftovers: Leftovers,
+        place: Place,
         see: Callable[[Worker], Sighting],
         settings: Settings,
         host: Host,
@@ -66,17 +65,14 @@ class Engine:
         self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
-        self._runners = runners
-        self._leftovers = leftovers
+        self._place = place
         self._see = see
         self._host = host
         self._settler = Settler(store, replace(settings.judgement, ids=ids))
         self.triager = Triager(store, clock, settings)
-        self._checker = CheckStarter(
-            store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere
-        )
-        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
-        self._footprints = Footprints()
+        self._checker = CheckStarter(store, clock, place, settings, live=self._live_anywhere)
+        self.slots = Slots(self.live, settings, self._checker, place, clock, lease=lambda: self.lease)
+        self._unrecorded = Unrecorded()
         self._clock_watch = ClockWatch(clock)
         self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
@@ -151,7 +147,8 @@ class Engine:
             if outcome is None:
                 continue
             del self.live[key]
-            self._footprints.ended(key, each.running)
+            self._unrecorded.discard(key)
+            self._place.ended(key, each.running)
             self.triager.ended(each.claim.task)
             self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
@@ -175,7 +172,7 @@ class Engine:
         """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
         if not self.claiming or self._settler.unstored or self.lease.state() != "held":
             return
-        held = [each.claim for each in self.live.values() if not each.running.waiting]
+        held = [each.claim for each in self.live.values() if not self._place.waits(each.running)]
         for claim, running in self._checker.start(self.worker.id, held, self._settler.take):
             self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
@@ -264,7 +261,7 @@ class Engine:
     def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Process]]:
         """Claim, and record the processes of what lasts; both count once that is committed."""
         self._claim_again_s = None
-        lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+        lasting = self._unrecorded.to_record(self.live)
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
         log_path, budget = self.settings.log_path, self.settings.spending
@@ -275,7 +272,7 @@ class Engine:
 
     def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
         self._claims_in_doubt = False
-        self._footprints.recorded(lasting)
+        self._unrecorded.recorded(lasting)
         if claims:
             self._recovery_first = not claims[-1].task.recovery
 
@@ -295,7 +292,7 @@ class Engine:
         alone = self._end_earlier_attempts(claims)
         free = self.slots.free
         for claim in claims:
-            if not alone and self._footprints.may_be_left(claim):
+            if not alone and self._may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
                 continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
@@ -305,20 +302,20 @@ class Engine:
             free -= 1
             try:
                 launch = self.triager.prepared(claim, launch)
-                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
+                running = self._place.start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
                 continue
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
-            self._footprints.began(key)
+            self._unrecorded.add(key)
         self.slots.turn_over()  # some may have ended beside the commit
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
         """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
         for each in self.live.values():
-            if each.running.waiting or not waiting_only:
+            if not waiting_only or self._place.waits(each.running):
                 each.running.hand_back(self._clock.monotonic_s(), why=why)
 
     def kill_all(self) -> None:
@@ -328,9 +325,7 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
-        for runner in self._runners.values():
-            if isinstance(runner, Closing):
-                runner.close()
+        self._place.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
@@ -342,7 +337,7 @@ class Engine:
         self.live.clear()
         self._checker.waiting = 0
         self._settler.forget()
-        self._footprints.forget()
+        self._unrecorded.clear()
         self.worker, self.lease = worker, lease
         self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
@@ -377,17 +372,21 @@ class Engine:
 
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
-        if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
+        if ended := self._place.end_leftovers(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
             log.warning("ended %d processes that an earlier engine left behind", ended)
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
         """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
-        if any(map(self._footprints.may_be_left, claims)):
+        if any(map(self._may_be_left, claims)):
             try:
                 self._end_leftovers()
             except StoreError:
                 return False
         return True
+
+    def _may_be_left(self, claim: Claim) -> bool:
+        """Whether something of an earlier attempt may still run; the one before it saw to all before that."""
+        return claim.again and self._place.may_be_left((claim.task.id, claim.attempt.number - 1))
 
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
         task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()

@@ -31,10 +31,6 @@ class _Member:
 class Verification:
     """All checks of one attempt. With `fail_fast` the first that fails or breaks stops the others."""
 
-    waiting = False
-    lasting = True
-    left_nothing = False
-
     def __init__(
         self,
         checks: Sequence[tuple[CheckResult, Launch]],

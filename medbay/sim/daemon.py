@@ -16,6 +16,7 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
+from medbay.places.here import Here
 from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
@@ -227,8 +228,9 @@ class SimDaemon:
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                runners={"shell": runner, "triage": runner, "agent": runner},
-                leftovers=SimLeftovers(self.machine, ground.clock),
+                place=Here(
+                    {"shell": runner, "triage": runner, "agent": runner}, SimLeftovers(self.machine, ground.clock)
+                ),
                 see=self.machine.see,
                 settings=self._settings(),
                 host=self.machine.identity(self._pid),
