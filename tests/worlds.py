@@ -18,7 +18,7 @@ from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
 from medbay.places.here import Here
-from medbay.places.protocol import Identity, Launch, LiveAttempts, Runner
+from medbay.places.protocol import Identity, Launch, Leftovers, LiveAttempts, Place, Runner
 from medbay.service import additions, requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows
@@ -173,6 +173,7 @@ class World:
         queues: tuple[str, ...] = ("default",),
         host: str = "here",
         runners: Mapping[str, Runner] | None = None,
+        place: Callable[[Mapping[str, Runner], Leftovers], Place] = Here,
         **settings: Any,
     ) -> Engine:
         """A new engine on this store; its process counts as alive until a test says otherwise."""
@@ -182,7 +183,7 @@ class World:
             store=self.store,
             clock=self.clock,
             ids=self.ids,
-            place=Here({"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})}, self.leftovers),
+            place=place({"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})}, self.leftovers),
             see=self._see,
             settings=Settings(root=self.root, slots=slots, queues=queues, policy=self.policy, **settings),
             host=Host(name=host, machine_id="machine", boot_id="boot", pid=pid, pid_start=1),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Outcome, Output, Requeued, redacted
+from medbay.core.outcome import Failed, Lost, Outcome, Output, Requeued, redacted
 from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.identity import register
@@ -202,21 +202,45 @@ class Engine:
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
             over = worker_rows.left_behind(tx)
+            left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
+            left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
+        running = self._place.still_running({(each.task_id, each.number) for each in left})
         if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
             try:
-                found = reap(self.store, self._settler, worker, self.worker, why=why, hard=hard, settings=self.settings)
+                found = reap(
+                    self.store,
+                    self._settler,
+                    worker,
+                    self.worker,
+                    why=why,
+                    hard=hard,
+                    settings=self.settings,
+                    running=running,
+                )
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
                 continue
             if found is not None:
                 self._sweep_due = True
                 self._checker.due |= found.taken_over > 0
+                self._take_up(found.taken_up)
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _take_up(self, claims: Iterable[Claim]) -> None:
+        """Go on with attempts that outlived their engine, where the place has such; one that is gone by now is lost."""
+        for claim in claims:
+            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=False)
+            try:
+                running = self._place.reattach(launch, self._clock.monotonic_s())
+            except SpawnFailed as error:
+                self._unstarted(claim, Lost(why=str(error)))
+                continue
+            self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def release(self) -> int:
         """Wake what is due, and look after breakers: canaries, and what they held."""
