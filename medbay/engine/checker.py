@@ -1,4 +1,4 @@
-"""Starts the checks of attempts that ended well: this engine's own, and those it took over from a dead one."""
+"""Starts the checks of attempts that succeeded: this engine's own, and those it took over from a dead one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CheckStarter:
         *,
         live: LiveAttempts,
     ) -> None:
-        self.due = False  # something ended well, or was taken over, since the last look
+        self.due = False  # something succeeded, or was taken over, since the last look
         self.waiting = 0  # attempts that need a slot for their checks
         self._store = store
         self._clock = clock

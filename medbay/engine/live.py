@@ -1,4 +1,4 @@
-"""The attempts that an engine runs: what a place is told of each, what is live, which processes to record."""
+"""The attempts that an engine runs: the launch of each, what is live, which processes to record."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:
-    """What an agent is told; the specification that it reviews is another task's, and goes without its secrets."""
+    """The prompt of an agent; the specification that it reviews is another task's, and goes without its secrets."""
     task, attempt = claim.task, claim.attempt
     if task.role == "review":
         task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))

@@ -87,7 +87,7 @@ class Engine:
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
-        self.look()
+        self.poll()
         if self.turn():
             return
         self._store_ended()
@@ -135,10 +135,10 @@ class Engine:
 
     def collect(self) -> bool:
         """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
-        self.look()
+        self.poll()
         return self._store_ended()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Ask every live attempt how it is."""
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
@@ -169,7 +169,7 @@ class Engine:
         return self._settler.settle(self.worker.id)
 
     def verify(self) -> None:
-        """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
+        """Start the checks of what succeeded; what a stopping engine leaves is taken over by the next."""
         if not self.claiming or self._settler.unstored or self.lease.state() != "held":
             return
         held = [each.claim for each in self.live.values() if not self._place.waits(each.running)]
@@ -186,7 +186,7 @@ class Engine:
             self.hold_reaping()
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
-            self._clock_watch.told()
+            self._clock_watch.recorded()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
@@ -256,7 +256,7 @@ class Engine:
         return waking.wake(tx, self.settings.limits, self.settings.spending, actor=f"worker:{self.worker.id}")
 
     def stop_cancelled(self) -> None:
-        """End the trees of tasks somebody cancelled."""
+        """End the trees of tasks that a person cancelled."""
         if self.live:
             with self.store.read() as tx:
                 wanted = task_rows.cancel_requests(tx)
@@ -363,7 +363,7 @@ class Engine:
         self._settler.forget()
         self._unrecorded.clear()
         self.worker, self.lease = worker, lease
-        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
+        self.guardian.restart(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -384,7 +384,7 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        made = register(self.store, self._clock, self._ids, self.settings, self._host, tell=self.guardian.tend)
+        made = register(self.store, self._clock, self._ids, self.settings, self._host, on_renewal=self.guardian.tend)
         self.worker_ids.append(made[0].id)
         return made
 
@@ -414,8 +414,8 @@ class Engine:
 
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
         task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()
-        told = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
-        self._settler.take([Finished(task_id=task_id, number=number, outcome=told, ended_at=now)])
+        shown = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
+        self._settler.take([Finished(task_id=task_id, number=number, outcome=shown, ended_at=now)])
 
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

@@ -72,7 +72,7 @@ class Slots:
         self._unseen = False
 
     def wake_s(self) -> float | None:
-        """When to collect what ended while something else was done: nothing else will tell of it."""
+        """When to collect what ended while something else was done: nothing else wakes the engine for it."""
         if not self._unseen:
             return None
         return self._clock.monotonic_s() + (GATHER_S if self.waiting > self._settings.slots else 0.0)

@@ -34,7 +34,7 @@ class Launch:
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
     guidance: str = ""
-    prompt: str = ""  # what an agent is told
+    prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile
     fresh_session: bool = False
     timeout_s: float | None = None

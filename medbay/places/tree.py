@@ -46,7 +46,7 @@ class Why(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How the main process ended; neither code nor signal when somebody else took its status."""
+    """How the main process ended; neither code nor signal when another took its status."""
 
     code: int | None = None
     signal: int | None = None
@@ -58,7 +58,7 @@ class TreeEnd:
 
     exit: Exit
     why: Why | None = None  # None: by itself
-    words: str = ""  # of whoever had it handed back
+    words: str = ""  # why it was handed back
     note: str = ""  # for a reader of its log
     log: Path | None  # None: it wrote nothing
     has_result: bool = True  # it may have left a result file
@@ -185,7 +185,7 @@ class ProcessTree:
 
     @property
     def is_ending(self) -> bool:
-        """Whether we are ending it: a limit struck, or somebody asked."""
+        """Whether we are ending it: a limit struck, or it was asked for."""
         return self._ending is not None
 
     def release(self) -> None:
@@ -323,7 +323,7 @@ class ProcessTree:
         try:
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return os.waitid(os.P_PID, self._child.pid, options) is not None
-        except ChildProcessError:  # somebody else reaped it: its number is no longer ours to signal
+        except ChildProcessError:  # another reaped it: its number is no longer ours to signal
             self._exit = Exit()
             return True
 
@@ -397,7 +397,7 @@ class TreeEnding:
         self._serial_seen = 0
         self._empty_looks = 0
         self._known: set[tuple[int, int]] = set()
-        self._told: set[tuple[int, int]] = set()
+        self._signalled: set[tuple[int, int]] = set()
 
     def begin(self, monotonic_s: float, *, grace_s: float) -> None:
         """SIGTERM to the whole tree now, or SIGKILL where there is no grace."""
@@ -408,8 +408,8 @@ class TreeEnding:
         # Look first: what a dying parent leaves behind can no longer be traced to it.
         members = self._members(monotonic_s)
         send_group(self._leader, signal.SIGTERM, signal.SIGCONT)
-        self._told.update(_mark(process) for process in members.values() if process.group == self._leader)
-        self._tell(members)
+        self._signalled.update(_mark(process) for process in members.values() if process.group == self._leader)
+        self._terminate(members)
 
     def kill_now(self) -> None:
         """SIGKILL the whole tree at once, without a clock and without waiting."""
@@ -446,7 +446,7 @@ class TreeEnding:
             if self.killed:
                 _strike(members)
             else:
-                self._tell(members)
+                self._terminate(members)
         self._next_look_s = monotonic_s + self._census.age_s
         return self._empty_looks >= _LOOKS_NEEDED
 
@@ -457,11 +457,11 @@ class TreeEnding:
         send_group(self._leader, signal.SIGKILL)
         _strike(members)
 
-    def _tell(self, members: dict[int, Process]) -> None:
+    def _terminate(self, members: dict[int, Process]) -> None:
         """SIGTERM, once each; SIGCONT, because a stopped process cannot act on it."""
         for process in members.values():
-            if _mark(process) not in self._told:
-                self._told.add(_mark(process))
+            if _mark(process) not in self._signalled:
+                self._signalled.add(_mark(process))
                 send(process, signal.SIGTERM, signal.SIGCONT)
 
     def _members(self, monotonic_s: float) -> dict[int, Process]:

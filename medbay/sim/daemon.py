@@ -304,7 +304,7 @@ class SimDaemon:
         if self._turns and not self._away:
             engine.recover_when_due()  # as in the round before, when nothing had ended: turns are for ordinary rounds
             yield "recover", 0
-            engine.look()
+            engine.poll()
             if engine.turn():
                 self._stored, self._steps = True, None
                 yield "turn", max(1, self._wait_ms(engine))

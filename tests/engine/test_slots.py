@@ -34,5 +34,5 @@ def test_what_ended_beside_a_commit_wakes_the_engine() -> None:
     assert engine.slots.wake_s() == clock.monotonic_s() + GATHER_S
     engine.live.pop(("ahead", 1))
     engine.live.pop(("more", 1))
-    engine.look()
+    engine.poll()
     assert (engine.slots.wake_s(), key in engine.live) == (None, False)

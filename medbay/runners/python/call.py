@@ -77,7 +77,7 @@ class PythonRunning:
         if self._outcome is not None:
             return None
         if self._is_answered():
-            return self._asked_s  # heard together with another's answer: nothing will wake whoever waits for it
+            return self._asked_s  # heard together with another's answer: nothing else will wake the engine for it
         if self._begun_s is None:
             return self._asked_s + WAITING_S
         if self._process is None:
@@ -114,7 +114,7 @@ class PythonRunning:
                 if self.worker is not None and self._answer is None:
                     self._runner.give_up(self.worker)
 
-    # What the runner tells it
+    # What its runner calls
 
     def handed_to(self, worker: WorkerProcess | None) -> None:
         """This process has it now; None: it waits for one, whatever was prepared while another had it."""
