@@ -280,7 +280,7 @@ def test_the_script_completes_commands(bare: Cli) -> None:
     """The shell asks the command itself."""
     env = {"_MEDBAY_COMPLETE": "bash_complete", "COMP_WORDS": "medbay expl", "COMP_CWORD": "1"}
 
-    assert bare.process(env=env).out == "plain,explain\n"
+    assert bare(env=env).out == "plain,explain\n"
 
 
 def test_an_unknown_shell_is_wrong_usage(bare: Cli) -> None:
