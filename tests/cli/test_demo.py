@@ -23,7 +23,7 @@ def test_it_heals_its_fleet_and_says_so(bare: Cli, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MEDBAY_STORE", "sqlite:////nowhere/else.db")
     began_s = time.monotonic()
 
-    ran = bare("demo")
+    ran = bare.process("demo")
 
     assert ran.code == 0, ran
     assert time.monotonic() - began_s < LIMIT_S
@@ -35,7 +35,7 @@ def test_it_heals_its_fleet_and_says_so(bare: Cli, monkeypatch: pytest.MonkeyPat
 
 def test_it_lives_on_a_terminal(bare: Cli) -> None:
     """The view redraws in place on the other screen, which is left at the end; 80 columns are kept."""
-    ran = bare.screen("demo", "--no-color", columns=80, env={"LINES": "24"})
+    ran = bare.terminal("demo", "--no-color", columns=80, env={"LINES": "24"})
 
     assert ran.code == 0
     assert ran.out.count("\x1b[?1049h") == ran.out.count("\x1b[?1049l") == 1

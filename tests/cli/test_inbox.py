@@ -141,7 +141,7 @@ def test_a_terminal_asks_again_for_what_is_no_answer(cli: Cli) -> None:
     """Nothing is lost by a slip."""
     task_id = asking(cli)
 
-    told = cli.screen("answer", task_id, typed="9\n3\n")
+    told = cli.terminal("answer", task_id, typed="9\n3\n")
 
     assert told.code == 0
     assert '"9" is not an option of' in told.out

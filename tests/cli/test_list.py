@@ -113,13 +113,13 @@ def test_verbose_adds_counters(cli: Cli) -> None:
 def test_colours_only_on_a_terminal_and_never_under_no_color(cli: Cli) -> None:
     """Colour only repeats what the words say."""
     cli.add("a")
-    with_colour = cli.screen("list").out
+    with_colour = cli.terminal("list").out
 
     assert "\x1b[" in with_colour
     assert ANSI.sub("", with_colour) == cli.screen("list", env={"NO_COLOR": "1"}).out
     assert "\x1b[" not in cli.screen("list", "--no-color").out
     assert "\x1b[" not in cli.screen("list", env={"TERM": "dumb"}).out
-    assert "\x1b[" not in cli("list").out
+    assert "\x1b[" not in cli.process("list").out
 
 
 def test_glyphs_are_ascii_where_the_locale_is_not_utf_8(cli: Cli) -> None:

@@ -226,7 +226,7 @@ def test_a_terminal_sees_colours_and_nothing_worse(quick: Cli) -> None:
     """Titles, cursor moves and the clipboard stay out; the countdown is in place."""
     script = r"printf '\033[31mred\033[0m \033]0;title\007\033[2J\033[Hplain\b\n'; [ $MEDBAY_ATTEMPT = 2 ] || exit 7"
 
-    ran = quick.screen("run", "--run", script)
+    ran = quick.terminal("run", "--run", script)
 
     assert ran.code == 0
     assert "\x1b[31mred\x1b[0m" in ran.out

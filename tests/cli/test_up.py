@@ -46,7 +46,7 @@ def test_the_summary_says_what_healed_and_what_to_type(quick: Cli) -> None:
     quick.add("flaky", "--run", "[ $MEDBAY_ATTEMPT = 2 ] || { echo connect ECONNREFUSED; exit 7; }")
     asking = quick.add("asking", "--run", HUMAN)
 
-    ran = quick("up", "--until-idle")
+    ran = quick.process("up", "--until-idle")
 
     assert "✓ 1 completed (1 healed)   ! 1 needs you" in ran.err
     assert f"medbay answer {asking} 1" in ran.err
@@ -156,7 +156,7 @@ def test_a_terminal_gets_short_times_and_a_line_in_place(quick: Cli) -> None:
     """The counts stand below the changes and are gone at the end."""
     quick.add("one")
 
-    ran = quick.screen("up", "--until-idle")
+    ran = quick.terminal("up", "--until-idle")
 
     assert ran.code == 0
     assert "✓ 1 completed" in ran.out
