@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import pty
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -55,20 +56,23 @@ class Called:
 def call(
     args: tuple[str, ...],
     *,
+    cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | bytes | None = None,
     terminal: bool = False,
 ) -> Called:
     """Go through the entry point in this process; on a terminal both streams are in `out`.
 
-    The streams are files, because `run` writes to the descriptor of stdout. The environment is given back as it was,
-    whatever the command does to it.
+    The streams are files, because `run` writes to the descriptor of stdout. Working directory and environment are
+    given back as they were, whatever the command does to them. `env` is all of the environment.
     """
     data = stdin.encode() if isinstance(stdin, str) else stdin or b""
     with (
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
-        mock.patch.dict(os.environ, env or {}),
+        chdir(cwd or Path.cwd()),
+        mock.patch.object(logging.getLogger(), "handlers", []),  # those of pytest would keep warnings from stderr
+        mock.patch.dict(os.environ, os.environ.copy() if env is None else env, clear=True),
         mock.patch.object(sys, "stdin", _Stream(io.BytesIO(data), terminal=terminal)),
         redirect_stdout(_Stream(_same_file(out), terminal=terminal)) as said,
         redirect_stderr(_Stream(_same_file(out if terminal else err), terminal=terminal)) as beside,
@@ -91,7 +95,7 @@ class Cli:
 
     def __call__(self, *args: str, env: dict[str, str] | None = None, stdin: str | bytes | None = None) -> Called:
         """Call it in this process, its streams being pipes."""
-        return call(args, env=env, stdin=stdin)
+        return call(args, env={**os.environ, **(env or {})}, stdin=stdin)
 
     def good(self, *args: str, stdin: str | bytes | None = None) -> Called:
         """Call it; it has to succeed."""
@@ -101,7 +105,7 @@ class Cli:
 
     def screen(self, *args: str, columns: int = 100, env: dict[str, str] | None = None, typed: str = "") -> Called:
         """Call it in this process on a screen of this width; both streams in `out`."""
-        return call(args, env={**_on_a_screen(columns), **(env or {})}, stdin=typed, terminal=True)
+        return call(args, env={**os.environ, **_on_a_screen(columns), **(env or {})}, stdin=typed, terminal=True)
 
     def add(self, title: str, *args: str) -> str:
         """Add a task that runs `true` unless the options say otherwise; its id."""
