@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from medbay.env import Clock
 from medbay.store.database import Store
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
-from tests import leftovers
+from tests import leftovers, properties
 from tests.postgres_server import Server
 from tests.worlds import ManualClock
-
-NOISY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("small", max_examples=25, **NOISY)
-settings.register_profile("long", max_examples=200, **NOISY)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "small"))
 
 # A script's background job starts with SIGINT ignored, and so would every child of the tests: what they show about
 # Ctrl-C must not depend on who started them.
@@ -87,8 +80,17 @@ def store(open_store: OpenStore) -> Store:
 
 
 def pytest_configure() -> None:
-    """Before the workers are started."""
+    """Before the workers are started, and before any test is read."""
+    properties.load_profile()
     leftovers.mark_this_run()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A fixture cannot say which of its parameters are long for one test."""
+    for item in items:
+        if item.get_closest_marker("long_on_postgres") and item.get_closest_marker("postgres"):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(trylast=True)

@@ -165,6 +165,7 @@ def test_a_terminal_gets_short_times_and_a_line_in_place(quick: Cli) -> None:
 
 def test_a_store_that_is_gone_is_one_line(quick: Cli) -> None:
     """Its folder removed under a running daemon: it says so in one line and ends by itself, with its processes."""
+    (quick.folder / "medbay.toml").write_text('[engine]\nlease = "1s"\n', encoding="utf-8")
     quick.add("sleeper", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
