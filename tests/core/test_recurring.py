@@ -514,6 +514,20 @@ def test_a_retry_by_hand_is_a_run_beside_the_plan() -> None:
     assert (story.task.due_at, story.skipped) == (start + HOUR, [])
 
 
+def test_a_retry_by_hand_after_a_failure_skips_what_its_backoff_passed_over() -> None:
+    """The run is beside the plan, and every occurrence up to it is told once."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.run(ODD)
+    story.now += 2 * HOUR
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+    story.run(Succeeded())
+
+    assert story.skipped == [(start + 2 * HOUR, start + 3 * HOUR, 2, "backoff")]
+    assert (len(story.ran), story.task.due_at) == (2, start + 4 * HOUR)
+
+
 def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:
     """It waits for a slot; passing it on by hand makes no second run of it."""
     start = NOW - NOW % HOUR
