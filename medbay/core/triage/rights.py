@@ -7,11 +7,11 @@ from typing import Final
 
 from medbay.core.agent import is_agents, needs_change
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.model import Task
+from medbay.core.model import TRIAGE, Task
 from medbay.core.resources import incident_key
 from medbay.core.triage import adjusting
 from medbay.core.triage.case import Case
-from medbay.core.triage.starting import RUNNER, of_incident
+from medbay.core.triage.starting import RUNNER, is_newest, of_incident
 from medbay.core.triage.verdict import WORDS, Refusal, Verdict, Word
 
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
@@ -54,6 +54,12 @@ def stale(case: Case) -> str | None:
     if task.paused:
         return _ACTS["task:paused"]
     return next((_ACTS[each] for each in case.acts if each in _ACTS), None)
+
+
+def overtaken(case: Case) -> bool:
+    """Whether the task has failed again since and waits for a look at that: this triage lets it neither go nor ask."""
+    task = case.task
+    return task.waits_for == TRIAGE and (task.wants_triage or not is_newest(task, case.triage))
 
 
 def outside(verdict: Verdict, case: Case) -> Refusal | None:
