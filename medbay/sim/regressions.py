@@ -10,6 +10,7 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (274, "a task that kills its engine ended well, as its machine had forgotten it when a neighbour started another"),
     (784, "an occurrence released before the clock was set back was written down as planned for when it was claimed"),
     (944, "a simulated engine that lost its lease while it stopped waited for ever to store what it never can"),
+    (20100, "what waited for its checks after a takeover had no part in the share of recovery, nor a slot"),
     (20179, "a verdict about an earlier failure gave a retry to a task that waited for a look at its later one"),
     (310033, "the same, where the triage had waited for its provider"),
 )
