@@ -12,5 +12,7 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (944, "a simulated engine that lost its lease while it stopped waited for ever to store what it never can"),
     (20100, "what waited for its checks after a takeover had no part in the share of recovery, nor a slot"),
     (20179, "a verdict about an earlier failure gave a retry to a task that waited for a look at its later one"),
+    (20222, "a simulated engine that slept when all faults stopped was woken without its heart, and lost its lease"),
+    (50284, "the same"),
     (310033, "the same, where the triage had waited for its provider"),
 )

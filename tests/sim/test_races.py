@@ -146,3 +146,33 @@ def test_a_failed_task_behind_a_cancelled_one_is_not_left_alone(world: World) ->
         tasks.cancel(tx, tasks.resolve(tx, other), actor="test")
 
     assert world.checker.known[task_id].task.block_kind == "dependency"
+
+
+def test_the_end_of_all_faults_wakes_no_loop_without_its_heart(world: World) -> None:
+    """Who sleeps goes on sleeping; its heart wakes with it, and not minutes later."""
+    daemon = world.daemons[0]
+    go_on(world, daemon, "launch")
+    daemon._fall_asleep(10 * MINUTE)
+
+    daemon.calm()
+
+    assert daemon.next_ms() >= daemon.suspended_until_ms > world.clock.elapsed_ms
+    assert 0 <= daemon.next_beat_ms() - daemon.suspended_until_ms <= 10 * SECOND
+
+
+def test_the_guardian_of_a_heart_that_stands_strikes_before_another_host_may() -> None:
+    """The loop of the first goes on and is never asked; what it started is gone when the lease is."""
+    world = World(Plan(seed=1, tasks=1, safety_ms=MINUTE, slots=2, hosts=2))
+    first, second = world.daemons
+    task_id = add(world, "hang")
+    go_on(world, first, "claim")
+    go_on(world, first, "launch")
+    world.ground.troubled = True
+    first.heart.stands_until_ms = world.clock.elapsed_ms + 10 * MINUTE
+    world._pass(world.plan.lease_ms)
+
+    assert numbers_running(world, task_id) == []
+    world._pass(MINUTE)
+    go_on(world, second, "claim")
+    go_on(world, second, "launch")
+    assert numbers_running(world, task_id) == [2]
