@@ -9,7 +9,7 @@ from typing import Final
 from chaos.evidence import Evidence
 from chaos.lives import Life
 from medbay.sim.checks import check_as_it_is
-from medbay.sim.ledger import Broken, Known, Seen
+from medbay.sim.ledger import Broken, KnownTask, TaskCommit
 
 Told = Iterator[str]
 SHOWN: Final = 5
@@ -125,8 +125,8 @@ def _rows_fit(found: Evidence) -> Told:
     """The simulator's own checks of a task as it stands."""
     for task_id, task in found.tasks.items():
         rows = found.attempts[task_id]
-        seen = Seen(
-            known=Known(task, outcomes={each.number: str(each.outcome) for each in rows}),
+        seen = TaskCommit(
+            known=KnownTask(task, outcomes={each.number: str(each.outcome) for each in rows}),
             before=task,
             after=task,
             events=(),

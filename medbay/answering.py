@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from medbay.core.model import Question
-from medbay.core.preference import Preference
-from medbay.service import preferences as preference_service
+from medbay.core.people.preference import Preference
 from medbay.service import tasks
-from medbay.store import preferences, questions
+from medbay.service import teaching as preference_service
+from medbay.store import questions
+from medbay.store import questions as preferences
 from medbay.store.database import KeptStore, Tx
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ from medbay.config import Config
 from medbay.config_kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.cycle import RUNNER
 from medbay.engine import orphans
 from medbay.engine.engine import Engine
 from medbay.engine.guardian import Guardian
@@ -35,8 +35,7 @@ from medbay.runners.shell import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore
-from medbay.store.sqlite_file import sync_directory
+from medbay.store.sqlite import SqliteStore, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -44,7 +43,7 @@ PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes impor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StoreLocation:
     """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
 
     url: str
@@ -58,7 +57,7 @@ def find_place(
     store_url: str | None,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
-) -> Place:
+) -> StoreLocation:
     """The store a person means: named, or found upward from where they stand."""
     flags = dict(flags or {})
     home = _find_upward(start)
@@ -68,18 +67,18 @@ def find_place(
     )
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
-        return Place(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
+        return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
         folder = _sqlite_path(config.store.url, start).parent
-        return Place(url=config.store.url, folder=_logs_beside(folder), config=config)
+        return StoreLocation(url=config.store.url, folder=_logs_beside(folder), config=config)
     if home is None:
         raise NotFound("no store here or above", hint="medbay init makes one, --store names one")
     folder = home / FOLDER
     url = SQLITE + str(_sqlite_path(config.store.url, home))
-    return Place(url=url, folder=folder, config=config)
+    return StoreLocation(url=url, folder=folder, config=config)
 
 
-def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
+def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
     """Open (or make) the store; a file that came from another machine is refused unless trusted."""
     if is_postgres(place.url):
         return _open_postgres(place, clock)
@@ -104,7 +103,7 @@ def is_postgres(url: str) -> bool:
 
 def build_engine(
     store: Store,
-    place: Place,
+    place: StoreLocation,
     *,
     clock: Clock | None = None,
     slots: int | None = None,
@@ -142,7 +141,7 @@ def build_engine(
     )
 
 
-def end_cancelled(store: Store, place: Place, task_ids: Collection[str]) -> None:
+def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:
     """End what no engine is there to end any more."""
     engine = place.config.engine
     by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
@@ -232,7 +231,7 @@ def _find_upward(start: Path) -> Path | None:
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
 
-def _open_postgres(place: Place, clock: Clock) -> KeptStore:
+def _open_postgres(place: StoreLocation, clock: Clock) -> KeptStore:
     """The driver is an extra, loaded only here. Machines agree on the server's clock, unless another is handed in."""
     try:
         from medbay.store.postgres import PostgresStore

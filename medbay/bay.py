@@ -12,17 +12,17 @@ from typing import Any, Final, TypeVar
 
 from medbay import app, env
 from medbay.answering import Answering
-from medbay.app import Place
-from medbay.core.knowledge import Known
+from medbay.app import StoreLocation
+from medbay.core.attempt.knowledge import Known
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
 from medbay.outages import Outages
-from medbay.service import adding, bulk, calls, exchange, requests, schedules, tasks, teaching, views
+from medbay.service import additions, bulk, calls, exchange, requests, schedules, tasks, teaching, views
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
 from medbay.service.bulk import Bulk
@@ -61,7 +61,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def __init__(
         self,
-        place: Place,
+        place: StoreLocation,
         *,
         clock: Clock | None = None,
         create: bool = True,
@@ -97,7 +97,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         """
         given, agents = {"title": title, "run": run, **options}, self.place.config.agents
         new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
-        return self._write(lambda tx: adding.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
+        return self._write(lambda tx: additions.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -115,10 +115,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
                 number += 1
                 yield line
 
-        adding.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+        additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
         try:
             wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
-            return adding.add_many(tx, wanted, ids=self._ids, actor=self.actor)
+            return additions.add_many(tx, wanted, ids=self._ids, actor=self.actor)
         except MedbayError as error:
             error.line_number = number
             raise

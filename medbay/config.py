@@ -23,9 +23,9 @@ from medbay.config_kinds import Wrong, shown
 from medbay.config_parts import EngineConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
 from medbay.core import agent
 from medbay.core.agent import Profile
-from medbay.core.breaker import Limits
 from medbay.core.budget import Budget
-from medbay.core.presets import LADDER, Recurring, Rungs
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.presets import LADDER, Recurring, Rungs
 from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"

@@ -29,9 +29,9 @@ from medbay.config_kinds import (
     zone,
 )
 from medbay.core.agent import SPEC_ROLE
-from medbay.core.breaker import Limits
 from medbay.core.durations import write_duration
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
 
 LIMITS: Final = Limits()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.presets import Rungs
+from medbay.core.policy.presets import Rungs
 
 _LEASE_SQLITE_MS: Final = 30_000
 _LEASE_POSTGRES_MS: Final = 120_000

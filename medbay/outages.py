@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Question, Task, Triage
 from medbay.service import breakers as breaker_service
 from medbay.service import explain

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from medbay.core import replaying
-from medbay.core.knowledge import Known
-from medbay.core.learning import Learned
-from medbay.core.policy import Policy
-from medbay.core.scoring import Played, Score, score
+from medbay.core.attempt.knowledge import Known
+from medbay.core.policy import replay as replaying
+from medbay.core.policy.learning import Learned
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Played, PolicyScore, score
 from medbay.env import Clock
 from medbay.errors import NotFound
 from medbay.service import learning, teaching
-from medbay.service import replaying as record
+from medbay.service import learning as record
 from medbay.store import patterns
 from medbay.store.database import KeptStore
 from medbay.store.patterns import PatternFilter
@@ -31,7 +31,7 @@ class Studies:
         with self.store.read() as tx:
             return learning.all_learned(tx)
 
-    def replay(self, policies: Mapping[str, Policy], *, since_ms: int) -> dict[str, Score]:
+    def replay(self, policies: Mapping[str, Policy], *, since_ms: int) -> dict[str, PolicyScore]:
         """The recorded failures of so long as they went, and as they would have gone under each policy."""
         played: dict[str, list[Played]] = {RECORDED: [], **{name: [] for name in policies}}
         with self.store.read() as tx:

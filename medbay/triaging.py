@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from medbay import app
-from medbay.app import Place
+from medbay.app import StoreLocation
 from medbay.core.model import PRIVATE_QUEUES, Task, Triage
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.triage.cycle import Cycle, Item
 from medbay.engine.triaging import SUPPRESSED
 from medbay.env import Ids
@@ -33,7 +33,7 @@ class Triaging:
     """Looking at tasks that waiting did not heal."""
 
     store: KeptStore
-    place: Place
+    place: StoreLocation
     policy: Policy
     daemon: Callable[..., Daemon]
     _write: Callable[[Callable[[Tx], Started]], Started]

@@ -6,24 +6,24 @@ import os
 from pathlib import Path
 
 from medbay import app
-from medbay.app import Place
-from medbay.core import times
+from medbay.app import StoreLocation
+from medbay.core import durations
 from medbay.env import Clock, SystemClock
 from medbay.errors import NotAllowed
-from medbay.service import archive as archiving
-from medbay.service import copying, liveness, upkeep
+from medbay.service import liveness, upkeep
+from medbay.service import upkeep as archiving
 from medbay.service import workers as worker_service
 from medbay.service.upkeep import StoreReport
-from medbay.service.workers import Seen
+from medbay.service.workers import ObservedWorker
 from medbay.store import meta
-from medbay.store.archive_file import ArchiveFile
+from medbay.store.archive import ArchiveFile
 from medbay.store.database import KeptStore
 
 
 class Upkeep:
     """What a person does with a whole store."""
 
-    place: Place
+    place: StoreLocation
     store: KeptStore
     _clock: Clock
 
@@ -41,12 +41,12 @@ class Upkeep:
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
 
-    def fleet(self, *, stopped: int = 0) -> list[Seen]:
+    def fleet(self, *, stopped: int = 0) -> list[ObservedWorker]:
         """The engines on this store with what they run; with `stopped` also so many that ended last."""
         with self.store.read() as tx:
             return worker_service.fleet(tx, stopped=stopped)
 
-    def dead_engines(self) -> list[Seen]:
+    def dead_engines(self) -> list[ObservedWorker]:
         """Those nobody has given up yet whose process is gone, as far as this machine can tell."""
         return [each for each in self.fleet() if app.is_gone(each.worker)]
 
@@ -59,7 +59,7 @@ class Upkeep:
     def archive(self, older_than_ms: int, *, dry_run: bool = False) -> tuple[dict[str, int], Path]:
         """Move the details of what ended so long ago into a file; how many rows of each table, and which file."""
         now = self._clock.now_ms()
-        name = times.iso(now).replace(":", "").replace("-", "").partition(".")[0]
+        name = durations.iso(now).replace(":", "").replace("-", "").partition(".")[0]
         file = ArchiveFile(self.place.folder / "archive" / f"{name}Z.jsonl")
         if dry_run:
             return archiving.leaving(self.store, now - older_than_ms), file.path
@@ -76,6 +76,6 @@ class Upkeep:
             if other.store_id == self.store.store_id:
                 raise NotAllowed("this is the same store", hint="name another one")
             with self.store.read() as source, other.write() as target:
-                return copying.copy(source, target)
+                return upkeep.copy(source, target)
         finally:
             other.close()

@@ -15,7 +15,7 @@ from medbay.config import Config, check_text, load
 from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS
 from medbay.config_kinds import shown, without_password
 from medbay.config_reference import commented_file, reference_tables
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
+from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference" / "configuration.md"

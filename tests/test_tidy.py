@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FUNCTION_LINES_MAX = 40
-MODULE_LINES_MAX = 400
+MODULE_LINES_MAX = 600
 
 # Over-long functions that are tolerated for now, as `path:name`. The list only shrinks.
 TOLERATED: frozenset[str] = frozenset()
@@ -336,7 +336,7 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         (status_has_one_writer, "medbay/store/x.py", "run('UPDATE task SET a = 1, status = ? WHERE id = ?')"),
         (status_has_one_writer, "medbay/store/x.py", "run(f'UPDATE task SET {sets} WHERE id = ?')"),
         (functions_are_short, "medbay/x.py", "def f():\n" + "    pass\n" * 41),
-        (modules_are_short, "medbay/x.py", "\n" * 401),
+        (modules_are_short, "medbay/x.py", "\n" * (MODULE_LINES_MAX + 1)),
         (names_mean_something, "medbay/core/utils.py", ""),
         (everything_public_is_described, "medbay/x.py", "'''Fine.'''\ndef f(): pass"),
         (everything_public_is_described, "medbay/x.py", "x = 1"),
@@ -458,3 +458,15 @@ def expect_none(problems: Iterator[str]) -> None:
     """Fail with the list of problems, if there are any."""
     found = list(problems)
     assert not found, "\n" + "\n".join(found)
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """One class name, one meaning: no two public classes of the package share a name."""
+    named = Counter(
+        node.name
+        for module in modules("medbay")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [name for name, times in named.items() if times > 1] == []

@@ -71,7 +71,7 @@ def _asked(bay: Bay, given: str) -> Question | None:
 
 def _ask(asked: Question) -> str:
     """Show the question and take an answer from the keyboard; what is none is asked for again."""
-    from medbay.core.question import choose
+    from medbay.core.people.question import choose
     from medbay.env import SystemClock
 
     def checked(typed: str) -> str:

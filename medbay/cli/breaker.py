@@ -14,7 +14,7 @@ from medbay.cli.text import clean
 from medbay.errors import UsageError
 
 if TYPE_CHECKING:
-    from medbay.core.breaker import Breaker
+    from medbay.core.holds.breaker import Breaker
 
 _CUT = Column(cut=True, least=10)
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(), _CUT, _CUT)

@@ -10,7 +10,7 @@ from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields
 from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean
-from medbay.core import evaluating
+from medbay.core.attempt import rescue
 from medbay.core.durations import format_duration
 from medbay.core.model import CheckResult, CheckStatus
 
@@ -52,7 +52,7 @@ def tell_programs(checks: Sequence[CheckResult], now: int) -> None:
 
 def _numbered(checks: Sequence[CheckResult]) -> list[CheckResult]:
     """The checks of the task; what evaluates a failed attempt is told in its own words."""
-    return [each for each in checks if each.position != evaluating.POSITION]
+    return [each for each in checks if each.position != rescue.POSITION]
 
 
 def _line(each: CheckResult) -> str:

@@ -31,7 +31,7 @@ _OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key.variable for key in
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorLine:
     """One line of the report."""
 
     mark: Mark
@@ -40,16 +40,16 @@ class Check:
     fix: str = ""
 
 
-def of_machine(environ: Mapping[str, str]) -> Iterator[Check]:
+def of_machine(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
     """What needs no store."""
     yield from _git()
     yield from _processes()
     yield from _variables(environ)
 
 
-def of_store(bay: Bay, now_ms: int) -> Iterator[Check]:
+def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     """What the store, its disk and its engines say."""
-    looks: tuple[tuple[str, Callable[[Bay, int], Iterator[Check]]], ...] = (
+    looks: tuple[tuple[str, Callable[[Bay, int], Iterator[DoctorLine]]], ...] = (
         ("store", _store),
         ("clock", _clock),
         ("disk", _disk),
@@ -62,49 +62,49 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[Check]:
         try:
             yield from look(bay, now_ms)
         except MedbayError as error:
-            yield Check("failed", name, error.message, error.hint)
+            yield DoctorLine("failed", name, error.message, error.hint)
 
 
-def _store(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     from medbay.store import meta
 
     with bay.store.write() as tx:  # the write lock proves that it is writable
         found = meta.describe(tx)
     if bay.store.kind != "sqlite":
         said = f"{without_password(bay.place.url)}, schema {found.get('schema', '?')}, writable"
-        yield Check("fine", "store", said)
-        yield Check("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
+        yield DoctorLine("fine", "store", said)
+        yield DoctorLine("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
         return
     path = Path(bay.place.url.removeprefix("sqlite:///"))
     size = size_of(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
-    yield Check("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")
+    yield DoctorLine("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")
     wal = found.get("journal") == "wal"
     said = f"{bay.store.kind} {found['version']}, journal {found.get('journal', '?')}"
-    yield Check("fine" if wal else "failed", "database", said, "" if wal else "move the store to a local disk")
+    yield DoctorLine("fine" if wal else "failed", "database", said, "" if wal else "move the store to a local disk")
 
 
-def _clock(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _clock(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     moment = times.iso(now_ms)
     if not _YEAR_2024_MS < now_ms < _YEAR_2100_MS:
-        yield Check("failed", "clock", f"says {moment}", "set the clock of this machine")
+        yield DoctorLine("failed", "clock", f"says {moment}", "set the clock of this machine")
         return
     newest = bay.events(max(0, bay.last_seq() - 1), limit=1)
     if newest and newest[0].at > now_ms + _CLOCK_SLACK_MS:
         behind = times.short(newest[0].at - now_ms)
         said = f"{behind} behind the newest event: things wait longer"
-        yield Check("warning", "clock", said, "set the clock of this machine")
+        yield DoctorLine("warning", "clock", said, "set the clock of this machine")
         return
-    yield Check("fine", "clock", f"{moment}, zone {times.zone(now_ms)}")
+    yield DoctorLine("fine", "clock", f"{moment}, zone {times.zone(now_ms)}")
 
 
-def _disk(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _disk(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     found = shutil.disk_usage(bay.place.folder)
     share = found.free / max(1, found.total)
     said = f"{share:.0%} free, {size_of(found.free)}"
     full = share < 0.01 or found.free < 100_000_000
     short = share < 0.05 or found.free < 1_000_000_000
     mark: Mark = "failed" if full else "warning" if short else "fine"
-    yield Check(
+    yield DoctorLine(
         mark,
         "disk",
         said,
@@ -112,32 +112,32 @@ def _disk(bay: Bay, now_ms: int) -> Iterator[Check]:
     )
 
 
-def _logs(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     folder = bay.place.folder
     logs = folder / "logs"
     where = logs if logs.exists() else folder
     if not os.access(where, os.W_OK | os.X_OK):
-        yield Check("failed", "logs", f"{where} is not writable", f"chmod u+rwx {where}")
+        yield DoctorLine("failed", "logs", f"{where} is not writable", f"chmod u+rwx {where}")
         return
     if folder.stat().st_mode & 0o077:
         said = f"{folder} can be read by others, and logs may hold secrets"
-        yield Check("warning", "logs", said, f"chmod 700 {folder}")
+        yield DoctorLine("warning", "logs", said, f"chmod 700 {folder}")
         return
-    yield Check("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
+    yield DoctorLine("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
 
 
-def _agents(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     config, wrong = bay.place.config, False
     named = config.triage, config.agents
     for each in (*names(*named), *programs(*named, bay.place.folder.parent)):
         wrong = True
-        yield Check("failed", "agents", each.message, each.hint)
+        yield DoctorLine("failed", "agents", each.message, each.hint)
     if not wrong:
         told = (f"triage by {config.triage.agent}", *sorted(config.agents))
-        yield Check("fine", "agents", ", ".join(told))
+        yield DoctorLine("fine", "agents", ", ".join(told))
 
 
-def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     from medbay.store import activity
 
     known = [worker for worker, _ in bay.workers()]
@@ -146,77 +146,81 @@ def _engines(bay: Bay, now_ms: int) -> Iterator[Check]:
     for worker in known:
         if worker.id in dead:
             said = f"{worker.id} on {worker.host} died: there is no process {worker.pid} any more"
-            yield Check("warning", "engines", said, "medbay up takes over what it ran")
+            yield DoctorLine("warning", "engines", said, "medbay up takes over what it ran")
         elif worker not in alive:
             late = times.short(now_ms - worker.lease_until)
             said = f"{worker.id} on {worker.host} (pid {worker.pid}) missed its lease {late} ago"
-            yield Check("warning", "engines", said, "medbay up takes over what it ran")
+            yield DoctorLine("warning", "engines", said, "medbay up takes over what it ran")
     hashes = {worker.policy_hash for worker in alive} | ({bay.policy.hash()} if alive else set())
     if len(hashes) > 1:
         said = f"{len(alive)} alive, but with different policies: {', '.join(sorted(hashes))}"
-        yield Check("warning", "engines", said, "restart the engines after changing medbay.toml")
+        yield DoctorLine("warning", "engines", said, "restart the engines after changing medbay.toml")
         return
     with bay.store.read() as tx:
         waiting = activity.count_waiting(tx)
     if not alive and waiting:
         tasks = "1 task waits" if waiting == 1 else f"{waiting} tasks wait"
-        yield Check("warning", "engines", f"none alive, and {tasks}", "medbay up")
+        yield DoctorLine("warning", "engines", f"none alive, and {tasks}", "medbay up")
         return
     slots = sum(worker.slots for worker in alive)
-    yield Check("fine", "engines", f"{len(alive)} alive, {slots} slots" if alive else "none alive, nothing waits")
+    yield DoctorLine("fine", "engines", f"{len(alive)} alive, {slots} slots" if alive else "none alive, nothing waits")
 
 
-def _standstills(bay: Bay, now_ms: int) -> Iterator[Check]:
+def _standstills(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     found = bay.standstills()
     for task_id, why in found[:_NAMED]:
         fix = f"medbay explain {task_id}, then medbay retry {task_id}"
-        yield Check("failed", "standstill", f"{task_id}: {why}", fix)
+        yield DoctorLine("failed", "standstill", f"{task_id}: {why}", fix)
     if len(found) > _NAMED:
-        yield Check("failed", "standstill", f"and {len(found) - _NAMED} more tasks", "these first")
+        yield DoctorLine("failed", "standstill", f"and {len(found) - _NAMED} more tasks", "these first")
     if not found:
         counts = bay.counts()
         still = sum(number for status, number in counts.items() if status not in ("completed", "cancelled"))
         each = "each have an owner, a wake time or a question"
-        yield Check("fine", "no standstill", f"{still} open tasks {each}")
+        yield DoctorLine("fine", "no standstill", f"{still} open tasks {each}")
 
 
-def _git() -> Iterator[Check]:
+def _git() -> Iterator[DoctorLine]:
     try:
         told = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
         version = told.stdout.strip().removeprefix("git version ") if told.returncode == 0 else ""
     except (OSError, subprocess.SubprocessError):
         version = ""
     if version:
-        yield Check("fine", "git", version)
+        yield DoctorLine("fine", "git", version)
     else:
-        yield Check("warning", "git", "not found; work in trees of its own needs it", "install git")
+        yield DoctorLine("warning", "git", "not found; work in trees of its own needs it", "install git")
 
 
-def _processes() -> Iterator[Check]:
+def _processes() -> Iterator[DoctorLine]:
     if not Path("/proc/self/stat").exists():
-        yield Check("failed", "processes", "no /proc: leftovers of a crash cannot be found", "run on Linux with /proc")
+        yield DoctorLine(
+            "failed", "processes", "no /proc: leftovers of a crash cannot be found", "run on Linux with /proc"
+        )
         return
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (OSError, AttributeError):
-        yield Check("failed", "processes", "no pidfd: signals could reach the wrong process", "Linux 5.3 or newer")
+        yield DoctorLine("failed", "processes", "no pidfd: signals could reach the wrong process", "Linux 5.3 or newer")
         return
-    yield Check("fine", "processes", f"/proc and pidfd, Linux {os.uname().release}")
+    yield DoctorLine("fine", "processes", f"/proc and pidfd, Linux {os.uname().release}")
 
 
-def _variables(environ: Mapping[str, str]) -> Iterator[Check]:
+def _variables(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
     odd = False
     if environ.get(ATTEMPT_KEY):
         odd = True
         said = f"{ATTEMPT_KEY} is set: this runs inside an attempt, and a person's commands are refused"
-        yield Check("warning", "environment", said, f"unset {ATTEMPT_KEY}, if you are a person")
+        yield DoctorLine("warning", "environment", said, f"unset {ATTEMPT_KEY}, if you are a person")
     unknown = sorted(name for name in environ if name.startswith("MEDBAY_") and name not in _OURS)
     if unknown and not environ.get(ATTEMPT_KEY):  # an attempt is given more of them
         odd = True
-        yield Check("warning", "environment", f"{', '.join(unknown)}: no such setting", f"unset {' '.join(unknown)}")
+        yield DoctorLine(
+            "warning", "environment", f"{', '.join(unknown)}: no such setting", f"unset {' '.join(unknown)}"
+        )
     if not odd:
         used = sorted(name for name in environ if name in _OURS)
-        yield Check("fine", "environment", ", ".join(used) or "no MEDBAY variables")
+        yield DoctorLine("fine", "environment", ", ".join(used) or "no MEDBAY variables")
 
 
 def size_of(count: int) -> str:

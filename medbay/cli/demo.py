@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.cli.demo_fleet import Patient
-    from medbay.cli.demo_screen import Row
+    from medbay.cli.demo_screen import DemoRow
     from medbay.cli.live import Display, Interrupts
     from medbay.engine.daemon import Daemon
 
@@ -164,11 +164,11 @@ class Show:
         )
         self._display.raw(view)
 
-    def _rows(self) -> list[Row]:
-        from medbay.cli.demo_screen import Row
+    def _rows(self) -> list[DemoRow]:
+        from medbay.cli.demo_screen import DemoRow
 
         return [
-            Row(patient=patient, task=self._bay.get(task_id), attempts=self._bay.attempts(task_id))
+            DemoRow(patient=patient, task=self._bay.get(task_id), attempts=self._bay.attempts(task_id))
             for task_id, patient in self._patients.values()
         ]
 
@@ -196,7 +196,7 @@ def _add_fleet(bay: Bay, home: Path) -> dict[str, tuple[str, Patient]]:
     return added
 
 
-def _standing(row: Row) -> str:
+def _standing(row: DemoRow) -> str:
     kind = f" · {row.task.block_kind}" if row.task.block_kind else ""
     return f"{row.task.status}{kind} after {len(row.attempts)} attempts"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from medbay.core.guidance import DIFFERENT_APPROACH
+from medbay.core.attempt.guidance import DIFFERENT_APPROACH
 from medbay.core.model import Attempt, Task
 
 TOKEN: Final = "token"

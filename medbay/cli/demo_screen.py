@@ -23,7 +23,7 @@ AILS_FROM: Final = 70  # narrower screens do without what is wrong with each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DemoRow:
     """One command of the fleet as it stands now."""
 
     patient: Patient
@@ -31,12 +31,12 @@ class Row:
     attempts: Sequence[Attempt]
 
 
-def picture(rows: Sequence[Row], screen: Screen, now: int, width: int, *, answerable: bool = True) -> list[str]:
+def picture(rows: Sequence[DemoRow], screen: Screen, now: int, width: int, *, answerable: bool = True) -> list[str]:
     """One line per command; what to type only while there is a store to type it for."""
     return [_row(row, screen, now, width, answerable=answerable) for row in rows]
 
 
-def counted(rows: Sequence[Row], screen: Screen, width: int) -> str:
+def counted(rows: Sequence[DemoRow], screen: Screen, width: int) -> str:
     """How many are where."""
     running = sum(row.task.status == "in_progress" for row in rows)
     you = sum(row.task.status == "blocked" for row in rows)
@@ -53,7 +53,7 @@ def counted(rows: Sequence[Row], screen: Screen, width: int) -> str:
     return gap.join(screen.token(screen.plain(words), token) for words, token in parts)
 
 
-def live_view(rows: Sequence[Row], news: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
+def live_view(rows: Sequence[DemoRow], news: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
     """The whole screen: rows, counts, and as many of the latest news as fit."""
     columns, lines = shutil.get_terminal_size((80, 24))
     width = columns - 1
@@ -68,7 +68,7 @@ def live_view(rows: Sequence[Row], news: Sequence[str], screen: Screen, *, now: 
 
 
 def report(
-    rows: Sequence[Row],
+    rows: Sequence[DemoRow],
     questions: Sequence[Question],
     wrong: Mapping[str, str],
     screen: Screen,
@@ -101,7 +101,7 @@ def report(
     return lines
 
 
-def _row(row: Row, screen: Screen, now: int, width: int, *, answerable: bool) -> str:
+def _row(row: DemoRow, screen: Screen, now: int, width: int, *, answerable: bool) -> str:
     phrase = glyphs.status_phrase(row.task, now)
     trail = screen.plain(_trail(row))
     words = screen.plain(_words(row, now, answerable=answerable))
@@ -112,7 +112,7 @@ def _row(row: Row, screen: Screen, now: int, width: int, *, answerable: bool) ->
     return f"{screen.paint(head, phrase.colour)} {screen.paint(ails, DIM)}{state}"
 
 
-def _trail(row: Row) -> str:
+def _trail(row: DemoRow) -> str:
     """What happened so far, one glyph each: `✗◷✗◷✓`."""
     steps: list[str] = []
     for attempt in row.attempts:
@@ -130,7 +130,7 @@ def _trail(row: Row) -> str:
     return "".join(steps)
 
 
-def _words(row: Row, now: int, *, answerable: bool) -> str:
+def _words(row: DemoRow, now: int, *, answerable: bool) -> str:
     task, attempts = row.task, row.attempts
     match task.status:
         case "completed":

@@ -68,7 +68,7 @@ def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: A
 
 def as_json(found: Diagnosis) -> dict[str, Any]:
     """A diagnosis in its documented shape."""
-    from medbay.core.ending import facts
+    from medbay.core.diagnosis.record import facts
 
     return facts(found)
 

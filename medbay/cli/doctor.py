@@ -16,7 +16,7 @@ from medbay.cli.text import clean, cut
 from medbay.errors import MedbayError
 
 if TYPE_CHECKING:
-    from medbay.cli.checks import Check, Mark
+    from medbay.cli.checks import DoctorLine, Mark
 
 _SHOWN: Final[dict[str, tuple[str, Token]]] = {
     "fine": (glyphs.DONE, "done"),
@@ -53,21 +53,21 @@ def command(session: Session) -> int:
     return 1 if counts["failed"] else 0
 
 
-def _looked_at(session: Session) -> list[Check]:
+def _looked_at(session: Session) -> list[DoctorLine]:
     from medbay.cli import checks
     from medbay.env import SystemClock
 
-    made: list[Check] = []
+    made: list[DoctorLine] = []
     try:
         bay = session.bay()
     except MedbayError as error:
-        made.append(checks.Check("failed", "store", error.message, error.hint))
+        made.append(checks.DoctorLine("failed", "store", error.message, error.hint))
     else:
         made += checks.of_store(bay, SystemClock().now_ms())
     return [*made, *checks.of_machine(os.environ)]
 
 
-def _lines(each: Check, shown: Screen) -> list[str]:
+def _lines(each: DoctorLine, shown: Screen) -> list[str]:
     glyph, token = _SHOWN[each.mark]
     head = shown.token(shown.plain(glyph), token)
     lines = [f"{head} {each.name}: {cut(clean(each.said), shown.width - len(each.name) - 4)}"]

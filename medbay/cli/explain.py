@@ -15,12 +15,12 @@ from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, width, wrap
 from medbay.core.durations import format_duration
-from medbay.core.holding import Reason
+from medbay.core.holds.holding import Reason
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.core.forecast import Forecast
-    from medbay.core.knowledge import Known
+    from medbay.core.attempt.knowledge import Known
+    from medbay.core.policy.forecast import Forecast
     from medbay.service.explain import Explanation
 
 When = Callable[[int], str]

@@ -10,7 +10,7 @@ from medbay.cli import glyphs, times
 from medbay.cli.output import DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, cut, wrap
-from medbay.core.triage.asking import RECOMMENDED
+from medbay.core.triage.escalation import RECOMMENDED
 
 if TYPE_CHECKING:
     from medbay.core.model import Question

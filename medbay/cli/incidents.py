@@ -13,7 +13,7 @@ from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
-    from medbay.core.breaker import Breaker
+    from medbay.core.holds.breaker import Breaker
 
 _EXCERPT_LINES = 5
 

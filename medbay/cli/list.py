@@ -15,7 +15,7 @@ from medbay.cli.text import wrap
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.cli.listing import Row
+    from medbay.cli.listing import ListRow
 
 _ON_A_SCREEN: Final = 50
 
@@ -71,7 +71,7 @@ def _beside(triages: int) -> str:
     return f"; {triages} triage{'' if triages == 1 else 's'} beside (medbay list --all)" if triages else ""
 
 
-def _footer(bay: Bay, rows: list[Row], found: int, *, filtered: bool) -> str:
+def _footer(bay: Bay, rows: list[ListRow], found: int, *, filtered: bool) -> str:
     if not rows and filtered:
         return "nothing matches; medbay list --all has everything"
     if not rows:

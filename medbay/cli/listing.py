@@ -13,9 +13,9 @@ from medbay.cli.glyphs import Phrase, status_phrase
 from medbay.cli.output import BOLD, DIM, Screen
 from medbay.cli.table import Cell, Column, render, widths
 from medbay.cli.text import clean, cut, width
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import Task, Worker
-from medbay.core.resources import crash_loop_key
 from medbay.env import SystemClock
 from medbay.store import tasks as task_rows
 from medbay.store.tasks import TaskFilter
@@ -33,7 +33,7 @@ _NO_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ListRow:
     """A task and what is said about it."""
 
     task: Task
@@ -77,7 +77,7 @@ def _parts(asked: TaskFilter, now: int, *, everything: bool, triages: bool | Non
     return parts
 
 
-def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
+def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[ListRow]:
     """What is said about each task."""
     after = waits_for(bay, tasks)
     alive = [worker for worker, _ in bay.workers() if worker.lease_until > now_ms]
@@ -90,12 +90,12 @@ def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
         else {},
         serving=alive,
     )
-    made: list[Row] = []
+    made: list[ListRow] = []
     for task in tasks:
         phrase = status_phrase(task, now_ms, after=after.get(task.id, ()))
         why = _why(bay, task, phrase, now_ms, around)
         made.append(
-            Row(
+            ListRow(
                 task=task,
                 phrase=phrase,
                 why=clean(why),
@@ -107,14 +107,14 @@ def rows(bay: Bay, tasks: Sequence[Task], now_ms: int) -> list[Row]:
     return made
 
 
-def cells(row: Row, *, verbose: bool) -> list[object]:
+def cells(row: ListRow, *, verbose: bool) -> list[object]:
     """One line for programs: id, status, what holds it, next time, title, why; then streak and tries."""
     task = row.task
     line: list[object] = [task.id, task.status, row.phrase.kind, times.iso(row.next_at), task.title, row.why]
     return [*line, task.streak, task.attempts, times.iso(task.triaged_at)] if verbose else line
 
 
-def table(rows: Sequence[Row], screen: Screen, *, verbose: bool, prefixes: Sequence[int]) -> list[str]:
+def table(rows: Sequence[ListRow], screen: Screen, *, verbose: bool, prefixes: Sequence[int]) -> list[str]:
     """The rows for a terminal, as wide as it is."""
     two_lines = screen.width < _ON_ONE_LINE
     with_next = screen.width >= _WITH_NEXT
@@ -166,7 +166,7 @@ def prefixes(bay: Bay, tasks: Sequence[Task]) -> list[int]:
         ]
 
 
-def _below(row: Row, screen: Screen, *, verbose: bool) -> list[str]:
+def _below(row: ListRow, screen: Screen, *, verbose: bool) -> list[str]:
     """What moves to lines of its own on a narrow terminal."""
     told = [row.why, row.counters if verbose else ""]
     return [f"    {screen.plain(cut(line, screen.width - 4))}" for line in told if line]

@@ -10,13 +10,13 @@ from medbay.cli import glyphs, times
 from medbay.cli.glyphs import Token
 from medbay.cli.text import clean
 from medbay.core.model import Event
-from medbay.core.triage.starting import TRIAGE_IDS
+from medbay.core.triage.cycle import TRIAGE_IDS
 
 SUMMARY_MAX: Final = 200
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: a busy daemon tells of thousands a second
-class Change:
+class LiveChange:
     """Something that happened to a task (or to the engine), and what follows."""
 
     at: int
@@ -29,9 +29,9 @@ class Change:
     title: str = ""
 
 
-def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[Change]:
+def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[LiveChange]:
     """What to tell of these events, in their order."""
-    told: list[Change] = []
+    told: list[LiveChange] = []
     failed: dict[str, int] = {}  # where the failure of a task stands, while its consequence is still to come
     for event in events:
         name, task_id = event.name, event.task_id or ""
@@ -76,18 +76,18 @@ def soon(delay_s: float) -> str:
     return "1s" if 0 < ms < 1_000 else times.short(ms + 500)
 
 
-def _started(event: Event) -> Change:
+def _started(event: Event) -> LiveChange:
     return _change(event, glyphs.RUNNING, "run", f"attempt {event.attempt}")
 
 
-def _failed(event: Event) -> Change:
+def _failed(event: Event) -> LiveChange:
     word = {"timed_out": "hit its time limit", "stalled": "stalled", "over_budget": "went over budget"}
     how = word.get(event.data["outcome"], "failed")
     what = f"attempt {event.attempt} {how}: {diagnosed(event.data['diagnosis'])}"
     return _change(event, glyphs.FAILED, "fail", what)
 
 
-def _verifying(event: Event) -> Change | None:
+def _verifying(event: Event) -> LiveChange | None:
     if "evaluation" in event.data:
         return _change(event, glyphs.VERIFYING, "run", f"attempt {event.attempt} failed, its work is evaluated")
     if "checks" not in event.data:
@@ -97,12 +97,12 @@ def _verifying(event: Event) -> Change | None:
     return _change(event, glyphs.VERIFYING, "run", what)
 
 
-def _rescued(event: Event) -> Change:
+def _rescued(event: Event) -> LiveChange:
     why = clean(str(event.data.get("why", "")))[:SUMMARY_MAX]
     return _change(event, glyphs.DONE, "done", f"attempt {event.attempt} rescued: {why}".rstrip(": "))
 
 
-def _judged(event: Event) -> Change:
+def _judged(event: Event) -> LiveChange:
     """What a triage said, in the fewest words."""
     found = event.data
     why = clean(str(found.get("root_cause") or found.get("why") or ""))[:SUMMARY_MAX]
@@ -111,7 +111,7 @@ def _judged(event: Event) -> Change:
     return _change(event, glyphs.JUDGED, "wait", f"triage says {found['verdict']}: {why}".rstrip(": "))
 
 
-def _triage_went_wrong(event: Event) -> Change:
+def _triage_went_wrong(event: Event) -> LiveChange:
     looked = "evaluation" if event.data.get("role") == "evaluation" else "triage"
     word = "triage was refused" if event.name == "triage:refused" else f"{looked} failed"
     what = f"{word}: {clean(str(event.data.get('why', '')))[:SUMMARY_MAX]}"
@@ -122,44 +122,44 @@ def _looked_at(event: Event) -> str:
     return f"{glyphs.JUDGED} looked at by {event.data['agent']}"
 
 
-def _gate_passed(event: Event) -> Change | None:
+def _gate_passed(event: Event) -> LiveChange | None:
     warning = event.data.get("warning")
     if not warning:
         return None
     return _change(event, glyphs.VERIFYING, "wait", f"accepted with a warning: {clean(str(warning))}")
 
 
-def _completed(event: Event) -> Change:
+def _completed(event: Event) -> LiveChange:
     failures = event.data.get("failures", 0)
     healed = f" · healed after {failures} failure{'s' if failures > 1 else ''}" if failures else ""
     return _change(event, glyphs.DONE, "done", f"completed{healed}")
 
 
-def _requeued(event: Event) -> Change:
+def _requeued(event: Event) -> LiveChange:
     if event.data["asked"]:
         return _change(event, glyphs.WAITING, "wait", f"attempt {event.attempt} asks to be tried again later")
     why = clean(str(event.data["why"]))
     return _change(event, glyphs.READY, "idle", f"attempt {event.attempt} handed back: {why}")
 
 
-def _lost(event: Event) -> Change:
+def _lost(event: Event) -> LiveChange:
     why = clean(str(event.data["why"]))
     return _change(event, glyphs.LOST, "idle", f"attempt {event.attempt} lost: {why}")
 
 
-def _blocked(event: Event) -> Change:
+def _blocked(event: Event) -> LiveChange:
     kind = event.data["kind"]
     what = f"blocked · {kind}: {clean(str(event.data['reason']))}"
     token: Token = "wait" if kind in ("spec", "external") else "you"
     return replace(_change(event, glyphs.YOU, token, what), then=_answer(event))
 
 
-def _answered(event: Event) -> Change:
+def _answered(event: Event) -> LiveChange:
     by = clean(str(event.data.get("by", "")))
     return _change(event, glyphs.READY, "idle", f"answered by {by}: {clean(str(event.data['answer']))}")
 
 
-def _asked(event: Event) -> Change | None:
+def _asked(event: Event) -> LiveChange | None:
     """The first time is told with the block; then that nobody has answered yet."""
     if not event.data.get("again"):
         return None
@@ -168,20 +168,20 @@ def _asked(event: Event) -> Change | None:
     return replace(_change(event, glyphs.YOU, "you", what), then=f"medbay answer {named}")
 
 
-def _by(glyph: str, token: Token, word: str) -> Callable[[Event], Change]:
-    def words(event: Event) -> Change:
+def _by(glyph: str, token: Token, word: str) -> Callable[[Event], LiveChange]:
+    def words(event: Event) -> LiveChange:
         by = clean(str(event.data.get("by", "")))
         return _change(event, glyph, token, f"{word} by {by}" if by else word)
 
     return words
 
 
-def _clock(event: Event) -> Change:
+def _clock(event: Event) -> LiveChange:
     by_s = event.data.get("by_ms", 0) / 1000
     return _change(event, glyphs.HELD, "held", f"the clock jumped by {by_s:+.1f} s")
 
 
-def _worker_lost(event: Event) -> Change:
+def _worker_lost(event: Event) -> LiveChange:
     why = clean(str(event.data.get("why", "")))
     return _change(event, glyphs.LOST, "idle", f"worker {event.data.get('worker', '')} is gone: {why}".rstrip(": "))
 
@@ -200,8 +200,8 @@ def _answer(event: Event) -> str:
     return "" if event.data["kind"] in ("spec", "external") else f"medbay answer {event.task_id}"
 
 
-def _change(event: Event, glyph: str, token: Token, what: str) -> Change:
-    return Change(at=event.at, glyph=glyph, token=token, what=what)
+def _change(event: Event, glyph: str, token: Token, what: str) -> LiveChange:
+    return LiveChange(at=event.at, glyph=glyph, token=token, what=what)
 
 
 _CONSEQUENCES: Final[Mapping[str, Callable[[Event], str]]] = {
@@ -209,7 +209,7 @@ _CONSEQUENCES: Final[Mapping[str, Callable[[Event], str]]] = {
     "task:blocked": _needs_you,
     "triage:started": _looked_at,
 }
-_WORDS: Final[Mapping[str, Callable[[Event], Change | None]]] = {
+_WORDS: Final[Mapping[str, Callable[[Event], LiveChange | None]]] = {
     "task:created": _by(glyphs.READY, "idle", "added"),
     "task:started": _started,
     "task:failed": _failed,

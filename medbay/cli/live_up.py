@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from medbay.cli import glyphs, times
 from medbay.cli.live import Display, Feed
-from medbay.cli.live_lines import Change, changes, soon
+from medbay.cli.live_lines import LiveChange, changes, soon
 from medbay.cli.text import clean, cut, width
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
-from medbay.core.triage.starting import TRIAGE_IDS
+from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 
@@ -131,7 +131,7 @@ class Telling:
     def _gap(self) -> str:
         return " " if self._display.live else "\t"
 
-    def _words(self, change: Change) -> str:
+    def _words(self, change: LiveChange) -> str:
         """For people with colours and a short time; for programs between tabs, with the whole time."""
         display = self._display
         moment, glyph = self._moment(change.at), display.paint(change.glyph, change.token)

@@ -13,7 +13,7 @@ from medbay.cli.table import Cell, Column, render
 from medbay.cli.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
-    from medbay.core.knowledge import Advice, Known
+    from medbay.core.attempt.knowledge import Advice, Known
 
 _EXCERPT_LINES = 10
 _WIDE = 90  # below, a list does without its last columns, and the summary has a line of its own
@@ -40,7 +40,7 @@ def list_them(session: Session, limit: int, category: str | None, sort: Any) -> 
     Example:
       medbay patterns list --category transient
     """
-    from medbay.core.knowledge import read_kind
+    from medbay.core.attempt.knowledge import read_kind
     from medbay.service import views
     from medbay.store.patterns import PatternFilter
 

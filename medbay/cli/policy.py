@@ -21,7 +21,7 @@ from medbay.errors import NotFound
 if TYPE_CHECKING:
     from medbay.config import Config
     from medbay.core.diagnosis import Diagnosis
-    from medbay.core.forecast import Forecast
+    from medbay.core.policy.forecast import Forecast
 
 _WRONG = 2
 
@@ -147,9 +147,9 @@ def _decisions(found: Diagnosis, rules: Any, now: int) -> list[Forecast]:
     """The decision about this failure, then those that would follow, five in all."""
     from dataclasses import replace
 
-    from medbay.core.counting import count_failure
-    from medbay.core.forecast import STEPS, Forecast, decide_failure, forecast
+    from medbay.core.attempt.counting import count_failure
     from medbay.core.model import Task
+    from medbay.core.policy.forecast import STEPS, Forecast, decide_failure, forecast
 
     task = count_failure(replace(Task(id="dry-run", title="dry run"), attempts=1), charge=found.charge, now=now)
     first = decide_failure(task, found, rules, now)

@@ -13,8 +13,8 @@ from medbay.cli.text import clean, cut
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
-    from medbay.core.learning import Band, Choice, Learned
-    from medbay.core.policy import Policy
+    from medbay.core.policy.learning import Band, Choice, Learned
+    from medbay.core.policy.policy import Policy
 
 
 @click.command("learn")
@@ -47,8 +47,8 @@ def command(session: Session) -> None:
 
 
 def _choices(learned: Learned, policy: Policy) -> list[Choice]:
-    from medbay.core import learning
-    from medbay.core.policy import schedule_of
+    from medbay.core.policy import learning
+    from medbay.core.policy.policy import schedule_of
 
     return [learning.choose(learned, scheduled) for scheduled in schedule_of(learned.kind, policy)]
 

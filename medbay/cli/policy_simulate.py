@@ -14,7 +14,7 @@ from medbay.cli.session import Session, json_option, pass_session
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from medbay.sim.comparing import Ours, Result
+    from medbay.sim.comparing import ComparedFleet, Ours
 
 OURS: Final = "medbay"
 TOTAL: Final = "all"
@@ -74,7 +74,7 @@ def _ours(session: Session, file: str | None) -> Mapping[str, Ours]:
     return found
 
 
-def _print(name: str, story: str, results: Mapping[str, Result]) -> None:
+def _print(name: str, story: str, results: Mapping[str, ComparedFleet]) -> None:
     shown = screen()
     if shown.terminal:
         say(shown.paint(name, BOLD) + shown.plain(f"  {story}"))
@@ -83,7 +83,7 @@ def _print(name: str, story: str, results: Mapping[str, Result]) -> None:
     score_table.print_scores(scores, within="" if shown.terminal else name, more=("right", right))
 
 
-def _as_json(name: str, stories: Mapping[str, str], results: Mapping[str, Result]) -> dict[str, object]:
+def _as_json(name: str, stories: Mapping[str, str], results: Mapping[str, ComparedFleet]) -> dict[str, object]:
     from medbay.sim.comparing import beats
 
     ours = results[OURS]

@@ -12,7 +12,7 @@ from medbay.cli.session import Session, json_option, pass_session, refuse_inside
 from medbay.cli.text import clean, cut
 
 if TYPE_CHECKING:
-    from medbay.core.preference import Preference
+    from medbay.core.people.preference import Preference
 
 
 @click.group(invoke_without_command=True)

@@ -11,13 +11,13 @@ from medbay.cli.text import clean, cut
 from medbay.core.durations import format_duration
 
 if TYPE_CHECKING:
-    from medbay.core.scoring import Score
+    from medbay.core.policy.replay import PolicyScore
 
 _HEAD: Final = ("policy", "tasks", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
 
 
 def print_scores(
-    scores: Mapping[str, Score], *, within: str = "", more: tuple[str, Mapping[str, str]] = ("", {})
+    scores: Mapping[str, PolicyScore], *, within: str = "", more: tuple[str, Mapping[str, str]] = ("", {})
 ) -> None:
     """A line per policy; with a head where people read it. `more` is a last column by policy."""
     shown = screen()
@@ -32,14 +32,14 @@ def print_scores(
         say(shown.plain(cut(line, shown.width)))
 
 
-def cells(each: Score) -> tuple[str, ...]:
+def cells(each: PolicyScore) -> tuple[str, ...]:
     """The figures of one policy; a time is from the first failure to success."""
     counted = (each.tasks, each.healed, each.blocked, each.open, each.wasted)
     tokens = f"{each.tokens:,}" if each.tokens else "-"
     return (*map(str, counted), tokens, _time(each.median_ms), _time(each.p95_ms), str(each.people))
 
 
-def as_json(name: str, each: Score) -> dict[str, Any]:
+def as_json(name: str, each: PolicyScore) -> dict[str, Any]:
     """The same as data."""
     return {
         "policy": name,

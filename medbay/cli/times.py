@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from medbay.core import times as moments
+from medbay.core import durations as moments
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND

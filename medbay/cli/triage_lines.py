@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from medbay.cli import times
 from medbay.cli.glyphs import status_phrase
+from medbay.core.durations import from_iso
 from medbay.core.model import TRIAGE, Task, Triage
-from medbay.core.times import from_iso
 
 if TYPE_CHECKING:
     from medbay.service.explain import Explanation

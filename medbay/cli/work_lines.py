@@ -8,21 +8,21 @@ from typing import Any
 
 from medbay.cli import times
 from medbay.config import Config
-from medbay.core import person
 from medbay.core.agent import profile_of
+from medbay.core.durations import from_iso
 from medbay.core.model import Task
-from medbay.core.times import from_iso
-from medbay.core.triage.starting import RUNNER as TRIAGE
+from medbay.core.people import question
+from medbay.core.triage.cycle import RUNNER as TRIAGE
 
 
 def runs(task: Task, config: Config) -> str:
     """`runs ./pull.sh`, `runs agent helper: my-agent {prompt_file}`: one line for `show`."""
-    return "done by a person" if person.is_persons(task) else f"runs {work(task, config)}"
+    return "done by a person" if question.is_persons(task) else f"runs {work(task, config)}"
 
 
 def work(task: Task, config: Config) -> str:
     """The same for programs, without the verb."""
-    if person.is_persons(task):
+    if question.is_persons(task):
         return "person"
     if name := profile_of(task.runner):
         known = config.agents.get(name)

@@ -14,7 +14,7 @@ from medbay.cli.text import clean
 
 if TYPE_CHECKING:
     from medbay.cli.glyphs import Token
-    from medbay.service.workers import Seen
+    from medbay.service.workers import ObservedWorker
 
 _CUT: Final = Column(cut=True, least=10)
 _COLUMNS: Final = (Column(gap=1), Column(), Column(), Column(), Column(), _CUT, _CUT)
@@ -48,7 +48,7 @@ def command(session: Session, everyone: bool) -> None:
         note("nobody serves this store; medbay up or medbay worker does")
 
 
-def _cells(each: Seen, now: int) -> list[object]:
+def _cells(each: ObservedWorker, now: int) -> list[object]:
     """For programs: id, state, host, pid, lease until, slots, running, queues, started, policy, tasks."""
     worker = each.worker
     lease = times.iso(worker.lease_until) if worker.stopped_at is None else times.iso(worker.stopped_at)
@@ -57,7 +57,7 @@ def _cells(each: Seen, now: int) -> list[object]:
     return [*line, ",".join(worker.queues), times.iso(worker.started_at), worker.policy_hash, tasks]
 
 
-def _row(each: Seen, now: int) -> list[Cell]:
+def _row(each: ObservedWorker, now: int) -> list[Cell]:
     worker = each.worker
     glyph, token = _LOOKS[each.state(now)]
     colour = glyphs.COLOURS[token]
@@ -75,7 +75,7 @@ def _row(each: Seen, now: int) -> list[Cell]:
     ]
 
 
-def _lease(each: Seen, now: int) -> str:
+def _lease(each: ObservedWorker, now: int) -> str:
     worker, state = each.worker, each.state(now)
     if worker.stopped_at is not None:
         return f"{state} {times.ago(worker.stopped_at, now)}"

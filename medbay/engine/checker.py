@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
-from medbay.core import evaluating
+from medbay.core.attempt import rescue
 from medbay.core.model import CheckResult, Task
 from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
@@ -22,7 +22,7 @@ from medbay.store.database import Store
 log = logging.getLogger("medbay.engine")
 
 
-class Checker:
+class CheckStarter:
     """Knows whether attempts wait for their checks; the store says which."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Checker:
             guidance=attempt.guidance,
             timeout_s=task.check_timeout_ms / 1000,
         )
-        return launch if check.position != evaluating.POSITION else self._evaluation(launch, begun.shown)
+        return launch if check.position != rescue.POSITION else self._evaluation(launch, begun.shown)
 
     def _evaluation(self, launch: Launch, shown: str) -> Launch:
         """An evaluator reads what there is to know and answers into a file."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from medbay.core.model import Event, Worker
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, redacted
-from medbay.engine.checker import Checker
+from medbay.engine.checker import CheckStarter
 from medbay.engine.footprints import Footprints, Process
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.launching import launch_of
@@ -74,7 +74,9 @@ class Engine:
         self._host = host
         self._settler = Settler(store, replace(settings.judgement, ids=ids))
         self.triager = Triager(store, clock, settings)
-        self._checker = Checker(store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere)
+        self._checker = CheckStarter(
+            store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere
+        )
         self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
         self._footprints = Footprints()
         self._clock_watch = ClockWatch(clock)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from medbay.core import prompt
 from medbay.core.agent import is_agents
+from medbay.core.attempt import prompt
 from medbay.core.model import changed
 from medbay.engine.settings import Settings
 from medbay.runners.protocol import Launch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from medbay.core.evaluating import Failure
+from medbay.core.attempt.rescue import Failure
 from medbay.core.outcome import Outcome, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.runners.protocol import Running

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from medbay.engine.checker import Checker
+from medbay.engine.checker import CheckStarter
 from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
@@ -23,7 +23,7 @@ class Slots:
         self,
         live: Mapping[tuple[str, int], Live],
         settings: Settings,
-        checker: Checker,
+        checker: CheckStarter,
         runners: Iterable[Runner],
         clock: Clock,
         *,

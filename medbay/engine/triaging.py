@@ -9,12 +9,12 @@ from typing import Final
 
 from medbay.core.model import Task
 from medbay.core.triage import incident
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.cycle import RUNNER
 from medbay.engine.settings import Settings
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.runners.protocol import Launch
-from medbay.service import triage, triage_context, working_set
+from medbay.service import triage, working_set
 from medbay.service.attempts import Claim
 from medbay.service.triage import Started
 from medbay.store import breakers, triages
@@ -98,7 +98,7 @@ class Triager:
         settings, task, number = self._settings, claim.task, claim.attempt.number
         try:
             with self._store.read() as tx:
-                shown = triage_context.of_triage(tx, task, means=settings.means, redaction=settings.redaction)
+                shown = triage.of_triage(tx, task, means=settings.means, redaction=settings.redaction)
         except StoreError as error:
             raise SpawnFailed(f"what the triage is to be shown cannot be read: {error}") from error
         return replace(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from medbay.core import gate
+from medbay.core.attempt import checks as gate
 from medbay.core.model import CheckResult
 from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Output, Requeued
 from medbay.errors import SpawnFailed

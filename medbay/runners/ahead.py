@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from medbay.core.feeding import AHEAD_MAX, WAITING_S
+from medbay.core.attempt.ahead import AHEAD_MAX, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.errors import SpawnFailed
 from medbay.runners.protocol import LASTING_S, Identity, Launch

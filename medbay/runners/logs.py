@@ -32,7 +32,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class LogPiece:
     """Some text of a log, and the offset to go on from."""
 
     text: str
@@ -78,7 +78,7 @@ def pieces(path: Path) -> Iterator[str]:
         yield piece.text
 
 
-def read_from(path: Path, offset: int, *, ended: bool = False) -> Piece:
+def read_from(path: Path, offset: int, *, ended: bool = False) -> LogPiece:
     """What a log holds from this offset on, bounded; call again with the offset it gives, to follow it.
 
     While the writer lives a character cut in half is left for the next call; `ended` gives it out.
@@ -90,14 +90,14 @@ def read_from(path: Path, offset: int, *, ended: bool = False) -> Piece:
             offset = 0  # the command truncated its own output (`> /dev/stderr` does)
         hole = _hole(descriptor, total)
         if hole and hole.begin <= offset < hole.end:
-            return Piece(text=hole.line(), offset=hole.end)
+            return LogPiece(text=hole.line(), offset=hole.end)
         room = hole.begin - offset if hole and offset < hole.begin else _CHUNK
         raw = os.pread(descriptor, min(_CHUNK, room), offset)
     end = offset + len(raw)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     # Nothing comes after the end of an ended log or before a hole that could complete a character.
     text = decoder.decode(raw, final=(ended and end >= total) or (hole is not None and end == hole.begin))
-    return Piece(text=text.replace("\0", "\ufffd"), offset=end - len(decoder.getstate()[0]))
+    return LogPiece(text=text.replace("\0", "\ufffd"), offset=end - len(decoder.getstate()[0]))
 
 
 def append_note(path: Path, note: str) -> None:

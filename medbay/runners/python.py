@@ -19,7 +19,7 @@ from medbay.errors import SpawnFailed
 from medbay.runners.environment import inheritable
 from medbay.runners.protocol import Launch
 from medbay.runners.python_pool import Pool
-from medbay.runners.python_process import Answer, Call, Closed, Lifetime, WorkerProcess, start_process
+from medbay.runners.python_process import Call, CallAnswer, Closed, Lifetime, WorkerProcess, start_process
 from medbay.runners.python_running import PythonRunning
 from medbay.runners.python_spool import move, result_beside
 from medbay.runners.shell import ShellRunner, ShellRunning
@@ -253,7 +253,7 @@ class PythonRunner:
             self._dispatch(monotonic_s, slots=1)  # the slot of the call that ended
         return heard
 
-    def _retire(self, worker: WorkerProcess, running: PythonRunning, answer: Answer, monotonic_s: float) -> None:
+    def _retire(self, worker: WorkerProcess, running: PythonRunning, answer: CallAnswer, monotonic_s: float) -> None:
         """That was its last call, or it knows older code than the files have now: then a new one makes the call."""
         worker.overdue = True
         self._wait_again(worker.take_back())

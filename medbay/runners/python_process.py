@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from medbay.core.feeding import AHEAD_MAX, needs_own_process
+from medbay.core.attempt.ahead import AHEAD_MAX, needs_own_process
 from medbay.core.quick import quick
 from medbay.runners.environment import Encoded, own_variables
 from medbay.runners.protocol import IDLE, Launch
@@ -69,7 +69,7 @@ class Call:
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CallAnswer:
     """What a worker process said at the end of a call."""
 
     begun: bool  # False: it knows an older version of the code, and somebody else has to do it
@@ -165,7 +165,7 @@ class WorkerProcess:
         self.handed -= len(taken)
         return taken
 
-    def listen(self) -> Answer | None:
+    def listen(self) -> CallAnswer | None:
         """Its answer to the first of its calls, None while there is none; raises Closed when none will come."""
         while True:
             try:
@@ -199,7 +199,7 @@ class WorkerProcess:
             remove(self.spool)
             remove(result_beside(self.spool))
 
-    def _count(self, answer: Answer) -> None:
+    def _count(self, answer: CallAnswer) -> None:
         self.keys.popleft()
         self.overdue = False
         if self.answered:  # the first call also imported what it needs
@@ -256,12 +256,12 @@ def _given(arguments: str) -> tuple[list[Any], dict[str, Any]]:
     return given["args"], given["kwargs"]
 
 
-def _answer(message: bytes, attempt_key: str) -> Answer | None:
+def _answer(message: bytes, attempt_key: str) -> CallAnswer | None:
     try:
         said = json.loads(message)
         if said["key"] != attempt_key:
             return None  # a child that one of its calls forked
-        return Answer(
+        return CallAnswer(
             begun=bool(said["begun"]),
             keep=bool(said["keep"]),
             clean=bool(said.get("clean")),

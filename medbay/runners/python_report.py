@@ -8,14 +8,14 @@ from typing import Any, Final
 from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
 from medbay.runners.logs import append_note
 from medbay.runners.protocol import Launch
-from medbay.runners.python_process import Answer
+from medbay.runners.python_process import CallAnswer
 from medbay.runners.report import Exit, ended_itself, report
 from medbay.runners.result import Result
 
 _NO_RESULT: Final = Result()
 
 
-def outcome_of(launch: Launch, answer: Answer) -> Outcome:
+def outcome_of(launch: Launch, answer: CallAnswer) -> Outcome:
     """As a command with this exit code would have ended, with what the function said as its result."""
     if answer.left:
         append_note(launch.log_path, f"left running: {answer.left}; the worker process was ended")
@@ -53,7 +53,7 @@ def ended_in_call(launch: Launch, ended: Outcome, *, cut_off: bool) -> Outcome:
     return Failed(output=replace(ended.output, result={**(ended.output.result or {}), **said}))
 
 
-def _said(answer: Answer) -> dict[str, Any]:
+def _said(answer: CallAnswer) -> dict[str, Any]:
     """The value of a success, the exception of a failure, the wish of one that asks to be tried again."""
     if answer.error is not None:
         return dict(answer.error)

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from medbay.core.feeding import WAITING_S
+from medbay.core.attempt.ahead import WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.runners import python_spool
 from medbay.runners.protocol import LASTING_S, Identity, Launch
-from medbay.runners.python_process import Answer, Call, WorkerProcess
+from medbay.runners.python_process import Call, CallAnswer, WorkerProcess
 from medbay.runners.python_report import ended_in_call, outcome_of
 from medbay.runners.shell import ShellRunning
 
@@ -40,7 +40,7 @@ class PythonRunning:
         self._asked_s = monotonic_s
         self._seen_s = monotonic_s
         self._begun_s: float | None = None
-        self._answer: Answer | None = None
+        self._answer: CallAnswer | None = None
         self._process: ShellRunning | None = None  # once it is watched
         self._shown = False  # its log is the file that its process writes to
         self._leave_by_s: float | None = None  # set once nothing more is heard from its process
@@ -137,7 +137,7 @@ class PythonRunning:
         if self.call.isolated or limited:
             self._watch()
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: CallAnswer) -> None:
         """Its process said how it ended."""
         self._answer = answer
 
@@ -181,7 +181,7 @@ class PythonRunning:
             return None
         return Requeued(asked=False, why="no process was free to begin it", output=self._no_output())
 
-    def _conclude(self, answer: Answer) -> Outcome:
+    def _conclude(self, answer: CallAnswer) -> Outcome:
         """Its process has nothing to do with it any more."""
         if self._process is not None:
             self._process.release()

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from medbay.core.feeding import COMMANDS
+from medbay.core.attempt.ahead import COMMANDS
 from medbay.core.outcome import Outcome
 from medbay.errors import SpawnFailed
 from medbay.runners.ahead import CommandAhead, CommandsAhead

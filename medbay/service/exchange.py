@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from medbay.core import times
+from medbay.core import durations
 from medbay.core.agent import Profile
 from medbay.core.durations import parse_duration
-from medbay.core.loops import LEAST
 from medbay.core.model import FAILURE_RESTARTS, Task
 from medbay.core.rules import Loop
+from medbay.core.schedule.loops import LEAST
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import adding, calls, requests, schedules, workforce
-from medbay.service.adding import NewTask
+from medbay.service import additions, calls, requests, schedules, workforce
+from medbay.service.additions import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
 
@@ -53,7 +53,7 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         **_schedule(task),
         **workforce.limits(task),
         "after": after,
-        "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
+        "at": durations.iso(task.due_at) if never_ran and task.due_at is not None else None,
         "key": task.key,
     }
     return {name: value for name, value in line.items() if value not in (None, "", [], {})}
@@ -124,7 +124,7 @@ def bring_in(
     left_out = {} if everything else ended
     new_ids: dict[str, str] = {}
     added: dict[int, Task] = {}
-    adding.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
+    additions.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
     for wave in _waves(kept):
         numbers: list[int] = []
 
@@ -135,7 +135,7 @@ def bring_in(
                 yield requests.new_task(said, now=tx.now, default_cwd=cwd, agents=agents)
 
         try:
-            made = adding.add_many(tx, checked(), ids=ids, actor=actor)
+            made = additions.add_many(tx, checked(), ids=ids, actor=actor)
         except MedbayError as error:
             error.line_number = numbers[-1] if numbers else None
             raise

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Event, Question, Retry, Task
-from medbay.core.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
-from medbay.sim.ledger import Broken, Known, Seen
-from medbay.sim.machines import Machines, Process
+from medbay.sim.ledger import Broken, KnownTask, TaskCommit
+from medbay.sim.machines import Machines, SimulatedProcess
 from medbay.sim.probes import Probes
 from medbay.sim.splits import Graph, Splits
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
@@ -30,8 +30,8 @@ class Checker:
     """Holds every promise against what is really in the store and what really ran."""
 
     def __init__(self, store: Store, clock: VirtualClock, *, slots: int) -> None:
-        self.known: dict[str, Known] = {}
-        self.processes: dict[tuple[str, int], Process] = {}
+        self.known: dict[str, KnownTask] = {}
+        self.processes: dict[tuple[str, int], SimulatedProcess] = {}
         self.attempts_run = 0
         self.fresh_events: tuple[Event, ...] = ()
         self.waiting: set[str] = set()  # tasks that are ready, or to be cancelled: work for an engine
@@ -42,10 +42,10 @@ class Checker:
         self._probes = Probes()
         self.splits = Splits()
         self._within: tuple[Event, ...] = ()  # what was looked at and is not committed yet
-        self._before: tuple[dict[str, Known], set[str], int, Probes, Splits] | None = None  # how it was before that
+        self._before: tuple[dict[str, KnownTask], set[str], int, Probes, Splits] | None = None  # how it was before that
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
-    def process_started(self, process: Process, machines: Machines) -> None:
+    def process_started(self, process: SimulatedProcess, machines: Machines) -> None:
         """Promise 2 for processes: one tree per task, on all hosts together."""
         self.processes[(process.task_id, process.number)] = process
         self.attempts_run += 1
@@ -119,12 +119,12 @@ class Checker:
         self.splits.stays_closed(after)
         known = self.known.get(task_id)
         before = known.task if known else None
-        known = known or Known(after)
+        known = known or KnownTask(after)
         self.known[task_id] = known
         before_ids = self.splits.comes_after(task_id, graph)
         claimed = after.live is not None and (before is None or before.live != after.live)
         open_now = breakers.not_closed(tx) if claimed else {}
-        seen = Seen(
+        seen = TaskCommit(
             known=known,
             before=before,
             after=after,
@@ -175,7 +175,7 @@ class Checker:
             return None
         return questions.open_of_task(tx, after.id)
 
-    def _note(self, seen: Seen, *, by_person: bool) -> None:
+    def _note(self, seen: TaskCommit, *, by_person: bool) -> None:
         """Remember the time a failure named, until it is tried again or a person lets it go."""
         known, live = seen.known, seen.before.live if seen.before else None
         if by_person and (seen.told("task:unblocked") or seen.told("question:answered") or seen.after.forced):

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Final, NamedTuple
 
-from medbay.core.breaker import Limits
 from medbay.core.diagnosis import Diagnosis, diagnose
-from medbay.core.policy import Policy
-from medbay.core.scoring import Played, Score, score
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Played, PolicyScore, score
 from medbay.sim import nights, rivals
 from medbay.sim.fleets import Fleet, Scenario
 from medbay.sim.plan import MINUTE
@@ -23,10 +23,10 @@ SLOWER_AT_MOST_MS: Final = 15 * MINUTE  # what a spread release may cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class ComparedFleet:
     """What one policy came to."""
 
-    score: Score
+    score: PolicyScore
     right: int  # tasks that ended as they should: healed, or where nothing can heal them, with a person
 
 
@@ -38,7 +38,7 @@ class Ours:
     limits: Limits
 
 
-class _Night(NamedTuple):
+class _ComparedNight(NamedTuple):
     fleet: Fleet
     played: dict[str, Played]
     people: int  # questions, those of incidents and holds included
@@ -46,18 +46,18 @@ class _Night(NamedTuple):
 
 def compare(
     scenarios: Iterable[Scenario], seeds: Sequence[int], ours: Mapping[str, Ours]
-) -> dict[str, dict[str, Result]]:
+) -> dict[str, dict[str, ComparedFleet]]:
     """By scenario and policy: each of ours in the real engine, each rival in a plain queue, over the same fleets."""
     return {scenario.name: _of_scenario(scenario, seeds, ours) for scenario in scenarios}
 
 
-def total(results: Mapping[str, Mapping[str, Result]]) -> dict[str, Result]:
+def total(results: Mapping[str, Mapping[str, ComparedFleet]]) -> dict[str, ComparedFleet]:
     """All scenarios together, by policy; medians and percentiles cannot be added, so the worst of them stand."""
     names = next(iter(results.values()))
     return {name: _summed([each[name] for each in results.values()]) for name in names}
 
 
-def beats(one: Result, other: Result) -> bool:
+def beats(one: ComparedFleet, other: ComparedFleet) -> bool:
     """More tasks at the right end; or as many, and fewer attempts and tokens wasted without being much slower.
 
     A hundredth of the tasks is a tie. Much slower is a 95th percentile more than 15 minutes later.
@@ -70,32 +70,32 @@ def beats(one: Result, other: Result) -> bool:
     return thrifty and slower <= SLOWER_AT_MOST_MS
 
 
-def _of_scenario(scenario: Scenario, seeds: Sequence[int], ours: Mapping[str, Ours]) -> dict[str, Result]:
+def _of_scenario(scenario: Scenario, seeds: Sequence[int], ours: Mapping[str, Ours]) -> dict[str, ComparedFleet]:
     names = (*ours, *(each.name for each in RIVALS))
-    played: dict[str, list[_Night]] = {name: [] for name in names}
+    played: dict[str, list[_ComparedNight]] = {name: [] for name in names}
     for seed in seeds:
         fleet = Fleet(scenario, seed)
         for name, each in ours.items():
-            played[name].append(_Night(fleet, *nights.play(fleet, each.policy, each.limits)))
+            played[name].append(_ComparedNight(fleet, *nights.play(fleet, each.policy, each.limits)))
         for rival in RIVALS:
-            played[rival.name].append(_Night(fleet, *rivals.play(rival, fleet, seed, diagnosed())))
+            played[rival.name].append(_ComparedNight(fleet, *rivals.play(rival, fleet, seed, diagnosed())))
     return {name: _result(each) for name, each in played.items()}
 
 
-def _result(played: Sequence[_Night]) -> Result:
+def _result(played: Sequence[_ComparedNight]) -> ComparedFleet:
     right = sum(
         each.end == ("healed" if night.fleet.jobs[job].healable else "blocked")
         for night in played
         for job, each in night.played.items()
     )
     figures = score(each for night in played for each in night.played.values())
-    return Result(score=replace(figures, people=sum(night.people for night in played)), right=right)
+    return ComparedFleet(score=replace(figures, people=sum(night.people for night in played)), right=right)
 
 
-def _summed(results: Sequence[Result]) -> Result:
+def _summed(results: Sequence[ComparedFleet]) -> ComparedFleet:
     scores = [each.score for each in results]
-    return Result(
-        score=Score(
+    return ComparedFleet(
+        score=PolicyScore(
             tasks=sum(each.tasks for each in scores),
             healed=sum(each.healed for each in scores),
             blocked=sum(each.blocked for each in scores),

@@ -21,7 +21,7 @@ from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.heart import Heart
-from medbay.sim.machines import Machine, Machines, Process, SimLeftovers
+from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import AGENT, NEVER_MS, Work
@@ -66,7 +66,7 @@ class WatchedEngine(Engine):
 class SimDaemon:
     """One place where an engine runs, dies and is started again."""
 
-    def __init__(self, name: str, machine: Machine, ground: Ground, rng: Random) -> None:
+    def __init__(self, name: str, machine: SimulatedMachine, ground: Ground, rng: Random) -> None:
         self.name = name
         self.machine = machine
         self.engine: Engine | None = None
@@ -91,7 +91,7 @@ class SimDaemon:
         self._ambush: tuple[str, Callable[[], object]] | None = None
         # On PostgreSQL events are numbered when a transaction ends: nobody can look before.
         self._turns = ground.plan.turns and ground.store.kind == "sqlite"
-        self._killers: list[Process] = []  # what it started that will kill it
+        self._killers: list[SimulatedProcess] = []  # what it started that will kill it
 
     @property
     def healthy(self) -> bool:

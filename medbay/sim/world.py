@@ -19,7 +19,7 @@ from medbay.sim.checker import Checker
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import Ground, SimDaemon
 from medbay.sim.ledger import Broken
-from medbay.sim.machines import Machines, Process
+from medbay.sim.machines import Machines, SimulatedProcess
 from medbay.sim.memory import remembered_diagnoses
 from medbay.sim.person import Person
 from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
@@ -214,7 +214,7 @@ class World:
     def _between(self, actor: str, tx: Tx) -> None:
         self.checker.between(tx, actor, self.person.added)
 
-    def _process_started(self, process: Process) -> None:
+    def _process_started(self, process: SimulatedProcess) -> None:
         self._log(f"  starts {process.task_id} {process.number} ({process.fate.kind}, {process.fate.after_ms} ms)")
         self.checker.process_started(process, self.machines)
 

@@ -18,7 +18,7 @@ import pytest
 import medbay
 from medbay.bay import Bay
 from medbay.cli.main import main
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.engine.engine import Engine
 from tests.worlds import ManualClock, World
 

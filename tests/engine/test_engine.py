@@ -330,7 +330,8 @@ def test_a_stopping_worker_hands_back_and_nothing_is_counted(world: World) -> No
 
 def test_an_item_that_raises_is_blocked_alone_with_its_traceback(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the batch commits."""
-    from medbay.core import ending, rules
+    from medbay.core import rules
+    from medbay.core.attempt import ending
 
     broken, fine = world.add("broken"), world.add("fine")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from medbay.core.breaker import Breaker, Limits
+from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.model import Event, Question, Task
 from medbay.core.outcome import Outcome, Succeeded
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.engine.engine import Engine
 from medbay.runners.protocol import Launch
 from medbay.service import breakers as breaker_service

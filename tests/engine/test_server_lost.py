@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from medbay.bay import Bay
-from medbay.core.feeding import AHEAD_MAX
+from medbay.core.attempt.ahead import AHEAD_MAX
 from medbay.errors import StoreUnavailable
 from medbay.runners.processes import marks
 from medbay.store.database import Store

@@ -18,7 +18,7 @@ from medbay.core.triage.case import Means
 from medbay.engine.engine import Engine
 from medbay.runners.agent import AgentRunner
 from medbay.runners.protocol import Launch
-from medbay.service import adding, liveness, requests, tasks
+from medbay.service import additions, liveness, requests, tasks
 from medbay.store import attempts, checks, history, questions, retries
 from medbay.store.apply import Arrival, insert_tasks
 from medbay.store.database import Store
@@ -43,7 +43,7 @@ def add(world: World, title: str, **options: Any) -> Task:
     """A task that runs no command of its own."""
     with world.store.write() as tx:
         new = requests.new_task({"title": title, **options}, now=tx.now, agents=PROFILES)
-        return adding.add(tx, new, ids=world.ids, actor="person:test")
+        return additions.add(tx, new, ids=world.ids, actor="person:test")
 
 
 def serving(world: World, subject: str, role: Role, **fields: Any) -> str:

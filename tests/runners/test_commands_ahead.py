@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.feeding import AHEAD_MAX, COMMANDS, WAITING_S
+from medbay.core.attempt.ahead import AHEAD_MAX, COMMANDS, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded
 from medbay.runners.ahead import CommandAhead
 from medbay.runners.protocol import LASTING_S, Feeding, Launch

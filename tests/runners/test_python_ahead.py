@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.feeding import AHEAD_MAX
+from medbay.core.attempt.ahead import AHEAD_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
 from medbay.runners import python_running, python_spool
 from medbay.runners.protocol import Feeding

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from medbay.core.breaker import Limits
-from medbay.core.policy import Policy
-from medbay.core.scoring import Score
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import PolicyScore
 from medbay.env import seeded
 from medbay.sim import comparing, nights, rivals
-from medbay.sim.comparing import SLOWER_AT_MOST_MS, Ours, Result, beats, compare, total
+from medbay.sim.comparing import SLOWER_AT_MOST_MS, ComparedFleet, Ours, beats, compare, total
 from medbay.sim.fleets import SCENARIOS, SLOTS, Fleet
 from medbay.sim.plan import DAY, HOUR, MINUTE, SECOND
 from medbay.sim.rivals import EVERY, RIVALS, Rival
@@ -22,7 +22,7 @@ NAMES = [each.name for each in RIVALS]
 
 
 @cache
-def results() -> dict[str, dict[str, Result]]:
+def results() -> dict[str, dict[str, ComparedFleet]]:
     """Two nights of every fleet."""
     return compare(SCENARIOS.values(), (1, 2), {"medbay": OURS})
 
@@ -32,7 +32,7 @@ def rival(name: str) -> Rival:
     return next(each for each in RIVALS if each.name == name)
 
 
-def result(**figures: int) -> Result:
+def result(**figures: int) -> ComparedFleet:
     """A result of a hundred tasks."""
     values = {
         "healed": 0,
@@ -45,7 +45,7 @@ def result(**figures: int) -> Result:
         "p95_ms": 0,
     }
     right = figures.pop("right", 90)
-    return Result(score=Score(tasks=100, **{**values, **figures}), right=right)
+    return ComparedFleet(score=PolicyScore(tasks=100, **{**values, **figures}), right=right)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from medbay.service import adding, tasks
-from medbay.service.adding import NewTask
+from medbay.service import additions, tasks
+from medbay.service.additions import NewTask
 from medbay.sim.daemon import SimDaemon
 from medbay.sim.faults import Fault, Faults
 from medbay.sim.plan import MINUTE, SECOND, Plan
@@ -35,7 +35,7 @@ def add(world: World, failure: str) -> str:
     """A task that always ends like this; `hang` runs until somebody ends it."""
     new = NewTask(title=failure, command=("sim", "poison", failure))
     with world.person._store.write() as tx:
-        task_id = adding.add(tx, new, ids=world.ground.ids, actor="test").id
+        task_id = additions.add(tx, new, ids=world.ground.ids, actor="test").id
     world.person.added[task_id] = ()
     return task_id
 

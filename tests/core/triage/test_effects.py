@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from medbay.core.attempt.guidance import DIFFERENT_APPROACH
 from medbay.core.decision import RetryClosed, Rewired
-from medbay.core.guidance import DIFFERENT_APPROACH
 from medbay.core.model import Task
-from medbay.core.question import ask
+from medbay.core.people.question import ask
 from medbay.core.triage.effects import fell_through
 from medbay.core.triage.verdict import Adjustment, Unreadable
 from tests.core.builders import (
