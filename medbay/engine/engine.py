@@ -380,7 +380,8 @@ class Engine:
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
         if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
-            log.warning("ended %d processes that an earlier engine left behind", ended)
+            processes = "1 process" if ended == 1 else f"{ended} processes"
+            log.warning("ended %s that earlier attempts left behind", processes)  # of this engine, or of another
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
         """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""

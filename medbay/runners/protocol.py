@@ -142,7 +142,7 @@ LiveAttempts = Callable[[], frozenset[tuple[str, int]]]  # (task, attempt number
 
 
 class Leftovers(Protocol):
-    """Finds and ends processes that an earlier engine of the same store left behind."""
+    """Finds and ends processes that earlier attempts of the same store left behind, whichever engine ran them."""
 
     def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
         """End every process of the store (or of one task) that `live`, asked after looking, does not name."""
