@@ -21,7 +21,7 @@ class Plan:
     seed: int
     tasks: int
     safety_ms: int
-    patience_ms: int = 21 * DAY  # how long the liveness phase may take
+    patience_ms: int = 21 * DAY  # how long the liveness phase may take until the next task ends
     engines: int = 2
     hosts: int = 1
     slots: int = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -10,7 +11,8 @@ from medbay.service import additions, tasks
 from medbay.service.additions import NewTask
 from medbay.sim.daemon import SimDaemon
 from medbay.sim.faults import Fault, Faults
-from medbay.sim.plan import MINUTE, SECOND, Plan
+from medbay.sim.ledger import Broken
+from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.world import World
 from medbay.store import tasks as task_rows
 
@@ -176,3 +178,19 @@ def test_the_guardian_of_a_heart_that_stands_strikes_before_another_host_may() -
     go_on(world, second, "claim")
     go_on(world, second, "launch")
     assert numbers_running(world, task_id) == [2]
+
+
+@pytest.mark.parametrize(("patience_ms", "ends"), [(6 * HOUR, True), (2 * HOUR, False)])
+def test_the_last_phase_waits_so_long_for_each_end_and_not_for_all_together(patience_ms: int, ends: bool) -> None:
+    """Two hopeless tasks, one after the other, are given up after four hours and after nine."""
+    world = World(Plan(seed=1, tasks=1, safety_ms=MINUTE, slots=1, engines=1, patience_ms=patience_ms))
+    first, second = (add(world, "code") for _ in range(2))
+    world.person.added[second] = (first,)
+    with world.person._store.write() as tx:
+        task = tasks.resolve(tx, second)
+        tasks.edit(tx, task, actor="test", fields={}, reset_failures=False, after=(first,))
+
+    with nullcontext() if ends else pytest.raises(Broken, match="everything ends"):
+        world._liveness()
+
+    assert (world.clock.elapsed_ms >= patience_ms, world.checker.known[second].task.finished) == (True, ends)
