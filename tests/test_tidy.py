@@ -42,12 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},
     "app": BELOW_APP,
-    "upkeep": BELOW_APP | {"app"},
-    "outages": BELOW_APP,
-    "answering": BELOW_APP,
-    "studies": BELOW_APP,
-    "triaging": BELOW_APP | {"app"},
-    "bay": BELOW_APP | {"app", "upkeep", "outages", "studies", "answering", "triaging"},
+    "bay": BELOW_APP | {"app"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
     "cli": BELOW_CLI,
@@ -160,7 +155,7 @@ def randomness_is_handed_in(module: Module) -> Iterator[str]:
     for line, name in imported(module.tree):
         if name.split(".")[0] in ("random", "secrets", "uuid"):
             yield f"{module.path}:{line}: only medbay/env.py may import {name}"
-    if module.part not in ("service", "store", "engine", "sim", "bay", "upkeep"):
+    if module.part not in ("service", "store", "engine", "sim", "bay"):
         return
     for node in ast.walk(module.tree):
         match node:
