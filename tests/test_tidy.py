@@ -27,12 +27,8 @@ TOLERATED: frozenset[str] = frozenset()
 FOR_USERS: frozenset[str] = frozenset()
 
 # What each part may import. `errors` everybody may; a part may import itself.
-CONFIG = {
-    *("config", "config_key", "config_keys", "config_kinds", "config_named", "config_parts", "config_reference"),
-    "toml_lines",
-}
 BELOW_ENGINE = {"service", "store", "core", "runners", "integrations", "env"}
-BELOW_APP = BELOW_ENGINE | CONFIG | {"engine"}
+BELOW_APP = BELOW_ENGINE | {"config", "engine"}
 BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", ""}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -42,23 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "service": {"store", "core", "env"},
     "runners": {"core", "env"},
     "integrations": {"core", "env"},
-    "toml_lines": set(),
-    "config_kinds": {"core"},
-    "config_key": {"config_kinds"},
-    "config_keys": {"core", "config_key", "config_kinds"},
-    "config_parts": {"core"},
-    "config_named": {"core", "config_parts"},
-    "config_reference": {"config_key", "config_keys", "config_kinds"},
-    "config": {"core", *CONFIG},
-    "engine": BELOW_ENGINE | CONFIG,
+    "config": {"core"},
+    "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},
     "app": BELOW_APP,
-    "upkeep": BELOW_APP | {"app"},
-    "outages": BELOW_APP,
-    "answering": BELOW_APP,
-    "studies": BELOW_APP,
-    "triaging": BELOW_APP | {"app"},
-    "bay": BELOW_APP | {"app", "upkeep", "outages", "studies", "answering", "triaging"},
+    "bay": BELOW_APP | {"app"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
     "cli": BELOW_CLI,
@@ -171,7 +155,7 @@ def randomness_is_handed_in(module: Module) -> Iterator[str]:
     for line, name in imported(module.tree):
         if name.split(".")[0] in ("random", "secrets", "uuid"):
             yield f"{module.path}:{line}: only medbay/env.py may import {name}"
-    if module.part not in ("service", "store", "engine", "sim", "bay", "upkeep"):
+    if module.part not in ("service", "store", "engine", "sim", "bay"):
         return
     for node in ast.walk(module.tree):
         match node:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from medbay.cli import times
 from medbay.cli.session import ATTEMPT_KEY
-from medbay.config_keys import KEYS
-from medbay.config_kinds import without_password
-from medbay.config_named import names, programs
+from medbay.config.keys import KEYS
+from medbay.config.kinds import without_password
+from medbay.config.load import names, programs
 from medbay.errors import MedbayError
 
 if TYPE_CHECKING:

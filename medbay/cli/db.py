@@ -10,7 +10,7 @@ import click
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.text import wrap
-from medbay.config_kinds import without_password
+from medbay.config.kinds import without_password
 
 if TYPE_CHECKING:
     from medbay.service.upkeep import StoreReport

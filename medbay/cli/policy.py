@@ -19,7 +19,7 @@ from medbay.core.durations import format_duration
 from medbay.errors import NotFound
 
 if TYPE_CHECKING:
-    from medbay.config import Config
+    from medbay.config.load import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
 
@@ -79,7 +79,7 @@ def check(session: Session, file: str) -> int:
     Example:
       medbay policy check medbay.toml
     """
-    from medbay.config import check_text
+    from medbay.config.load import check_text
 
     with reading.opened(file) as stream:
         data = stream.read(reading.BYTES_MAX)
@@ -135,7 +135,7 @@ def dry_run(session: Session, file: str, exit_code: int | None, timed_out: bool)
 
 def _config(session: Session) -> Config:
     """The configuration here; without a store the defaults and the environment."""
-    from medbay import config as configuration
+    from medbay.config import load as configuration
 
     try:
         return session.place().config

@@ -35,7 +35,7 @@ def command(session: Session, file: str | None, since: str) -> None:
       medbay policy replay --since 7d
     """
     from medbay import app
-    from medbay import config as configuration
+    from medbay.config import load as configuration
 
     since_ms = parse_duration(since)
     if since_ms == 0:

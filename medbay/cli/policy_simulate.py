@@ -60,7 +60,7 @@ def _ours(session: Session, file: str | None) -> Mapping[str, Ours]:
     import os
 
     from medbay import app
-    from medbay import config as configuration
+    from medbay.config import load as configuration
     from medbay.sim.comparing import Ours
 
     try:

@@ -1,26 +1,38 @@
 """One frozen Config from file < environment < flags, validated once; every mistake is named with its line.
 
-It reads one file and nothing else. The settings themselves are rows of `medbay.config_keys`.
+It reads one file and nothing else. The settings themselves are rows of `medbay.config.keys`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from medbay import config_named as elsewhere
-from medbay import toml_lines
-from medbay.config_key import Key
-from medbay.config_keys import AGENT_KEYS, BY_PATH, KEYS, LATER, NAMED, SECTIONS
-from medbay.config_kinds import Wrong, shown
-from medbay.config_parts import EngineConfig, PolicyConfig, RunnerConfig, StoreConfig, TriageConfig
+from medbay.config import lines as toml_lines
+from medbay.config.keys import (
+    AGENT_KEYS,
+    BY_PATH,
+    KEYS,
+    LATER,
+    NAMED,
+    SECTIONS,
+    EngineConfig,
+    Key,
+    PolicyConfig,
+    RunnerConfig,
+    StoreConfig,
+    TriageConfig,
+)
+from medbay.config.kinds import Wrong, shown
 from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.budget import Budget
@@ -92,8 +104,8 @@ def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[Con
     """
     reading = _read_text(text, file)
     config = _config({**_defaults(), **reading.settings})
-    missing = [*elsewhere.names(config.triage, {*reading.agents, *config.agents})]
-    missing += elsewhere.programs(config.triage, config.agents, folder) if folder else ()
+    missing = [*names(config.triage, {*reading.agents, *config.agents})]
+    missing += programs(config.triage, config.agents, folder) if folder else ()
     for each in missing:
         if each.looked_for not in reading.refused:  # what was meant there is not known, so nothing follows from it
             reading.mistake(each.path, each.message, each.hint)
@@ -376,3 +388,71 @@ def _did_you_mean(name: str, known: tuple[str, ...], form: str) -> str:
 def _shown_path(path: Path) -> str:
     """The path as short as it can be said from here."""
     return min(str(path), os.path.relpath(path), key=len)
+
+
+Agents = Mapping[str, Profile]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that a setting names and that is not there."""
+
+    path: tuple[str, ...]  # of the setting
+    message: str
+    hint: str
+    looked_for: tuple[str, ...] = ()  # the setting that should have been there
+
+
+def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
+    """What the settings say of each other and does not fit; nothing is triaged with these."""
+    if chosen.agent == "command" and not chosen.command:
+        hint = 'command = ["./triage.py"] below [triage]'
+        yield Missing(("triage", "agent"), "triage.command names no program", hint, ("triage", "command"))
+    if chosen.fix_agent and chosen.fix_agent not in known:
+        near = get_close_matches(chosen.fix_agent, sorted(known), n=1)
+        hint = f'did you mean "{near[0]}"?' if near else f"[agents.{chosen.fix_agent}] makes one"
+        yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
+
+
+def programs(chosen: TriageConfig, known: Agents, folder: Path) -> Iterator[Missing]:
+    """Every program of triage, evaluation and agents that could not be started from this folder."""
+    for path, word in _named(chosen, known):
+        if wrong := _why_not(word, folder):
+            said, hint = wrong
+            yield Missing(path, f"{'.'.join(path)}: {said}", hint)
+
+
+def _named(chosen: TriageConfig, known: Agents) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The setting and the program of everything that is started."""
+    if chosen.agent == "command" and chosen.command:
+        yield ("triage", "command"), chosen.command[0]
+    if word := _first_word(chosen.evaluate or ""):
+        yield ("triage", "evaluate"), word
+    for name, profile in known.items():
+        if profile.command:
+            yield ("agents", name, "command"), profile.command[0]
+
+
+def _first_word(line: str) -> str:
+    """The program of a command line, where it is named by a path: the shell has words of its own."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return ""
+    return words[0] if words and "/" in words[0] and "$" not in words[0] else ""
+
+
+def _why_not(word: str, folder: Path) -> tuple[str, str] | None:
+    """Why a program cannot be started, and what helps; None when it can."""
+    if "/" not in word:
+        if shutil.which(word) is not None:
+            return None
+        return f'there is no program "{word}" on the PATH', "install it, or write its whole path"
+    file = folder / word
+    if file.is_file() and os.access(file, os.X_OK):
+        return None
+    if file.is_file():
+        return f'"{word}" is not executable', f"chmod +x {shlex.quote(word)}"
+    if os.path.isabs(word):
+        return f'there is no program "{word}"', "write where it is"
+    return f'there is no program "{word}" here', "it is started in the directory of its task; a whole path always works"

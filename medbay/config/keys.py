@@ -1,16 +1,15 @@
-"""The table of all settings: one row each. Validation, `medbay init` and the reference page are made from it.
-
-A new setting is a row here and a field in `medbay.config`.
-"""
+"""What one setting is: where it stands, what it accepts, what it is when nobody says anything."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from medbay.config_key import Key
-from medbay.config_kinds import (
+from medbay.config.kinds import (
+    Kind,
     account,
     agent_command,
     choice,
@@ -21,6 +20,7 @@ from medbay.config_kinds import (
     money,
     patterns,
     share,
+    shown,
     store_url,
     switch,
     text,
@@ -31,7 +31,103 @@ from medbay.config_kinds import (
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.durations import write_duration
 from medbay.core.holds.breaker import Limits
-from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring
+from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
+
+# The sections whose scalar keys the environment may set.
+_BY_VARIABLE: Final = ("store", "engine", "policy", "recurring")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
+
+    section: str
+    name: str
+    kind: Kind
+    default: object
+    doc: str
+    default_is: str = ""
+    example: object = None
+
+    @property
+    def path(self) -> str:
+        """`engine.workers`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it; empty if there is none."""
+        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
+            return ""
+        return f"MEDBAY_{self.section}_{self.name}".upper()
+
+    @property
+    def default_text(self) -> str:
+        """The default in words or as it would stand in the file."""
+        return self.default_is or self.kind.show(self.default)
+
+
+_LEASE_SQLITE_MS: Final = 30_000
+_LEASE_POSTGRES_MS: Final = 120_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where everything is kept."""
+
+    url: str
+    notify: bool  # PostgreSQL: whether a commit wakes the others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How work is claimed, run and given back."""
+
+    workers: int
+    lease_ms: int | None  # None: by the kind of store
+    grace_ms: int
+    crash_budget: int
+    blocked_timeout_ms: int
+    slots_for_recovery: float
+
+    def lease_for(self, url: str) -> int:
+        """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
+        if self.lease_ms is not None:
+            return self.lease_ms
+        return _LEASE_POSTGRES_MS if url.startswith("postgres") else _LEASE_SQLITE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfig:
+    """What happens after a failure: the preset, and its rungs by category."""
+
+    preset: str
+    rungs: Mapping[str, Rungs]
+    max_retries_total: int
+    adaptive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageConfig:
+    """Who looks at a failure that waiting did not heal."""
+
+    agent: str
+    command: tuple[str, ...]
+    timeout_ms: int
+    max_tokens: int | None
+    max_cost: int | None  # in millionths
+    fix_agent: str
+    evaluate: str | None  # the command that looks at failed attempts
+    rescue_threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerConfig:
+    """How processes are started."""
+
+    secrets: tuple[str, ...]  # globs of variables that processes do not get
+    redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
+
 
 LIMITS: Final = Limits()
 
@@ -361,3 +457,45 @@ AGENT_KEYS: Final[tuple[Key, ...]] = (
 )
 
 BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
+
+
+def commented_file() -> str:
+    """A `medbay.toml` with every setting at its default, commented out."""
+    parts = [
+        "# Medbay. Every setting is optional; what is commented out is the default.\n",
+        "# To change one, uncomment it together with the [section] above it.\n",
+        "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
+    ]
+    told: set[str] = set()
+    for section, doc in SECTIONS.items():
+        parts.append(f"\n# {doc}\n# [{section}]\n")
+        for key in _keys_of(section):
+            raw = key.default if key.default or key.example is None else key.example
+            note = f" Default: {key.default_text}." if raw != key.default else ""
+            if key.doc not in told:
+                parts.append(f"# {key.doc}{note}\n")
+            parts.append(f"# {key.name} = {shown(raw)}\n")
+            told.add(key.doc)
+    return "".join(parts)
+
+
+def reference_tables() -> str:
+    """The tables of the reference page, one per section."""
+    parts = []
+    for section, doc in SECTIONS.items():
+        parts.append(f"### `[{section}]`\n\n{doc}\n\n")
+        parts.append("| key | default | accepted | variable | meaning |\n|---|---|---|---|---|\n")
+        for key in _keys_of(section):
+            default = key.default_is or f"`{key.default_text}`"
+            variable = f"`{key.variable}`" if key.variable else ""
+            parts.append(f"| `{key.name}` | {default} | {key.kind.says} | {variable} | {key.doc} |\n")
+        parts.append("\n")
+    return "".join(parts)
+
+
+def _keys_of(section: str) -> tuple[Key, ...]:
+    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section)
+
+
+if __name__ == "__main__":
+    print(reference_tables(), end="")

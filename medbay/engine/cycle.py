@@ -1,16 +1,15 @@
-"""The part of a `Bay` that looks at failures: one triage cycle, waited for."""
+"""One triage cycle that a person waits for: start what may start, run it here and now, say what came of it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from medbay import app
-from medbay.app import StoreLocation
 from medbay.core.model import PRIVATE_QUEUES, Task, Triage
 from medbay.core.policy.policy import Policy
+from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import Cycle, Item
 from medbay.engine.triaging import SUPPRESSED
 from medbay.env import Ids
@@ -19,7 +18,7 @@ from medbay.service import tasks, triage, working_set
 from medbay.service.triage import Started
 from medbay.store import tasks as task_rows
 from medbay.store import triages
-from medbay.store.database import KeptStore, Tx
+from medbay.store.database import Store, Tx
 
 if TYPE_CHECKING:
     from medbay.engine.daemon import Daemon
@@ -28,28 +27,25 @@ HELD_BACK: Final = "the agency breaker holds it back: medbay breaker list"
 
 log = logging.getLogger("medbay.engine")
 
+Begun = Callable[["Daemon"], None]
 
-class Triaging:
-    """Looking at tasks that waiting did not heal."""
 
-    store: KeptStore
-    place: StoreLocation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageCycle:
+    """What a cycle works with; the daemon is made for its queue alone."""
+
+    store: Store
     policy: Policy
-    daemon: Callable[..., Daemon]
-    _write: Callable[[Callable[[Tx], Started]], Started]
+    means: Callable[[], Means]  # what triage works with; refuses settings that do not fit each other
+    daemon: Callable[[tuple[str, ...]], Daemon]
+    write: Callable[[Callable[[Tx], Started]], Started]  # one transaction, made again when the store was busy
 
-    def triage(
-        self, task_id: str | None = None, *, dry_run: bool = False, begun: Callable[[Daemon], None] | None = None
-    ) -> Cycle:
-        """One cycle: start what may start, here and now, and wait for the verdicts.
-
-        Without a task it is for all that wait for a triage; a task that is named is looked at whatever its cooldown.
-        `begun` is told of the engine that runs them, which can be stopped: what has not ended by then is handed back.
-        """
+    def run(self, task_id: str | None, *, dry_run: bool, begun: Begun | None) -> Cycle:
+        """One cycle for all that wait for a triage, or for one task that is named."""
         queue = PRIVATE_QUEUES + Ids().store()
         try:
             would = self._start(task_id, queue, dry_run=True)  # refuses what cannot be looked at
-            if dry_run or not (would.found_any or self.open_triages()):
+            if dry_run or not (would.found_any or self._any_open()):
                 return _cycle(self._items(would))
         except MedbayError as error:
             if task_id is not None:
@@ -57,54 +53,12 @@ class Triaging:
             return Cycle(broken=f"the tasks could not be listed: {error}")
         return _cycle(self._run(task_id, queue, begun))
 
-    def _run(self, task_id: str | None, queue: str, begun: Callable[[Daemon], None] | None) -> list[Item]:
-        """Take over what a dead engine left, start what may start, and run it; whoever dies meanwhile has a worker."""
-        daemon = self.daemon(queues=(queue,))
-        try:
-            if begun is not None:
-                begun(daemon)
-            lost = self._recover(daemon, task_id)
-            found = self._start(task_id, queue, dry_run=False)
-        except BaseException:
-            daemon.engine.stop()
-            raise
-        if found.suppressed:
-            log.warning(SUPPRESSED, found.suppressed)
-        daemon.run(until_idle=True, until=lambda: not daemon.engine.live and self._are_held(found.started))
-        again = {each.task_id for each in found.started}
-        return self._items(
-            replace(found, started=[*(each for each in lost if each.task_id not in again), *found.started])
-        )
-
-    def _are_held(self, started: list[Triage]) -> bool:
-        """Whether none of these can go on by now: ended, or held by something that may take hours."""
+    def _any_open(self) -> bool:
         with self.store.read() as tx:
-            own = [task_rows.get(tx, each.id) for each in started]
-        return all(each is None or each.finished or _waits(each) for each in own)
-
-    def _recover(self, daemon: Daemon, task_id: str | None) -> list[Triage]:
-        """What `up` does when it starts: attempts of dead engines are lost. The triages among them."""
-        with self.store.read() as tx:
-            before = triages.open_ones(tx)
-            wanted = None if task_id is None else tasks.resolve(tx, task_id).id
-        daemon.engine.recover()
-        with self.store.read() as tx:
-            over = [triages.get(tx, each.id) for each in before if wanted in (None, each.task_id)]
-            return [each for each in over if each is not None and each.ended_at is not None]
-
-    def open_triages(self) -> dict[str, int]:
-        """How many triages have each status that is not an end."""
-        with self.store.read() as tx:
-            return triages.count_open(tx)
-
-    def waits_for_a_person(self, task_id: str) -> bool:
-        """Whether everything it comes after that is not completed waits for somebody."""
-        with self.store.read() as tx:
-            open_ones = [each for each in task_rows.comes_after(tx, task_id) if each[1] != "completed"]
-            return bool(open_ones) and all(status == "blocked" for _, status in open_ones)
+            return bool(triages.count_open(tx))
 
     def _start(self, task_id: str | None, queue: str, *, dry_run: bool) -> Started:
-        means = app.means_of(self.place.config)
+        means = self.means()
 
         def act(tx: Tx) -> Started:
             work = working_set.load(tx, changing=not dry_run)
@@ -122,7 +76,42 @@ class Triaging:
         if dry_run:
             with self.store.read() as tx:
                 return act(tx)
-        return self._write(act)
+        return self.write(act)
+
+    def _run(self, task_id: str | None, queue: str, begun: Begun | None) -> list[Item]:
+        """Take over what a dead engine left, start what may start, and run it; a dying caller leaves a worker row."""
+        daemon = self.daemon((queue,))
+        try:
+            if begun is not None:
+                begun(daemon)
+            lost = self._recover(daemon, task_id)
+            found = self._start(task_id, queue, dry_run=False)
+        except BaseException:
+            daemon.engine.stop()
+            raise
+        if found.suppressed:
+            log.warning(SUPPRESSED, found.suppressed)
+        daemon.run(until_idle=True, until=lambda: not daemon.engine.live and self._are_held(found.started))
+        again = {each.task_id for each in found.started}
+        return self._items(
+            replace(found, started=[*(each for each in lost if each.task_id not in again), *found.started])
+        )
+
+    def _recover(self, daemon: Daemon, task_id: str | None) -> list[Triage]:
+        """What `up` does when it starts: attempts of dead engines are lost. The triages among them."""
+        with self.store.read() as tx:
+            before = triages.open_ones(tx)
+            wanted = None if task_id is None else tasks.resolve(tx, task_id).id
+        daemon.engine.recover()
+        with self.store.read() as tx:
+            over = [triages.get(tx, each.id) for each in before if wanted in (None, each.task_id)]
+            return [each for each in over if each is not None and each.ended_at is not None]
+
+    def _are_held(self, started: list[Triage]) -> bool:
+        """Whether none of these can go on by now: ended, or held by something that may take hours."""
+        with self.store.read() as tx:
+            own = [task_rows.get(tx, each.id) for each in started]
+        return all(each is None or each.finished or _waits(each) for each in own)
 
     def _items(self, found: Started) -> list[Item]:
         with self.store.read() as tx:
