@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay.cli.text import ColoursOnly
-from medbay.runners.logs import NOTE_MARK, dropped
+from medbay.places.logs import NOTE_MARK, dropped
 
 CHUNK_BYTES: Final = 65_536
 LOOK_EVERY_S: Final = 0.03

@@ -14,7 +14,7 @@ from medbay.cli.session import Session, json_option, pass_session
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from medbay.sim.comparing import ComparedFleet, Ours
+    from medbay.sim.comparison import ComparedFleet, Ours
 
 OURS: Final = "medbay"
 TOTAL: Final = "all"
@@ -36,15 +36,15 @@ def command(session: Session, scenario: str | None, seeds: int, file: str | None
       medbay policy simulate
       medbay policy simulate --scenario outage --policy patient.toml
     """
-    from medbay.sim import comparing
+    from medbay.sim import comparison
     from medbay.sim.fleets import SCENARIOS
 
     if scenario is not None and scenario not in SCENARIOS:
         raise UsageError(f'there is no scenario "{scenario}"', hint=f"choose one of: {', '.join(SCENARIOS)}")
     chosen = [SCENARIOS[scenario]] if scenario is not None else list(SCENARIOS.values())
-    results = comparing.compare(chosen, range(1, seeds + 1), _ours(session, file))
+    results = comparison.compare(chosen, range(1, seeds + 1), _ours(session, file))
     if len(chosen) > 1:
-        results[TOTAL] = comparing.total(results)
+        results[TOTAL] = comparison.total(results)
     stories = {each.name: f"{each.story} ({each.source})" for each in chosen}
     if session.json:
         print_json({"seeds": seeds, "scenarios": [_as_json(name, stories, each) for name, each in results.items()]})
@@ -61,7 +61,7 @@ def _ours(session: Session, file: str | None) -> Mapping[str, Ours]:
 
     from medbay import app
     from medbay.config import load as configuration
-    from medbay.sim.comparing import Ours
+    from medbay.sim.comparison import Ours
 
     try:
         config = session.place().config
@@ -84,7 +84,7 @@ def _print(name: str, story: str, results: Mapping[str, ComparedFleet]) -> None:
 
 
 def _as_json(name: str, stories: Mapping[str, str], results: Mapping[str, ComparedFleet]) -> dict[str, object]:
-    from medbay.sim.comparing import beats
+    from medbay.sim.comparison import beats
 
     ours = results[OURS]
     rows = [

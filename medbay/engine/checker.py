@@ -13,7 +13,7 @@ from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
 from medbay.env import Clock
 from medbay.errors import StoreError
-from medbay.runners.protocol import Launch, Leftovers, LiveAttempts, Runner
+from medbay.places.protocol import Launch, Leftovers, LiveAttempts, Runner
 from medbay.service import checks
 from medbay.service.attempts import Claim, Finished
 from medbay.service.checks import Begun

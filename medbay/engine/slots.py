@@ -10,7 +10,7 @@ from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
 from medbay.env import Clock
-from medbay.runners.protocol import Feeding, Runner
+from medbay.places.protocol import Feeding, Runner
 from medbay.service.attempts import Capacity, Claim
 
 GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work

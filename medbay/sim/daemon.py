@@ -10,9 +10,9 @@ from typing import Final
 
 from medbay.core.agent import profile_of
 from medbay.core.triage.case import Means
-from medbay.engine.engine import Engine
-from medbay.engine.footprints import Process as Footprint
 from medbay.engine.lease import KILL_AT
+from medbay.engine.live import Process as Footprint
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError

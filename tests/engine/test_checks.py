@@ -6,7 +6,7 @@ import pytest
 
 from medbay.core.model import CheckResult
 from medbay.core.outcome import Failed, Succeeded, TimedOut
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.engine.verification import Verification
 from medbay.errors import StoreUnavailable
 from medbay.service import liveness, tasks

@@ -9,7 +9,7 @@ import pytest
 
 from medbay.core.outcome import Lost, Succeeded, TimedOut
 from medbay.engine.daemon import Daemon
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.env import SystemClock
 from medbay.errors import StoreBusy, StoreUnavailable
 from medbay.service import idle, tasks

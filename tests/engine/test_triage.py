@@ -10,8 +10,8 @@ import pytest
 from medbay.core.outcome import Outcome, Output, Requeued, Succeeded
 from medbay.core.triage import effects
 from medbay.core.triage.case import Means
-from medbay.engine.engine import Engine
-from medbay.runners.protocol import Launch
+from medbay.engine.round import Engine
+from medbay.places.protocol import Launch
 from medbay.service import breakers, liveness, tasks, triage, working_set
 from medbay.service import idle as idling
 from medbay.store import attempts, history, questions, retries, triages

@@ -12,9 +12,9 @@ import pytest
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Succeeded
-from medbay.engine.engine import Engine
-from medbay.engine.reaping import reap as take_over
-from medbay.engine.settling import Settler
+from medbay.engine.recovery import reap as take_over
+from medbay.engine.round import Engine
+from medbay.engine.settlement import Settler
 from medbay.errors import NotAllowed, StaleClaim
 from medbay.service import additions, attempts, liveness, requests, tasks
 from medbay.service.attempts import Capacity, Finished, Judgement
