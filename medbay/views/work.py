@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from medbay.cli import times
 from medbay.config.load import Config
 from medbay.core.agent import profile_of
 from medbay.core.durations import from_iso
 from medbay.core.model import Task
 from medbay.core.people import question
 from medbay.core.triage.cycle import RUNNER as TRIAGE
+from medbay.views import moments
 
 
 def runs(task: Task, config: Config) -> str:
@@ -38,7 +38,7 @@ def came_to(detail: Mapping[str, Any], now_ms: int) -> list[tuple[str, str]]:
     answered = [each for each in detail["questions"] if each["status"] == "answered"]
     if answered and not detail["question"]:
         newest = answered[-1]
-        ago = times.ago(from_iso(newest["answered_at"]), now_ms)
+        ago = moments.ago(from_iso(newest["answered_at"]), now_ms)
         said.append(("answered", f"{newest['answer']}, by {newest['answered_by']} {ago}"))
     return said
 

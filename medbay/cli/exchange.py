@@ -1,13 +1,36 @@
-"""`medbay import`: the tasks of an export, added anew. All or none; a bad line names itself."""
+"""`medbay export` and `medbay import`: tasks as JSON lines under the names of `add`, written and added again."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from medbay.cli.json_lines import read_lines
-from medbay.cli.output import note, print_json, say
+from medbay.cli.files import read_lines
+from medbay.cli.filters import chosen, filter_options
+from medbay.cli.output import note, print_json, print_json_lines, say
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.errors import MedbayError
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also what has ended.")
+@filter_options
+@json_option
+@pass_session
+def export(session: Session, /, everything: bool, **given: Any) -> None:
+    """Print the open tasks as JSON lines, oldest first: what `medbay import` and `medbay add --file` read.
+
+    Variables of a task are printed as they are; keep the file to yourself.
+
+    \b
+    Example:
+      medbay export --tag nightly > tasks.jsonl
+    """
+    lines = session.bay().export(chosen(given, everything=everything))
+    print_json_lines(lines)
+    if not lines:
+        note("nothing matches" if any(given.values()) else "no open tasks; medbay export --all has the others")
 
 
 @click.command(name="import")
@@ -16,7 +39,7 @@ from medbay.errors import MedbayError
 @click.option("--all", "everything", is_flag=True, help="Also add what had ended; it runs again.")
 @json_option
 @pass_session
-def command(session: Session, /, file: str, key: str, everything: bool) -> None:
+def import_(session: Session, /, file: str, key: str, everything: bool) -> None:
     """Add the tasks of FILE (- is stdin) as `medbay export` printed them, and print their new ids.
 
     `after` follows the new ids. Tasks that had ended are left out unless --all is given.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from medbay.cli import times
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import TURN, Task
+from medbay.views import moments
 
 Token = Literal["run", "wait", "held", "you", "fail", "done", "idle"]
 
@@ -130,7 +130,7 @@ def _running(task: Task, now_ms: int) -> Phrase:
         return _phrase(VERIFYING, task.status, "", "run")
     kind = "asked to stop" if task.cancel_requested else "pauses after this" if task.paused else ""
     number = task.live or task.attempts
-    words = f"in_progress #{number} {times.short(now_ms - task.since)}" + (f" · {kind}" if kind else "")
+    words = f"in_progress #{number} {moments.short(now_ms - task.since)}" + (f" · {kind}" if kind else "")
     return Phrase(glyph=RUNNING, words=words, token="run", kind=kind)
 
 
@@ -158,12 +158,12 @@ def _phrase(glyph: str, status: str, kind: str, token: Token, when: str = "") ->
 def _countdown(due_at: int | None, now_ms: int) -> str:
     if due_at is None:
         return ""
-    return f" in {times.short(due_at - now_ms)}" if due_at > now_ms else " due"
+    return f" in {moments.short(due_at - now_ms)}" if due_at > now_ms else " due"
 
 
 def _at(due_at: int, now_ms: int) -> str:
-    return f" {times.clock(due_at, now_ms, seconds=False)}" if due_at > now_ms else " now"
+    return f" {moments.clock(due_at, now_ms, seconds=False)}" if due_at > now_ms else " now"
 
 
 def _until(due_at: int, now_ms: int) -> str:
-    return f" until {times.clock(due_at, now_ms, seconds=False)}"
+    return f" until {moments.clock(due_at, now_ms, seconds=False)}"

@@ -15,9 +15,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli import output
-from medbay.cli.glyphs import Token
-from medbay.cli.live_output import Cleaner
-from medbay.cli.text import cut
+from medbay.cli.live.output import Cleaner
+from medbay.views.glyphs import Token
+from medbay.views.text import cut
 
 if TYPE_CHECKING:
     from medbay.bay import Bay

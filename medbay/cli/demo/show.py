@@ -15,9 +15,9 @@ import click
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.cli.demo_fleet import Patient
-    from medbay.cli.demo_screen import DemoRow
-    from medbay.cli.live import Display, Interrupts
+    from medbay.cli.demo.fleet import Patient
+    from medbay.cli.demo.screen import DemoRow
+    from medbay.cli.live.display import Display, Interrupts
     from medbay.engine.daemon import Daemon
 
 INTERRUPTED: Final = 130
@@ -43,7 +43,7 @@ def command(keep: bool) -> int:
 
 
 def _demonstrate(home: Path, *, keep: bool) -> int:
-    from medbay.cli.live import Display, Interrupts, told_on
+    from medbay.cli.live.display import Display, Interrupts, told_on
 
     display = Display()
     with contextlib.closing(_open(home)) as bay:
@@ -61,7 +61,7 @@ class Show:
     """Runs the fleet, tells what happens, answers one question, and judges the end."""
 
     def __init__(self, bay: Bay, home: Path, display: Display) -> None:
-        from medbay.cli.live import Feed
+        from medbay.cli.live.display import Feed
         from medbay.env import SystemClock
 
         self._bay = bay
@@ -96,14 +96,15 @@ class Show:
 
     def report(self, kept: str) -> int:
         """The picture at the end on stdout; whether all went as it should."""
-        from medbay.cli import demo_screen, output
+        from medbay.cli import output
+        from medbay.cli.demo import screen
 
         rows = self._rows()
         wrong = {row.patient.title: _standing(row) for row in rows if not row.patient.check(row.task, row.attempts)}
         if self._shared != 2:
             wrong["push to eu"] = f"one question for two tasks was expected, it stood for {self._shared}"
         now = self._clock.now_ms()
-        lines = demo_screen.report(
+        lines = screen.report(
             rows,
             self._bay.inbox(),
             wrong,
@@ -117,7 +118,7 @@ class Show:
         return 1 if wrong else 0
 
     def _round(self) -> None:
-        from medbay.cli.live_lines import changes
+        from medbay.views.event import changes
 
         titles = {task_id: title for title, (task_id, _) in self._patients.items()}
         events = [event for event in self._feed.take() if event.name != "question:answered"]
@@ -129,7 +130,7 @@ class Show:
 
     def _answer_when_read(self) -> None:
         """The person of this demo: renews the token and answers the one question both pushes wait for."""
-        from medbay.cli.demo_fleet import PUSH, TOKEN
+        from medbay.cli.demo.fleet import PUSH, TOKEN
 
         if self._answered:
             return
@@ -153,19 +154,17 @@ class Show:
         return late or (daemon.engine.is_idle() and not waits_for_answer)
 
     def _draw(self) -> None:
-        from medbay.cli import demo_screen
+        from medbay.cli.demo import screen
 
         now = self._clock.now_ms()
         if not self._display.live or now < self._drawn_at + DRAW_EVERY_MS:
             return
         self._drawn_at = now
-        view = demo_screen.live_view(
-            self._rows(), list(self._news), self._display.screen, now=now, began_at=self._began_at
-        )
+        view = screen.live_view(self._rows(), list(self._news), self._display.screen, now=now, began_at=self._began_at)
         self._display.raw(view)
 
     def _rows(self) -> list[DemoRow]:
-        from medbay.cli.demo_screen import DemoRow
+        from medbay.cli.demo.screen import DemoRow
 
         return [
             DemoRow(patient=patient, task=self._bay.get(task_id), attempts=self._bay.attempts(task_id))
@@ -177,7 +176,7 @@ def _open(home: Path) -> Bay:
     """A store of its own: neither the configuration nor the environment of whoever looks on reaches it."""
     from medbay import app
     from medbay.bay import Bay
-    from medbay.cli.demo_fleet import SETTINGS
+    from medbay.cli.demo.fleet import SETTINGS
     from medbay.config.load import FILE_NAME
 
     (home / FILE_NAME).write_text(SETTINGS, encoding="utf-8")
@@ -186,7 +185,7 @@ def _open(home: Path) -> Bay:
 
 
 def _add_fleet(bay: Bay, home: Path) -> dict[str, tuple[str, Patient]]:
-    from medbay.cli.demo_fleet import FLEET
+    from medbay.cli.demo.fleet import FLEET
 
     added: dict[str, tuple[str, Patient]] = {}
     for patient in FLEET:

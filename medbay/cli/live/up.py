@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli import glyphs, times
-from medbay.cli.live import Display, Feed
-from medbay.cli.live_lines import LiveChange, changes, soon
-from medbay.cli.text import clean, cut, width
+from medbay.cli.live.display import Display, Feed
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
+from medbay.views import glyphs, moments
+from medbay.views.event import LiveChange, changes, soon
+from medbay.views.text import clean, cut, width
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -145,7 +145,7 @@ class Telling:
         return f"{moment} {glyph} {named}{what}" + display.paint(then, "wait" if glyphs.WAITING in then else "you")
 
     def _moment(self, at: int) -> str:
-        return times.clock(at, at) if self._display.live else times.iso(at)
+        return moments.clock(at, at) if self._display.live else moments.iso(at)
 
     def _title(self, task_id: str) -> str:
         return self._titles.get(task_id, "")
@@ -192,7 +192,7 @@ def _held(by: Breaker, number: int, now: int) -> str:
     """What a breaker holds and until when; a crash loop keeps every task of its runner, so it has no number."""
     if not number and by.kind != "crash_loop":
         return ""
-    until = f" until {times.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends.partition(': ')[0]}"
+    until = f" until {moments.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends.partition(': ')[0]}"
     return f"{glyphs.HELD} {f'{number} ' if number else ''}held by {clean(by.key)}{until}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from medbay.cli import times
-from medbay.cli.glyphs import status_phrase
 from medbay.core.durations import from_iso
 from medbay.core.model import TRIAGE, Task, Triage
+from medbay.views import moments
+from medbay.views.glyphs import status_phrase
 
 if TYPE_CHECKING:
     from medbay.service.explain import Explanation
@@ -24,7 +24,7 @@ def last(task: Task, detail: Mapping[str, Any], now_ms: int) -> str:
     newest = found[0]
     if newest["ended_at"] is None:
         return f"looked at now by {newest['id']} ({newest['agent']})"
-    ago = times.ago(from_iso(newest["started_at"]), now_ms)
+    ago = moments.ago(from_iso(newest["started_at"]), now_ms)
     earlier = f", {len(found) - 1} earlier" if len(found) > 1 else ""
     return f"last triage {ago} ({newest['id']}{earlier}): {outcome(newest)}{cooldown(detail, now_ms)}"
 
@@ -41,7 +41,7 @@ def cooldown(detail: Mapping[str, Any], now_ms: int) -> str:
     until = from_iso(text) if text is not None else 0
     if until <= now_ms:
         return ""
-    return f"; {times.short(until - now_ms)} of its cooldown left"
+    return f"; {moments.short(until - now_ms)} of its cooldown left"
 
 
 def serves(task: Task, detail: Mapping[str, Any]) -> str:

@@ -6,17 +6,17 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli import glyphs
-from medbay.cli.glyphs import status_phrase
-from medbay.cli.listing import waits_for
-from medbay.cli.live import Display, Feed, Interrupts
-from medbay.cli.live_lines import changes, diagnosed, ended, soon
-from medbay.cli.live_output import Tail
-from medbay.cli.text import clean
+from medbay.cli.list import waits_for
+from medbay.cli.live.display import Display, Feed, Interrupts
+from medbay.cli.live.output import Tail
 from medbay.core.durations import format_duration
 from medbay.core.model import DEFAULT_QUEUE, TRIAGE, Attempt, Event, Task
 from medbay.env import SystemClock
 from medbay.errors import MedbayError, StoreError
+from medbay.views import glyphs
+from medbay.views.event import changes, diagnosed, ended, soon
+from medbay.views.glyphs import status_phrase
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.cli import glyphs
-from medbay.cli.demo_fleet import Patient
-from medbay.cli.glyphs import Token
-from medbay.cli.live_lines import soon
+from medbay.cli.demo.fleet import Patient
 from medbay.cli.output import BOLD, DIM, Screen
-from medbay.cli.text import clean, cut, pad
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, Question, Task
+from medbay.views import glyphs
+from medbay.views.event import soon
+from medbay.views.glyphs import Token
+from medbay.views.text import clean, cut, pad
 
 TITLE_WIDE: Final = 13
 AILS_WIDE: Final = 23

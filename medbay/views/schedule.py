@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from medbay.cli import times
 from medbay.core.durations import write_duration
 from medbay.core.model import TURN, Task
+from medbay.views import moments
 
 
 def how(task: Task) -> str:
@@ -32,7 +32,7 @@ def standing(task: Task, backoff: Mapping[str, Any] | None, now_ms: int, when: C
         return ""
     said = f"{task.streak} failed in a row" if task.streak > 1 else "1 failed"
     if task.due_at is not None and task.status == "failed":
-        said += f"; next attempt in {times.short(task.due_at - now_ms)} ({when(task.due_at)})"
+        said += f"; next attempt in {moments.short(task.due_at - now_ms)} ({when(task.due_at)})"
     if backoff is not None:
         cap, base = (write_duration(round(backoff[name] * 1000)) for name in ("cap_s", "base_s"))
         if backoff["steps_to_cap"]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from medbay.cli.glyphs import COLOURS, outcome_glyph, status_phrase, to_ascii
 from medbay.core.model import Task
 from medbay.core.outcome import OUTCOME_WORDS
+from medbay.views.glyphs import COLOURS, outcome_glyph, status_phrase, to_ascii
 
 NOW = 1_800_000_000_000  # 08:00:00 UTC
 TASK = Task(id="k7f2", title="deploy docs", since=NOW)

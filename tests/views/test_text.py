@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.cli.text import ColoursOnly, clean, clean_lines, cut, pad, width, wrap
+from medbay.views.text import ColoursOnly, clean, clean_lines, cut, pad, width, wrap
 
 RED = "\x1b[31m"
 OFF = "\x1b[0m"

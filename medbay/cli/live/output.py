@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from medbay.cli.text import ColoursOnly
 from medbay.places.logs import NOTE_MARK, dropped
+from medbay.views.text import ColoursOnly
 
 CHUNK_BYTES: Final = 65_536
 LOOK_EVERY_S: Final = 0.03

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from medbay.cli import glyphs, times
-from medbay.cli.glyphs import Token
-from medbay.cli.text import clean
 from medbay.core.model import Event
 from medbay.core.triage.cycle import TRIAGE_IDS
+from medbay.views import glyphs, moments
+from medbay.views.glyphs import Token
+from medbay.views.text import clean
 
 SUMMARY_MAX: Final = 200
 
@@ -73,7 +73,7 @@ def ended(outcome: str, *, exit_code: int | None, signal: int | None) -> str:
 def soon(delay_s: float) -> str:
     """How long until then, in the fewest words."""
     ms = round(delay_s * 1000)
-    return "1s" if 0 < ms < 1_000 else times.short(ms + 500)
+    return "1s" if 0 < ms < 1_000 else moments.short(ms + 500)
 
 
 def _started(event: Event) -> LiveChange:
