@@ -29,7 +29,7 @@ FOR_USERS: frozenset[str] = frozenset()
 # What each part may import. `errors` everybody may; a part may import itself.
 BELOW_ENGINE = {"service", "store", "core", "runners", "places", "integrations", "env"}
 BELOW_APP = BELOW_ENGINE | {"config", "engine"}
-BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", ""}
+BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", "views", ""}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "env": set(),
@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bay": BELOW_APP | {"app"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
+    "views": {"core", "config", "service", "store"},
     "cli": BELOW_CLI,
     "": BELOW_APP | {"app", "bay", "function"},  # medbay/__init__.py
     "__main__": {"cli"},
