@@ -12,7 +12,7 @@ from pathlib import Path
 from medbay.core.decision import WorkingSet
 from medbay.core.model import TASK_FIELDS, Task, Worker
 from medbay.core.outcome import Succeeded
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.engine.settings import Host
 from medbay.env import SystemClock
 from medbay.service import attempts, idle, workers

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.claim import registered_worker
-from medbay.core import schedule
 from medbay.core.decision import WorkingSet
 from medbay.core.model import TASK_FIELDS, Task, Worker
 from medbay.core.outcome import Succeeded
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
+from medbay.core.schedule import occurrences
 from medbay.env import SystemClock
 from medbay.service import attempts, tasks
 from medbay.service.attempts import Capacity, Finished, Judgement
@@ -92,5 +92,5 @@ def _planned(template: Task, number: int, now: int) -> Task:
         cron=EXPRESSIONS[number % len(EXPRESSIONS)],
         zone=ZONES[number % len(ZONES)],
     )
-    planned = schedule.next_after(task, now + 3_600_000)
+    planned = occurrences.next_after(task, now + 3_600_000)
     return replace(task, planned_at=planned, due_at=planned)

@@ -19,7 +19,7 @@ import medbay
 from chaos.load import Load
 from medbay.bay import Bay
 from medbay.core.model import Task
-from medbay.core.presets import LADDER
+from medbay.core.policy.presets import LADDER
 from medbay.errors import MedbayError, StoreError
 from medbay.store.tasks import TaskFilter
 

@@ -9,34 +9,33 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from medbay import config as configuration
-from medbay import config_named, env
-from medbay.config import Config
-from medbay.config_kinds import without_password
+from medbay import env
+from medbay.config import load as configuration
+from medbay.config.kinds import without_password
+from medbay.config.load import Config
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
-from medbay.core.triage.starting import RUNNER
-from medbay.engine import orphans
-from medbay.engine.engine import Engine
+from medbay.core.triage.cycle import RUNNER
+from medbay.engine import recovery
 from medbay.engine.guardian import Guardian
-from medbay.engine.host import see, this_host
+from medbay.engine.identity import see, this_host
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
-from medbay.runners import rules_agent
-from medbay.runners.agent import AgentRunner
+from medbay.places.processes import HostLeftovers
+from medbay.places.protocol import Runner
+from medbay.runners.agent import rules
+from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.lazy import LazyRunner
-from medbay.runners.processes import HostLeftovers
-from medbay.runners.protocol import Runner
-from medbay.runners.shell import ShellRunner
+from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore
-from medbay.store.sqlite_file import sync_directory
+from medbay.store.sqlite import SqliteStore, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -44,7 +43,7 @@ PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes impor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StoreLocation:
     """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
 
     url: str
@@ -58,7 +57,7 @@ def find_place(
     store_url: str | None,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
-) -> Place:
+) -> StoreLocation:
     """The store a person means: named, or found upward from where they stand."""
     flags = dict(flags or {})
     home = _find_upward(start)
@@ -68,18 +67,18 @@ def find_place(
     )
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
-        return Place(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
+        return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
         folder = _sqlite_path(config.store.url, start).parent
-        return Place(url=config.store.url, folder=_logs_beside(folder), config=config)
+        return StoreLocation(url=config.store.url, folder=_logs_beside(folder), config=config)
     if home is None:
         raise NotFound("no store here or above", hint="medbay init makes one, --store names one")
     folder = home / FOLDER
     url = SQLITE + str(_sqlite_path(config.store.url, home))
-    return Place(url=url, folder=folder, config=config)
+    return StoreLocation(url=url, folder=folder, config=config)
 
 
-def open_store(place: Place, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
+def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
     """Open (or make) the store; a file that came from another machine is refused unless trusted."""
     if is_postgres(place.url):
         return _open_postgres(place, clock)
@@ -104,7 +103,7 @@ def is_postgres(url: str) -> bool:
 
 def build_engine(
     store: Store,
-    place: Place,
+    place: StoreLocation,
     *,
     clock: Clock | None = None,
     slots: int | None = None,
@@ -142,12 +141,12 @@ def build_engine(
     )
 
 
-def end_cancelled(store: Store, place: Place, task_ids: Collection[str]) -> None:
+def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:
     """End what no engine is there to end any more."""
     engine = place.config.engine
     by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
     seen = partial(see, host=this_host())
-    orphans.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
+    recovery.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
 
 
 def is_gone(worker: Worker) -> bool:
@@ -159,7 +158,7 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
     grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
 
     def python() -> Runner:
-        from medbay.runners.python import PythonRunner
+        from medbay.runners.python.runner import PythonRunner
 
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
@@ -171,11 +170,11 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 def means_of(config: Config) -> Means:
     """What triage works with."""
     chosen = config.triage
-    for each in config_named.names(chosen, config.agents):
+    for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else rules_agent.start_command(PACKAGE),
+        command=chosen.command if chosen.agent == "command" else rules.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
@@ -232,7 +231,7 @@ def _find_upward(start: Path) -> Path | None:
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
 
-def _open_postgres(place: Place, clock: Clock) -> KeptStore:
+def _open_postgres(place: StoreLocation, clock: Clock) -> KeptStore:
     """The driver is an extra, loaded only here. Machines agree on the server's clock, unless another is handed in."""
     try:
         from medbay.store.postgres import PostgresStore

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay import toml_lines
-from medbay.config import Config, check_text, load
-from medbay.config_keys import BY_PATH, KEYS, LATER, SECTIONS
-from medbay.config_kinds import shown, without_password
-from medbay.config_reference import commented_file, reference_tables
-from medbay.core.presets import LADDER, MAX_RETRIES_TOTAL
+from medbay.config import lines as toml_lines
+from medbay.config.keys import BY_PATH, KEYS, LATER, SECTIONS, commented_file, reference_tables
+from medbay.config.kinds import shown, without_password
+from medbay.config.load import Config, check_text, load
+from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference" / "configuration.md"
@@ -375,7 +374,7 @@ def test_every_key_is_documented_once_and_its_default_is_valid() -> None:
 
 
 def test_the_reference_page_is_made_from_the_table() -> None:
-    """Replace the part between the markers by the output of `python -m medbay.config_reference`."""
+    """Replace the part between the markers by the output of `python -m medbay.config.keys`."""
     page = REFERENCE.read_text(encoding="utf-8")
 
     between = page.partition("<!-- keys -->\n")[2].partition("<!-- /keys -->")[0]

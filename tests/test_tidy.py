@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FUNCTION_LINES_MAX = 40
-MODULE_LINES_MAX = 400
+MODULE_LINES_MAX = 600
 
 # Over-long functions that are tolerated for now, as `path:name`. The list only shrinks.
 TOLERATED: frozenset[str] = frozenset()
@@ -27,40 +27,26 @@ TOLERATED: frozenset[str] = frozenset()
 FOR_USERS: frozenset[str] = frozenset()
 
 # What each part may import. `errors` everybody may; a part may import itself.
-CONFIG = {
-    *("config", "config_key", "config_keys", "config_kinds", "config_named", "config_parts", "config_reference"),
-    "toml_lines",
-}
-BELOW_ENGINE = {"service", "store", "core", "runners", "integrations", "env"}
-BELOW_APP = BELOW_ENGINE | CONFIG | {"engine"}
-BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", ""}
+BELOW_ENGINE = {"service", "store", "core", "runners", "places", "integrations", "env"}
+BELOW_APP = BELOW_ENGINE | {"config", "engine"}
+BELOW_CLI = BELOW_APP | {"app", "bay", "sim", "web", "views", ""}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "env": set(),
     "core": set(),
     "store": {"core", "env"},
     "service": {"store", "core", "env"},
-    "runners": {"core", "env"},
+    "places": {"core", "env"},  # a runner describes, the place starts: places know no runner
+    "runners": {"places", "core", "env"},
     "integrations": {"core", "env"},
-    "toml_lines": set(),
-    "config_kinds": {"core"},
-    "config_key": {"config_kinds"},
-    "config_keys": {"core", "config_key", "config_kinds"},
-    "config_parts": {"core"},
-    "config_named": {"core", "config_parts"},
-    "config_reference": {"config_key", "config_keys", "config_kinds"},
-    "config": {"core", *CONFIG},
-    "engine": BELOW_ENGINE | CONFIG,
+    "config": {"core"},
+    "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},
     "app": BELOW_APP,
-    "upkeep": BELOW_APP | {"app"},
-    "outages": BELOW_APP,
-    "answering": BELOW_APP,
-    "studies": BELOW_APP,
-    "triaging": BELOW_APP | {"app"},
-    "bay": BELOW_APP | {"app", "upkeep", "outages", "studies", "answering", "triaging"},
+    "bay": BELOW_APP | {"app"},
     "sim": BELOW_APP | {"app", "bay", ""},
     "web": BELOW_APP | {"app", "bay", ""},
+    "views": {"core", "config", "service", "store"},
     "cli": BELOW_CLI,
     "": BELOW_APP | {"app", "bay", "function"},  # medbay/__init__.py
     "__main__": {"cli"},
@@ -136,7 +122,7 @@ def tracked() -> tuple[Path, ...]:
 
 
 def imports_point_down(module: Module) -> Iterator[str]:
-    """`cli | web | sim -> engine -> service -> store -> core`; `engine -> runners, integrations -> core`."""
+    """`cli | web | sim -> engine -> service -> store -> core`; `engine -> runners -> places -> core`."""
     allowed = MAY_IMPORT.get(module.part)
     if allowed is None:
         yield f"{module.path}: a new part; say in MAY_IMPORT what it may import"
@@ -171,7 +157,7 @@ def randomness_is_handed_in(module: Module) -> Iterator[str]:
     for line, name in imported(module.tree):
         if name.split(".")[0] in ("random", "secrets", "uuid"):
             yield f"{module.path}:{line}: only medbay/env.py may import {name}"
-    if module.part not in ("service", "store", "engine", "sim", "bay", "upkeep"):
+    if module.part not in ("service", "store", "engine", "sim", "bay"):
         return
     for node in ast.walk(module.tree):
         match node:
@@ -322,6 +308,7 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         (imports_point_down, "medbay/core/x.py", "from medbay import env"),
         (imports_point_down, "medbay/core/x.py", "def f():\n    import medbay.cli.y"),
         (imports_point_down, "medbay/runners/x.py", "import medbay.store.tasks"),
+        (imports_point_down, "medbay/places/x.py", "import medbay.runners.report"),
         (imports_point_down, "medbay/service/x.py", "from medbay.engine.tick import tick"),
         (imports_point_down, "medbay/surprise/x.py", ""),
         (core_is_pure, "medbay/core/x.py", "import os.path"),
@@ -336,7 +323,7 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         (status_has_one_writer, "medbay/store/x.py", "run('UPDATE task SET a = 1, status = ? WHERE id = ?')"),
         (status_has_one_writer, "medbay/store/x.py", "run(f'UPDATE task SET {sets} WHERE id = ?')"),
         (functions_are_short, "medbay/x.py", "def f():\n" + "    pass\n" * 41),
-        (modules_are_short, "medbay/x.py", "\n" * 401),
+        (modules_are_short, "medbay/x.py", "\n" * (MODULE_LINES_MAX + 1)),
         (names_mean_something, "medbay/core/utils.py", ""),
         (everything_public_is_described, "medbay/x.py", "'''Fine.'''\ndef f(): pass"),
         (everything_public_is_described, "medbay/x.py", "x = 1"),
@@ -458,3 +445,15 @@ def expect_none(problems: Iterator[str]) -> None:
     """Fail with the list of problems, if there are any."""
     found = list(problems)
     assert not found, "\n" + "\n".join(found)
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """One class name, one meaning: no two public classes of the package share a name."""
+    named = Counter(
+        node.name
+        for module in modules("medbay")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [name for name, times in named.items() if times > 1] == []

@@ -10,15 +10,15 @@ from typing import Any
 
 from medbay.core.model import Task, Worker
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded
-from medbay.core.policy import Policy
-from medbay.core.presets import LADDER, Rungs
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.presets import LADDER, Rungs
 from medbay.core.triage import rules_agent
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch, LiveAttempts, Runner
-from medbay.service import adding, requests, tasks
+from medbay.places.protocol import Identity, Launch, LiveAttempts, Runner
+from medbay.service import additions, requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store
@@ -196,7 +196,7 @@ class World:
         self.runner.scripts[title] = list(script)
         with self.store.write() as tx:
             new = requests.new_task({"title": title, "run": title, **options}, now=tx.now)
-            return adding.add(tx, new, ids=self.ids, actor="person:test")
+            return additions.add(tx, new, ids=self.ids, actor="person:test")
 
     def task(self, task_id: str) -> Task:
         """The task as it is now."""

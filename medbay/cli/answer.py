@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
@@ -71,7 +71,7 @@ def _asked(bay: Bay, given: str) -> Question | None:
 
 def _ask(asked: Question) -> str:
     """Show the question and take an answer from the keyboard; what is none is asked for again."""
-    from medbay.core.question import choose
+    from medbay.core.people.question import choose
     from medbay.env import SystemClock
 
     def checked(typed: str) -> str:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from medbay.cli import glyphs
 from medbay.cli.check_lines import lasted
-from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
-from medbay.core import evaluating
-from medbay.core.evaluating import Evaluation
-from medbay.core.gate import shown as command_line
+from medbay.core.attempt import rescue
+from medbay.core.attempt.checks import shown as command_line
+from medbay.core.attempt.rescue import Evaluation
 from medbay.core.model import Attempt, CheckResult
+from medbay.views import glyphs
+from medbay.views.glyphs import Token
+from medbay.views.text import clean
 
 _COLUMNS: Final = (Column(gap=1), Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 
 
 def of(checks: Sequence[CheckResult]) -> CheckResult | None:
     """The evaluation among what looked at an attempt."""
-    return next((each for each in checks if each.position == evaluating.POSITION), None)
+    return next((each for each in checks if each.position == rescue.POSITION), None)
 
 
 def lines(attempt: Attempt, checks: Sequence[CheckResult], threshold: float, now: int, screen: Screen) -> list[str]:
@@ -58,7 +58,7 @@ def _said(attempt: Attempt, found: CheckResult, threshold: float) -> tuple[str, 
     """Glyph, token, what it came to, and why."""
     if found.status in ("WAITING", "RUNNING") and attempt.outcome is None:
         return glyphs.VERIFYING, "run", "under way", command_line(found.command)
-    said = evaluating.score(Evaluation(results=(found,), threshold=threshold))
+    said = rescue.score(Evaluation(results=(found,), threshold=threshold))
     if attempt.outcome == "rescued":
         return glyphs.DONE, "done", f"{said.value or 0:.2f}, rescued", said.why
     if said.value is None:

@@ -61,7 +61,7 @@ def chosen(given: dict[str, Any], *, everything: bool = False) -> TaskFilter:
 
 def _category(given: str) -> str:
     """The category of a failure, as `patterns list` reads it."""
-    from medbay.core.knowledge import read_kind
+    from medbay.core.attempt.knowledge import read_kind
 
     return "/".join(part for part in read_kind(given) if part) if given.strip() else ""
 

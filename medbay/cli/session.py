@@ -13,7 +13,7 @@ import click
 from medbay.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from medbay.app import Place
+    from medbay.app import StoreLocation
     from medbay.bay import Bay
 
 ATTEMPT_KEY: Final = "MEDBAY_ATTEMPT_KEY"
@@ -37,7 +37,7 @@ class Session:
         self._open.append(bay)
         return bay
 
-    def place(self) -> Place:
+    def place(self) -> StoreLocation:
         """Where the store is, without opening it."""
         from medbay import app
 

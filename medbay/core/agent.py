@@ -10,10 +10,10 @@ from typing import Final
 
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome
-from medbay.core.policy import category_acted_on
-from medbay.core.resources import PROVIDER
+from medbay.core.policy.policy import category_acted_on
 from medbay.errors import UsageError
 
 RUNNER: Final = "agent"

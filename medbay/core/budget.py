@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Lost, Outcome, OverBudget, Stalled, Succeeded, TimedOut
-from medbay.core.plain import number
+from medbay.core.untrusted import number
 
 KEY: Final = "budget:"
 MILLION: Final = 1_000_000

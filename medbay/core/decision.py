@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, Final, Literal
 
-from medbay.core import holding, schedule
-from medbay.core.breaker import Breaker, BreakerChange, CommandUse
+from medbay.core.attempt.knowledge import Learned
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.knowledge import Learned
+from medbay.core.holds import holding
+from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse
 from medbay.core.lifecycles import TASK, BlockKind, Status
 from medbay.core.model import TRIAGE, CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
 from medbay.core.outcome import Output
 from medbay.core.quick import quick
+from medbay.core.schedule import occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,7 @@ class Draft:
     def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until somebody or something releases it; `until` only for kinds that time out."""
         if self.task.status == "pending":  # what is planned has not run
-            self.set(planned_at=schedule.accounted_until(self.task))
+            self.set(planned_at=occurrences.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False, wants_triage=False)
         if self.task.waits_for == TRIAGE:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from medbay.errors import UsageError
@@ -77,3 +79,19 @@ def parse_size(text: str) -> int:
 def _quoted(text: str) -> str:
     shown = text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
     return f'"{shown}"'
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999: a failure may name any time
+
+
+@lru_cache(maxsize=64)  # what happens in one transaction happens at one time
+def iso(ms: int) -> str:
+    """`2026-11-15T03:00:00.000Z` of UTC milliseconds."""
+    moment = _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def from_iso(text: str) -> int:
+    """The UTC milliseconds of what `iso` wrote."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

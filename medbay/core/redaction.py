@@ -22,7 +22,7 @@ _HELD_MAX: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SecretRule:
     """One kind of secret and what it looks like; what goes is the group that matched, or all of it.
 
     Every pattern begins with letters of its own, which is what makes looking for it fast, and no repetition gives
@@ -72,24 +72,24 @@ def _letters(begin: str) -> str:
     return plain.group().lower() if plain else ""
 
 
-def _token(name: str, begin: str, rest: str) -> Rule:
+def _token(name: str, begin: str, rest: str) -> SecretRule:
     """A word that begins so; also where a line break before it is written as \\n."""
     pattern = rf"{begin}(?:(?<![A-Za-z0-9]{begin})|(?<=\\[nrt]{begin})){rest}"
-    return Rule(name, pattern, letters=_letters(begin))
+    return SecretRule(name, pattern, letters=_letters(begin))
 
 
-def _named(word: str, *, more: str = "", less: str = "") -> Rule:
+def _named(word: str, *, more: str = "", less: str = "") -> SecretRule:
     """A value with a name that says what it is; `more` adds to how it may look, `less` takes away."""
     pattern = f"{word}{_REST}{_GIVEN}{_NOT_ONE}{less}(?:{_QUOTED}|{_UNQUOTED}{more})"
-    return Rule("named value", pattern, any_case=True, letters=_letters(word))
+    return SecretRule("named value", pattern, any_case=True, letters=_letters(word))
 
 
-def _header(name: str) -> Rule:
+def _header(name: str) -> SecretRule:
     pattern = (
         rf"{name}(?:\\{{0,3}}[\"'])?\s{{0,3}}[:=]\s{{0,3}}(?:\\{{0,3}}[\"'])?(?:(?:bearer|basic|token|digest)\s{{1,3}})?+"
         rf"{_NOT_ONE}([^\s\"',\\\[][^\"'\\{_BREAKS}]{{5,4000}}+)"
     )
-    return Rule("header", pattern, any_case=True, letters=name)
+    return SecretRule("header", pattern, any_case=True, letters=name)
 
 
 _KEYS: Final = (
@@ -112,8 +112,8 @@ RULES: Final = (
     _token("github", "github_pat_", r"[A-Za-z0-9_]{20,255}+"),
     _token("gitlab", "glpat-", r"[A-Za-z0-9_-]{16,100}+"),
     _token("slack", "xox[abeoprs]-", r"[A-Za-z0-9-]{10,250}+"),
-    Rule("slack hook", r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)", letters="hooks.slack"),
-    Rule("telegram", r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)", letters="api.tele"),
+    SecretRule("slack hook", r"hooks\.slack\.com/services/(T[A-Za-z0-9/]{20,100}+)", letters="hooks.slack"),
+    SecretRule("telegram", r"api\.telegram\.org/bot([0-9]{5,15}:[A-Za-z0-9_-]{20,60}+)", letters="api.tele"),
     _token("model provider", "sk-", r"[A-Za-z0-9_-]{16,250}+"),
     *(_token("stripe", begin, r"[A-Za-z0-9]{10,250}+") for begin in ("sk_live_", "rk_live_")),
     _token("google", "AIza", r"[0-9A-Za-z_-]{35}"),
@@ -122,8 +122,8 @@ RULES: Final = (
     _token("hugging face", "hf_", r"[A-Za-z0-9]{30,60}+"),
     _header("authorization"),
     _header("cookie"),
-    Rule("bearer", r"bearer {1,3}([a-z0-9._~+/=-]{12,4000}+)", any_case=True, letters="bearer "),
-    Rule(
+    SecretRule("bearer", r"bearer {1,3}([a-z0-9._~+/=-]{12,4000}+)", any_case=True, letters="bearer "),
+    SecretRule(
         "password in a url",
         r"://[^\s/:@\"'\\<>]{0,200}+:(?!\[redacted\]@)([^\s/@\"'\\<>]{1,500}+)(?=@)",
         letters="://",
@@ -134,7 +134,7 @@ RULES: Final = (
     _named("token(?!s)", less=_NUMBER),
     _named("credential"),
     _named("key(?:" + "|".join(rf"(?<={each})" for each in _KEYS) + ")"),
-    Rule(
+    SecretRule(
         "option",
         rf"--(?:password|token|secret|api-key) {{1,3}}(?!-)({_BARE}{{3,4000}}+)",
         any_case=True,

@@ -1,15 +1,22 @@
 """The doors: everything that can happen to a task enters here. The table of contents of the product.
 
-Each door is a pure function from frozen data to a `Decision`; `core.ending` and `core.commands` hold the details.
+Each door is a pure function from frozen data to a `Decision`; `core.attempt` and `core.people` hold the details.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from medbay.core import person, recurring
-from medbay.core.breaker import Breaker, canary_started, send_canary
-from medbay.core.commands import (
+from medbay.core.attempt.checks import on_checks_taken_over
+from medbay.core.attempt.counting import excuse
+from medbay.core.attempt.ending import Ended, on_attempt_ended, on_engine_error
+from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.holds.breaker import Breaker, canary_started, send_canary
+from medbay.core.holds.incident import changed_breaker
+from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
+from medbay.core.model import Event, Task, changed
+from medbay.core.people import question
+from medbay.core.people.commands import (
     Edit,
     on_answer,
     on_block_command,
@@ -21,15 +28,9 @@ from medbay.core.commands import (
     on_retry_command,
     on_unblock_command,
 )
-from medbay.core.counting import excuse
-from medbay.core.decision import Decision, Draft, RetryClosed
-from medbay.core.ending import Ended, on_attempt_ended, on_engine_error
-from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.loops import Loop, on_loop_command
-from medbay.core.model import Event, Task, changed
-from medbay.core.news import changed_breaker
-from medbay.core.teaching import Correction, on_reclassify_command
-from medbay.core.verifying import on_checks_taken_over
+from medbay.core.people.teaching import Correction, on_reclassify_command
+from medbay.core.schedule import recurring
+from medbay.core.schedule.loops import Loop, on_loop_command
 from medbay.errors import NotAllowed
 
 __all__ = [
@@ -77,7 +78,7 @@ def on_added(task: Task, now: int) -> Decision:
 def on_handed_to_person(task: Task, now: int) -> Decision:
     """A new task that a person does: asked at once, unless it comes after something."""
     draft = Draft(task, now, actor=task.created_by)
-    asked = person.hand_over(draft)
+    asked = question.hand_over(draft)
     return Decision(changes=(draft.change(),), questions=(asked,), events=tuple(draft.events))
 
 

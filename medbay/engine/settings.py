@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from medbay.core import evaluating
-from medbay.core.breaker import Limits
+from medbay.core.attempt import rescue
 from medbay.core.budget import FREE, Budget
+from medbay.core.holds.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
-from medbay.core.triage.starting import RUNNER as TRIAGE
+from medbay.core.triage.cycle import RUNNER as TRIAGE
 from medbay.service.attempts import Judgement
 
 
@@ -58,7 +58,7 @@ class Settings:
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
-        name = f"check-{position}" if position != evaluating.POSITION else "evaluation"
+        name = f"check-{position}" if position != rescue.POSITION else "evaluation"
         return self._path(f"{task_id}/{number}.{name}.log")
 
     def result_path(self, task_id: str, number: int) -> Path:

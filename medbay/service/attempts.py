@@ -9,28 +9,30 @@ from datetime import UTC, tzinfo
 from typing import Final
 
 from medbay.core import budget as budget_rules
-from medbay.core import ending, feeding, guidance, rules, schedule
+from medbay.core import rules
 from medbay.core.agent import never_got_to_work
-from medbay.core.breaker import Breaker, Limits
+from medbay.core.attempt import ahead as feeding
+from medbay.core.attempt import ending, guidance
+from medbay.core.attempt.checks import GATE_ERROR
+from medbay.core.attempt.knowledge import Known, apply_teaching
 from medbay.core.budget import Budget
 from medbay.core.decision import WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.incident import is_shared
-from medbay.core.knowledge import Known, apply_teaching
+from medbay.core.holds.breaker import Breaker, Limits
+from medbay.core.holds.incident import FailureSurroundings, is_shared
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
-from medbay.core.policy import Policy
+from medbay.core.owners import delivered
+from medbay.core.policy.policy import Policy
 from medbay.core.quick import quick
-from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.rules import Ended
-from medbay.core.serving import delivered
-from medbay.core.sharing import Around
+from medbay.core.schedule import occurrences
 from medbay.core.triage.case import Means
-from medbay.core.triage.starting import TRIAGE_IDS
-from medbay.core.verifying import GATE_ERROR
+from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, serving, triage
+from medbay.service import budgets, evaluations, learning, owners, triage
 from medbay.store import attempts, breakers, patterns, tasks, triages, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -124,8 +126,8 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, {}, work), tx.now, work)
     apply(tx, decision)
     budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
-    if serving.may_have_a_fix(ended.task):
-        serving.catch_up_with_fixes(tx, ended.task, ended.attempt.started_at)
+    if owners.may_have_a_fix(ended.task):
+        owners.catch_up_with_fixes(tx, ended.task, ended.attempt.started_at)
     return decision.work
 
 
@@ -200,7 +202,7 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
         met = triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
         return replace(ended, looked_at=met)
     if task.loop or task.subject:
-        ended = replace(ended, loop=tasks.of_loop(tx, task.loop), served=serving.served_by(tx, task))
+        ended = replace(ended, loop=tasks.of_loop(tx, task.loop), served=owners.served_by(tx, task))
     return ended
 
 
@@ -217,7 +219,7 @@ def _ended(
         policy=by.policy,
         crash_budget=by.crash_budget,
         zone=by.zone,
-        around=Around(
+        around=FailureSurroundings(
             limits=by.limits,
             host=attempt.host,
             canary=attempt.canary,
@@ -229,7 +231,7 @@ def _ended(
 
 def _concerns_others(task: Task) -> bool:
     """Whether its end means something for tasks that do not come after it, or theirs for it."""
-    return bool(task.loop) or bool(task.subject) or serving.may_have_a_fix(task)
+    return bool(task.loop) or bool(task.subject) or owners.may_have_a_fix(task)
 
 
 def _can_be_final(outcome: Outcome) -> bool:
@@ -252,7 +254,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
     return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
 
 
-def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Around:
+def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
     if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
@@ -372,7 +374,7 @@ def _claim_one(
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
-        planned_at=schedule.planned_for(task, tx.now),
+        planned_at=occurrences.planned_for(task, tx.now),
         started_at=tx.now,
         canary=sent_for is not None,
         forced=task.forced,

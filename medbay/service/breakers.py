@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from medbay.core import breaker as rule
-from medbay.core import resources, rules
-from medbay.core.breaker import RETRY_STORM, Breaker, Kind, Limits
+from medbay.core import rules
 from medbay.core.budget import Budget
 from medbay.core.decision import Decision
+from medbay.core.holds import breaker as rule
+from medbay.core.holds import resources
+from medbay.core.holds.breaker import RETRY_STORM, Breaker, Kind, Limits
+from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Option, Question, Task
-from medbay.core.news import changed_breaker
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import budgets
 from medbay.store import activity, attempts, breakers, questions, triages, workers

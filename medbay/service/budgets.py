@@ -8,11 +8,11 @@ from typing import Final
 
 from medbay.core import budget as rule
 from medbay.core import rules
-from medbay.core.breaker import Breaker, all_released, close
 from medbay.core.budget import Amount, Budget, Day, Reservation
 from medbay.core.decision import Decision
+from medbay.core.holds.breaker import Breaker, all_released, close
+from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Attempt, Event, Task
-from medbay.core.news import changed_breaker
 from medbay.core.outcome import Outcome
 from medbay.store import breakers, budgets, tasks
 from medbay.store.apply import apply, write_events

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from medbay.core import person
 from medbay.core.model import Task
+from medbay.core.people import question
 from medbay.errors import NotFound, UsageError
 from medbay.store import attempts, history
 from medbay.store.database import Tx
@@ -40,7 +40,7 @@ def described(task: Task) -> dict[str, Any]:
 
 def result_of(tx: Tx, task: Task) -> Any:
     """What the last successful attempt said: a function's value, a command's own result, or a person's note."""
-    if person.is_persons(task):
+    if question.is_persons(task):
         return _note_of(tx, task)
     found = attempts.last_result(tx, task.id)
     return found["value"] if found is not None and "value" in found else found
@@ -48,7 +48,7 @@ def result_of(tx: Tx, task: Task) -> Any:
 
 def value_of(tx: Tx, task: Task) -> Any:
     """The same, for somebody who counts on it; raises NotFound when no attempt succeeded."""
-    ended_well = task.status == "completed" if person.is_persons(task) else attempts.has_succeeded(tx, task.id)
+    ended_well = task.status == "completed" if question.is_persons(task) else attempts.has_succeeded(tx, task.id)
     if not ended_well:
         raise NotFound(f"{task.id} has no result, no attempt of it succeeded", hint=f"medbay explain {task.id}")
     return result_of(tx, task)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from medbay.core import rules
+from medbay.core.attempt.checks import ROUNDS_MAX
 from medbay.core.model import Attempt, CheckResult, Worker
 from medbay.core.outcome import Lost
 from medbay.core.redaction import Redaction
-from medbay.core.verifying import ROUNDS_MAX
 from medbay.service import evaluations
 from medbay.service.attempts import Claim, Finished
 from medbay.store import attempts, checks, tasks

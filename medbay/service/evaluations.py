@@ -7,15 +7,15 @@ import logging
 from dataclasses import replace
 from datetime import UTC
 
-from medbay.core import evaluating
-from medbay.core.diagnosing import diagnose_outcome
-from medbay.core.ending import Ended
-from medbay.core.evaluating import Evaluation
+from medbay.core.attempt import rescue
+from medbay.core.attempt.diagnosed import diagnose_outcome
+from medbay.core.attempt.ending import Ended
+from medbay.core.attempt.rescue import Evaluation
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Lost, Output
 from medbay.core.redaction import Redaction
 from medbay.core.triage import agency
-from medbay.core.triage.context import Failure, of_attempt
+from medbay.core.triage.context import ShownFailure, of_attempt
 from medbay.store import attempts, breakers
 from medbay.store.database import Tx
 
@@ -27,10 +27,10 @@ def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> st
     if attempt.failure is None:
         return ""
     output = attempts.output(tx, task.id, attempt.number) or Output()
-    outcome = evaluating.restored(attempt.failure, output)
+    outcome = rescue.restored(attempt.failure, output)
     found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
     ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
-    shown = Failure(attempt=ended, tail=output.tail)
+    shown = ShownFailure(attempt=ended, tail=output.tail)
     return json.dumps(of_attempt(task, shown, redaction.knowing(dict(task.env)).text))
 
 
@@ -46,7 +46,7 @@ def looked_at(tx: Tx, ended: Ended, *, threshold: float) -> Ended:
         threshold=threshold,
         agency=breakers.get(tx, agency.KEY),
     )
-    said = evaluating.score(evaluation)
+    said = rescue.score(evaluation)
     if said.value is None:
         log.warning("attempt %d of %s is not rescued: %s", ended.attempt.number, ended.task.id, said.why)
-    return replace(ended, outcome=evaluating.restored(failure, output), evaluation=evaluation, evaluator=None)
+    return replace(ended, outcome=rescue.restored(failure, output), evaluation=evaluation, evaluator=None)

@@ -5,19 +5,19 @@ A line may carry `id` and `status` of the task it was written from; `after` may 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from medbay.core import times
+from medbay.core import durations
 from medbay.core.agent import Profile
 from medbay.core.durations import parse_duration
-from medbay.core.loops import LEAST
 from medbay.core.model import FAILURE_RESTARTS, Task
 from medbay.core.rules import Loop
+from medbay.core.schedule.loops import LEAST
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import adding, calls, requests, schedules, workforce
-from medbay.service.adding import NewTask
+from medbay.service import additions, calls, requests, schedules, workforce
+from medbay.service.additions import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
 
@@ -53,7 +53,7 @@ def written(tx: Tx, task: Task) -> dict[str, Any]:
         **_schedule(task),
         **workforce.limits(task),
         "after": after,
-        "at": times.iso(task.due_at) if never_ran and task.due_at is not None else None,
+        "at": durations.iso(task.due_at) if never_ran and task.due_at is not None else None,
         "key": task.key,
     }
     return {name: value for name, value in line.items() if value not in (None, "", [], {})}
@@ -104,6 +104,34 @@ def _work(task: Task) -> dict[str, Any]:
     return {"run": list(task.command) if isinstance(task.command, tuple) else task.command}
 
 
+def add_lines(
+    tx: Tx,
+    lines: Iterable[Mapping[str, Any]],
+    known: Iterable[Mapping[str, Any]],
+    *,
+    ids: Ids,
+    actor: str,
+    cwd: str,
+    agents: Mapping[str, Profile],
+) -> list[Task]:
+    """Add what each line says, all or none; a bad one is named by its number. `known` are those seen before."""
+    number = 0
+
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal number
+        for line in lines:
+            number += 1
+            yield line
+
+    additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+    try:
+        wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
+        return additions.add_many(tx, wanted, ids=ids, actor=actor)
+    except MedbayError as error:
+        error.line_number = number
+        raise
+
+
 def bring_in(
     tx: Tx,
     lines: Sequence[Line],
@@ -124,7 +152,7 @@ def bring_in(
     left_out = {} if everything else ended
     new_ids: dict[str, str] = {}
     added: dict[int, Task] = {}
-    adding.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
+    additions.serialise_keys(tx, (str(_key(line, number, key)) for number, line in kept if _key(line, number, key)))
     for wave in _waves(kept):
         numbers: list[int] = []
 
@@ -135,7 +163,7 @@ def bring_in(
                 yield requests.new_task(said, now=tx.now, default_cwd=cwd, agents=agents)
 
         try:
-            made = adding.add_many(tx, checked(), ids=ids, actor=actor)
+            made = additions.add_many(tx, checked(), ids=ids, actor=actor)
         except MedbayError as error:
             error.line_number = numbers[-1] if numbers else None
             raise

@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from medbay.core import evaluating, holding
-from medbay.core.breaker import Breaker
-from medbay.core.forecast import Forecast, forecast
-from medbay.core.holding import Circumstances, Reason
-from medbay.core.knowledge import Known, apply_teaching
+from medbay.core.attempt import rescue
+from medbay.core.attempt.knowledge import Known, apply_teaching
+from medbay.core.holds import holding
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.holding import Circumstances, Reason
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
 from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage, Worker
-from medbay.core.person import is_persons
-from medbay.core.policy import Policy
-from medbay.core.presets import RESCUE_THRESHOLD
-from medbay.core.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
+from medbay.core.people.question import is_persons
+from medbay.core.policy.forecast import Forecast, forecast
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.presets import RESCUE_THRESHOLD
 from medbay.core.triage import agency, incident
-from medbay.core.triage.starting import Answer
+from medbay.core.triage.cycle import StartAnswer
 from medbay.service import learning
 from medbay.service import triage as triage_service
 from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
@@ -40,7 +41,7 @@ class Explanation:
     breaker: Breaker | None = None  # what holds it
     triage: Triage | None = None  # the last look at it
     looker: Task | None = None  # what runs that look, while it is under way
-    wanted: Answer | None = None  # whether a triage that it wants may start
+    wanted: StartAnswer | None = None  # whether a triage that it wants may start
     agency: Breaker | None = None  # what keeps triages from starting
     newest: Attempt | None = None
     evaluation: CheckResult | None = None  # of the newest attempt
@@ -122,7 +123,7 @@ def _evaluation(tx: Tx, newest: Attempt | None) -> CheckResult | None:
     if newest is None:
         return None
     found = checks.of_task(tx, newest.task_id, since=newest.number).get(newest.number, ())
-    return next((each for each in found if each.position == evaluating.POSITION), None)
+    return next((each for each in found if each.position == rescue.POSITION), None)
 
 
 def first_reason(tx: Tx, task: Task, *, recovery_share: float) -> Reason | None:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from medbay.core.agent import Profile
-from medbay.core.cron import EXPRESSION_MAX
 from medbay.core.durations import parse_duration, parse_size
 from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
+from medbay.core.schedule.cron import EXPRESSION_MAX
 from medbay.errors import UsageError
 from medbay.service import calls, schedules, workforce
-from medbay.service.adding import NewTask, alike
+from medbay.service.additions import NewTask, alike
 
 TAG_MAX: Final = 100
 NAME_MAX: Final = 200

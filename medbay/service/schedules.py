@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from medbay.core import cron, rules
+from medbay.core import rules
 from medbay.core.model import Task
 from medbay.core.rules import Loop
+from medbay.core.schedule import cron
 from medbay.errors import NotAllowed, UsageError
 from medbay.store import tasks
 from medbay.store.apply import apply

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from medbay.core import rules
-from medbay.core.breaker import Limits
 from medbay.core.decision import Decision
+from medbay.core.holds.breaker import Limits
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import (
     Question,
     Task,
 )
-from medbay.core.question import GRANTED_BY_A_RELEASE, choose
+from medbay.core.people.question import GRANTED_BY_A_RELEASE, choose
 from medbay.core.rules import Edit
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import breakers, dependencies, preferences, schedules, serving, triage
+from medbay.service import breakers, dependencies, owners, schedules, teaching, triage
 from medbay.store import breakers as breaker_rows
 from medbay.store import questions, tasks, workers
 from medbay.store.apply import apply
@@ -102,7 +102,7 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
             return rules.on_resume_command(task, tx.now, actor=actor)
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
-            loop, served = tasks.of_loop(tx, task.loop), serving.served_by(tx, task)
+            loop, served = tasks.of_loop(tx, task.loop), owners.served_by(tx, task)
             return rules.on_cancel_command(
                 task, tx.now, actor=actor, dependents=after, question=asked, loop=loop, served=served
             )
@@ -143,8 +143,8 @@ def answer(
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
     held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
     asked = _asked(tx, given.strip())
-    option = choose(preferences.offered(tx, [asked])[0], choice)
-    preferences.remember(tx, asked, option, actor=actor)
+    option = choose(teaching.offered(tx, [asked])[0], choice)
+    teaching.remember(tx, asked, option, actor=actor)
     if breakers.answer(tx, asked, option, held, actor=actor, note=note):
         return option.label, []
     if not asked.task_ids:
@@ -162,7 +162,7 @@ def answer(
             note=note,
             attempts=attempts,
             dependents=tasks.dependents(tx, task_id) if option.effect in ("cancel", "done") else (),
-            served=serving.served_by(tx, task),
+            served=owners.served_by(tx, task),
             loop=tasks.of_loop(tx, task.loop),
             unmet=dependencies.unmet(tx, task_id),
         )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core import knowledge, rules
-from medbay.core.knowledge import Known
-from medbay.core.model import Attempt, Question, Task
-from medbay.core.policy import Policy
+from medbay.core import rules
+from medbay.core.attempt import knowledge
+from medbay.core.attempt.knowledge import Known
+from medbay.core.model import Attempt, Option, Question, Task
+from medbay.core.people import preference
+from medbay.core.people.preference import Preference
+from medbay.core.people.teaching import is_open
+from medbay.core.policy.policy import Policy
 from medbay.core.rules import Correction
-from medbay.core.teaching import is_open
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import learning, tasks, working_set
 from medbay.store import attempts, history, patterns, questions
@@ -131,3 +135,28 @@ def _correction(
         question=question,
         whole=whole,
     )
+
+
+def offered(tx: Tx, asked: Sequence[Question]) -> list[Question]:
+    """Questions as they are shown: with what was chosen last time."""
+    known = questions.within(tx, (scope for each in asked for scope in preference.scopes(each)))
+    return [preference.offered(each, known) for each in asked] if known else list(asked)
+
+
+def remember(tx: Tx, asked: Question, option: Option, *, actor: str) -> None:
+    """Keep what was answered, for the next question of the same scope."""
+    known = questions.within(tx, preference.scopes(asked))
+    for kept in preference.to_keep(asked, option, known, by=actor, now=tx.now):
+        questions.save(tx, kept)
+
+
+def forget(tx: Tx, given: str) -> Preference:
+    """Forget one by its scope, or by any beginning of it that only it has; what was known is returned."""
+    known = questions.every(tx)
+    found = [each for each in known if each.scope == given] or [each for each in known if each.scope.startswith(given)]
+    if not found:
+        raise NotFound(f'nothing is remembered for "{given}"', hint="medbay preferences lists what is")
+    if len(found) > 1:
+        raise UsageError(f'"{given}" could be {found[0].scope} or {found[1].scope}', hint="type more of it")
+    questions.forget(tx, found[0].scope)
+    return found[0]

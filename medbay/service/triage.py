@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Final
 
 from medbay.core import rules
-from medbay.core.breaker import Breaker
+from medbay.core.agent import is_agents
 from medbay.core.decision import WorkingSet
-from medbay.core.model import Question, Task, Triage
-from medbay.core.policy import Policy
-from medbay.core.resources import incident_key
+from medbay.core.durations import iso
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import incident_key
+from medbay.core.model import Event, Question, Task, Triage
+from medbay.core.policy.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.core.rules import Edit
-from medbay.core.triage import agency, incident, settling, starting
-from medbay.core.triage.case import Case, Means
-from medbay.core.triage.settling import LookedAt
-from medbay.core.triage.starting import Answer, Around
+from medbay.core.triage import agency, cycle, ending, incident
+from medbay.core.triage.case import Means, TriageCase
+from medbay.core.triage.context import FAILURES_MAX, Looked, Outage, ShownFailure, make
+from medbay.core.triage.cycle import StartAnswer, StartSurroundings, of_incident
+from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
 from medbay.errors import MedbayError, NotAllowed
 from medbay.service import free_ids, working_set
-from medbay.store import attempts, breakers, history, questions, triages, workers
+from medbay.store import attempts, breakers, history, patterns, questions, tasks, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -134,7 +140,7 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
     alike += task_rows.failed_alike(tx, fingerprint, EXAMPLES)
     near = tuple(task for task in alike if how.queues is None or task.queue in how.queues)
     running = triages.running_on(tx, fingerprint)
-    around = incident.Around(
+    around = incident.IncidentSurroundings(
         examples=near,
         elsewhere=len(near) < len(alike),
         running=running.id if running is not None else None,
@@ -149,7 +155,7 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
             seq = history.last_event_seq(tx)
             made, looked = incident.start(each, example, tx.now, means=how.means, last_seq=seq, queue=how.queue)
             found.started.append(looked)
-            made, state = starting.under_agency(made, state, looked)
+            made, state = cycle.under_agency(made, state, looked)
         case "drop":
             made = incident.passed_over(each, answer.why)
         case "held_back":
@@ -206,13 +212,13 @@ def _start_one(
     queue: str = "",
 ) -> Breaker | None:
     around = _around(tx, task, work.breakers, state, asked_for=asked_for)
-    answer = starting.decide(task, policy.recurring, tx.now, around)
+    answer = cycle.decide(task, policy.recurring, tx.now, around)
     match answer.what:
         case "start":
             seq = history.last_event_seq(tx)
-            made, looked = starting.start(task, tx.now, means=means, last_seq=seq, queue=queue)
+            made, looked = cycle.start(task, tx.now, means=means, last_seq=seq, queue=queue)
             found.started.append(looked)
-            made, state = starting.under_agency(made, state, looked)
+            made, state = cycle.under_agency(made, state, looked)
         case "wait" if around.running is not None and around.running.task_id == task.id:
             found.under_way.append(around.running)
             return state
@@ -227,7 +233,7 @@ def _start_one(
             return state
         case "drop":
             found.dropped.append((task, answer.why))
-            made = starting.drop(task, tx.now)
+            made = cycle.drop(task, tx.now)
     if not dry_run:
         apply(tx, made)
     return state
@@ -237,18 +243,18 @@ def _leave_to_a_person(tx: Tx, task: Task, why: str, found: Started, *, dry_run:
     found.to_a_person.append((task, why))
     asked = questions.open_of_task(tx, task.id)
     if not dry_run and task.status == "blocked" and not task.recurs:  # then somebody has it already
-        apply(tx, starting.drop(task, tx.now))
+        apply(tx, cycle.drop(task, tx.now))
     elif not dry_run:
-        apply(tx, starting.to_a_person(task, tx.now, why, open_question=asked))
+        apply(tx, cycle.to_a_person(task, tx.now, why, open_question=asked))
 
 
 def _around(
     tx: Tx, task: Task, known: Mapping[str, Breaker], state: Breaker | None, *, asked_for: bool = False
-) -> Around:
+) -> StartSurroundings:
     """What decides beyond the task itself; `state` is the agency breaker as the next one meets it."""
     earlier = triages.of_task(tx, task.id)
     fix = triages.open_fix(tx, task.id) if earlier else None
-    return Around(
+    return StartSurroundings(
         earlier=earlier,
         told=bool(earlier) and ASKED in triages.acts_since(tx, task.id, earlier[0].since_seq),
         fix=fix.id if fix is not None else None,
@@ -259,12 +265,12 @@ def _around(
     )
 
 
-def standing(tx: Tx, task: Task, policy: Policy) -> Answer | None:
+def standing(tx: Tx, task: Task, policy: Policy) -> StartAnswer | None:
     """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
     if not task.wants_triage:
         return None
     known = breakers.not_closed(tx)
-    return starting.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
+    return cycle.decide(task, policy.recurring, tx.now, _around(tx, task, known, known.get(agency.KEY)))
 
 
 def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage]:
@@ -286,7 +292,7 @@ def abandon(tx: Tx, triage_task: Task) -> None:
         return
     found = looked_at(tx, triage_task, policy=Policy(), means=Means(), ids=None, failures=0)
     if found is not None:
-        apply(tx, settling.abandoned(found, tx.now, working_set.load(tx)))
+        apply(tx, ending.abandoned(found, tx.now, working_set.load(tx)))
 
 
 def looked_at(
@@ -298,7 +304,7 @@ def looked_at(
     if looked is None or looked.ended_at is not None or task is None:
         return None
     judged = attempts.get(tx, task.id, looked.number)
-    case = Case(
+    case = TriageCase(
         task=task,
         triage=looked,
         diagnosis=judged.diagnosis if judged is not None else None,
@@ -318,8 +324,54 @@ def looked_at(
 
 def _question(tx: Tx, looked: Triage) -> Question | None:
     """What waits for a person about this already: of the task, or of the incident."""
-    if not starting.of_incident(looked.id):
+    if not cycle.of_incident(looked.id):
         return questions.open_of_task(tx, looked.task_id)
     found = breakers.get(tx, incident_key(looked.fingerprint))
     asked = questions.get(tx, found.question_id) if found is not None and found.question_id else None
     return asked if asked is not None and asked.status == "open" else None
+
+
+LOOKED_THROUGH: Final = 20  # attempts, for those that failed
+EVENTS_SHOWN: Final = 20
+TASKS_SHOWN: Final = 12  # of an incident
+
+
+def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) -> str:
+    """The context of one triage as JSON, redacted; an empty object where its task is not there any more."""
+    looked, task = triages.get(tx, triage_task.id), tasks.get(tx, triage_task.subject)
+    if looked is None or task is None:
+        return "{}"
+    recent = attempts.of_task(tx, task.id, LOOKED_THROUGH)
+    failed = [each for each in recent if each.diagnosis is not None][-FAILURES_MAX:]
+    tails = [attempts.output(tx, task.id, each.number) for each in failed]
+    shown = Looked(
+        task=task,
+        triage=looked,
+        failures=tuple(
+            ShownFailure(attempt=each, tail=output.tail if output is not None else "")
+            for each, output in zip(failed, tails, strict=True)
+        ),
+        known=patterns.get(tx, looked.fingerprint),
+        earlier=tuple(each for each in reversed(triages.of_task(tx, task.id)) if each.id != looked.id),
+        transcript=tails[-1].tail if is_agents(task) and tails and tails[-1] is not None else "",
+        log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
+        means=means,
+        descendants=triages.count_parts(tx, task),
+        outage=_outage(tx, looked),
+    )
+    return json.dumps(make(shown, redaction.knowing(dict(task.env)).text))
+
+
+def _outage(tx: Tx, looked: Triage) -> Outage | None:
+    """The incident that is looked at, where it is one."""
+    found = breakers.get(tx, incident_key(looked.fingerprint)) if of_incident(looked.id) else None
+    if found is None:
+        return None
+    held = [task.id for task in tasks.held(tx, found.key, TASKS_SHOWN)]
+    some = tuple(dict.fromkeys((*found.data.get("tasks", ()), *held)))
+    return Outage(incident=found, tasks=some, held=tasks.count_held(tx, found.key), now=tx.now)
+
+
+def _line(event: Event) -> str:
+    """An event as a line of the engine's log."""
+    return f"{iso(event.at)} {event.name} {json.dumps(event.data, default=str)}"

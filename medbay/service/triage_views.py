@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from medbay.core.durations import iso
 from medbay.core.model import Task, Triage
-from medbay.core.times import iso
 from medbay.store import triages
 from medbay.store.database import Tx
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from medbay.core import evaluating, times
-from medbay.core import schedule as schedules
-from medbay.core.breaker import Breaker
+from medbay.core import durations
+from medbay.core.attempt import rescue
+from medbay.core.attempt.knowledge import Known
 from medbay.core.budget import MILLION
-from medbay.core.ending import facts
-from medbay.core.holding import Reason
-from medbay.core.knowledge import Known
+from medbay.core.diagnosis.record import facts
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.holding import Reason
 from medbay.core.model import Attempt, CheckResult, Event, Guidance, HistoryRow, Question, Retry, Task
-from medbay.core.presets import Recurring
-from medbay.core.triage.starting import cooling_until
+from medbay.core.policy.presets import Recurring
+from medbay.core.schedule import occurrences as schedules
+from medbay.core.triage.cycle import cooling_until
 from medbay.service import calls, triage_views, workforce
-from medbay.service.workers import Seen
+from medbay.service.workers import ObservedWorker
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks
 from medbay.store.database import Tx
 
@@ -25,7 +26,7 @@ ATTEMPTS_SHOWN: Final = 50
 
 def iso(ms: int | None) -> str | None:
     """A moment as text, or None."""
-    return None if ms is None else times.iso(ms)
+    return None if ms is None else durations.iso(ms)
 
 
 def summary(task: Task) -> dict[str, Any]:
@@ -172,14 +173,14 @@ def attempt(each: Attempt, checked: Sequence[CheckResult] = ()) -> dict[str, Any
         "policy": each.policy_hash or None,
         "tokens": each.tokens,
         "cost": None if each.cost is None else each.cost / MILLION,
-        "checks": [check(each) for each in checked if each.position != evaluating.POSITION],
-        "evaluation": next((evaluation(one, each) for one in checked if one.position == evaluating.POSITION), None),
+        "checks": [check(each) for each in checked if each.position != rescue.POSITION],
+        "evaluation": next((evaluation(one, each) for one in checked if one.position == rescue.POSITION), None),
     }
 
 
 def evaluation(each: CheckResult, of: Attempt) -> dict[str, Any]:
     """What looked at the work of a failed attempt, and what it said."""
-    said = evaluating.score(evaluating.Evaluation(results=(each,), threshold=1.0))
+    said = rescue.score(rescue.Evaluation(results=(each,), threshold=1.0))
     left_out = ("position", "required")
     told = {name: value for name, value in check(each).items() if name not in left_out}
     return {**told, "score": said.value, "why": said.why, "rescued": of.outcome == "rescued"}
@@ -280,7 +281,7 @@ def history_row(each: HistoryRow) -> dict[str, Any]:
     }
 
 
-def worker(each: Seen, now: int) -> dict[str, Any]:
+def worker(each: ObservedWorker, now: int) -> dict[str, Any]:
     """One engine, with what it runs."""
     of = each.worker
     left_ms = of.lease_until - now if of.stopped_at is None else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.breaker import Limits
 from medbay.core.budget import Budget
-from medbay.core.question import on_unanswered
+from medbay.core.holds.breaker import Limits
+from medbay.core.people.question import on_unanswered
 from medbay.service import breakers, tasks
 from medbay.store import activity, questions
 from medbay.store import tasks as task_rows

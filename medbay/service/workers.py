@@ -31,7 +31,7 @@ class Reaped:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedWorker:
     """A worker and the attempts it is running, as the store knows them."""
 
     worker: Worker
@@ -44,11 +44,11 @@ class Seen:
         return "alive" if self.worker.lease_until > now else "expired"
 
 
-def fleet(tx: Tx, *, stopped: int = 0) -> list[Seen]:
+def fleet(tx: Tx, *, stopped: int = 0) -> list[ObservedWorker]:
     """Every worker nobody has given up, oldest first; then those that ended last."""
     here = sorted(workers.alive(tx), key=lambda each: (each.started_at, each.id))
-    seen = [Seen(each, tuple(attempts.live_of_worker(tx, each.id))) for each in here]
-    return seen + [Seen(each) for each in (workers.ended(tx, stopped) if stopped else ())]
+    seen = [ObservedWorker(each, tuple(attempts.live_of_worker(tx, each.id))) for each in here]
+    return seen + [ObservedWorker(each) for each in (workers.ended(tx, stopped) if stopped else ())]
 
 
 def register(tx: Tx, new: Worker) -> None:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from medbay.core import agent, person
+from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.budget import MILLION
+from medbay.core.holds.resources import provider_of
 from medbay.core.model import Task
-from medbay.core.resources import provider_of
+from medbay.core.people import question
 from medbay.errors import UsageError
 
 _COST_MAX: Final = 1_000_000_000
 _OF_AGENTS: Final = ("max_tokens", "max_cost")
 _NOT_A_PERSONS: Final = ("cron", "every_ms", "checks", "at", "timeout_ms", "max_iterations")
 
-OF_PERSON: Final[dict[str, Any]] = {"command": (), "runner": person.RUNNER}
+OF_PERSON: Final[dict[str, Any]] = {"command": (), "runner": question.RUNNER}
 
 
 def of_agent(name: Any, agents: Mapping[str, Profile]) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def described(task: Task) -> dict[str, Any]:
     """Who works on it, under the names of `medbay add`; empty where it runs something itself."""
     if name := agent.profile_of(task.runner):
         return {"agent": name}
-    return {"person": True} if person.is_persons(task) else {}
+    return {"person": True} if question.is_persons(task) else {}
 
 
 def with_account(fields: Mapping[str, Any], work: Mapping[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def refuse_what_does_not_fit(fields: Mapping[str, Any], work: Mapping[str, Any])
         if name in fields and not agent.profile_of(runner):
             raise UsageError(f"{name} goes with agent", hint="--agent NAME")
     for name in _NOT_A_PERSONS:
-        if runner == person.RUNNER and fields.get(name):
+        if runner == question.RUNNER and fields.get(name):
             raise UsageError(f"{name.removesuffix('_ms')} means nothing for a person's task", hint="leave it out")
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Event, Question, Retry, Task
-from medbay.core.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
-from medbay.sim.ledger import Broken, Known, Seen
-from medbay.sim.machines import Machines, Process
-from medbay.sim.probes import Probes
+from medbay.sim.ledger import Broken, KnownTask, TaskCommit
+from medbay.sim.machines import Machines, SimulatedProcess
 from medbay.sim.splits import Graph, Splits
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
@@ -24,14 +23,15 @@ EVENTS_MAX: Final = 100_000
 MANY: Final = 30
 RECOVERY_SHARE: Final = 0.5
 PERSON: Final = "person"
+SAYS_NOTHING: Final = ("lost", "cancelled", "requeued")
 
 
 class Checker:
     """Holds every promise against what is really in the store and what really ran."""
 
     def __init__(self, store: Store, clock: VirtualClock, *, slots: int) -> None:
-        self.known: dict[str, Known] = {}
-        self.processes: dict[tuple[str, int], Process] = {}
+        self.known: dict[str, KnownTask] = {}
+        self.processes: dict[tuple[str, int], SimulatedProcess] = {}
         self.attempts_run = 0
         self.fresh_events: tuple[Event, ...] = ()
         self.waiting: set[str] = set()  # tasks that are ready, or to be cancelled: work for an engine
@@ -42,10 +42,10 @@ class Checker:
         self._probes = Probes()
         self.splits = Splits()
         self._within: tuple[Event, ...] = ()  # what was looked at and is not committed yet
-        self._before: tuple[dict[str, Known], set[str], int, Probes, Splits] | None = None  # how it was before that
+        self._before: tuple[dict[str, KnownTask], set[str], int, Probes, Splits] | None = None  # how it was before that
         self._latest = 0  # the latest the clock ever said: what was due then may start after it is set back
 
-    def process_started(self, process: Process, machines: Machines) -> None:
+    def process_started(self, process: SimulatedProcess, machines: Machines) -> None:
         """Promise 2 for processes: one tree per task, on all hosts together."""
         self.processes[(process.task_id, process.number)] = process
         self.attempts_run += 1
@@ -119,12 +119,12 @@ class Checker:
         self.splits.stays_closed(after)
         known = self.known.get(task_id)
         before = known.task if known else None
-        known = known or Known(after)
+        known = known or KnownTask(after)
         self.known[task_id] = known
         before_ids = self.splits.comes_after(task_id, graph)
         claimed = after.live is not None and (before is None or before.live != after.live)
         open_now = breakers.not_closed(tx) if claimed else {}
-        seen = Seen(
+        seen = TaskCommit(
             known=known,
             before=before,
             after=after,
@@ -175,7 +175,7 @@ class Checker:
             return None
         return questions.open_of_task(tx, after.id)
 
-    def _note(self, seen: Seen, *, by_person: bool) -> None:
+    def _note(self, seen: TaskCommit, *, by_person: bool) -> None:
         """Remember the time a failure named, until it is tried again or a person lets it go."""
         known, live = seen.known, seen.before.live if seen.before else None
         if by_person and (seen.told("task:unblocked") or seen.told("question:answered") or seen.after.forced):
@@ -250,3 +250,50 @@ class Checker:
         if numbers != list(range(max(1, known.swept_attempts), task.attempts + 1)):
             raise Broken("attempt numbers rise by one", f"{task.id}: {numbers} at {task.attempts}")
         known.swept_attempts = task.attempts
+
+
+class Probes:
+    """The canaries of every breaker, as the events tell of them."""
+
+    def __init__(self) -> None:
+        self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something
+        self._sent: dict[tuple[str, int], tuple[str, int]] = {}  # canary -> its breaker, and when it was tried before
+        self._looked_at: set[str] = set()  # the incidents that had their triage
+
+    def kept(self) -> Probes:
+        """As they are now, whatever is heard later."""
+        kept = Probes()
+        kept._tried, kept._sent, kept._looked_at = dict(self._tried), dict(self._sent), set(self._looked_at)
+        return kept
+
+    def last(self, key: str | None) -> int:
+        """When this account was tried last."""
+        return self._tried.get(key, 0)
+
+    def hear(self, events: Iterable[Event]) -> set[str]:
+        """Follow the holds; the tasks whose canary has shown that the time they waited for is over."""
+        over: set[str] = set()
+        for event in events:
+            key = event.data.get("key")
+            if event.name == "hold:placed" and not event.data["extended"]:
+                self._tried[key] = event.at
+            elif event.name == "incident:opened":
+                self._looked_at.discard(key)
+            elif event.name == "triage:started" and (incident := event.data.get("incident")) is not None:
+                if incident in self._looked_at:
+                    raise Broken("one triage for an incident", f"{incident} is looked at a second time")
+                self._looked_at.add(incident)
+            elif event.name == "hold:released":
+                over |= {task_id for (task_id, _), (sent_for, _) in self._sent.items() if sent_for == key}
+        return over
+
+    def sent(self, key: str, task_id: str, number: int, now: int) -> None:
+        """A canary goes ahead."""
+        self._sent[task_id, number] = key, self.last(key)
+        self._tried[key] = now
+
+    def ended(self, task_id: str, number: int, outcome: str | None) -> None:
+        """A canary that was lost or taken back is no probe: the next one may follow at once."""
+        key, before = self._sent.pop((task_id, number), (None, 0))
+        if key is not None and outcome in SAYS_NOTHING:
+            self._tried[key] = before

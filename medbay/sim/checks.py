@@ -6,33 +6,34 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from medbay.core import holding, schedule
-from medbay.core.breaker import PROBE_AT_LEAST_EVERY_MS
+from medbay.core.holds import holding
+from medbay.core.holds.breaker import PROBE_AT_LEAST_EVERY_MS
 from medbay.core.model import Attempt
-from medbay.core.person import is_persons
-from medbay.sim.ledger import Broken, Seen
+from medbay.core.people.question import is_persons
+from medbay.core.schedule import occurrences
+from medbay.sim.ledger import Broken, TaskCommit
 
-Check = Callable[[Seen], str | None]
+Check = Callable[[TaskCommit], str | None]
 
 
-def check(seen: Seen) -> None:
+def check(seen: TaskCommit) -> None:
     """Raise Broken when any promise does not hold for this step of this task."""
     _hold(CHECKS, seen)
 
 
-def check_as_it_is(seen: Seen) -> None:
+def check_as_it_is(seen: TaskCommit) -> None:
     """The promises about a task as it stands, whatever led there: for whoever saw the end only."""
     _hold(STANDING, seen)
 
 
-def _hold(promises: Iterable[tuple[str, Check]], seen: Seen) -> None:
+def _hold(promises: Iterable[tuple[str, Check]], seen: TaskCommit) -> None:
     for promise, rule in promises:
         wrong = rule(seen)
         if wrong is not None:
             raise Broken(promise, f"{seen.after.id}: {wrong}")
 
 
-def _no_rule_of_ours_broke(seen: Seen) -> str | None:
+def _no_rule_of_ours_broke(seen: TaskCommit) -> str | None:
     for event in seen.told("task:failed"):
         found = event.data.get("diagnosis", {})
         if found.get("subcategory") == "engine_error":
@@ -40,7 +41,7 @@ def _no_rule_of_ours_broke(seen: Seen) -> str | None:
     return None
 
 
-def _numbers_rise_by_one(seen: Seen) -> str | None:
+def _numbers_rise_by_one(seen: TaskCommit) -> str | None:
     before = seen.before.attempts if seen.before else 0
     expected = before + (1 if seen.claimed else 0)
     if seen.after.attempts != expected:
@@ -50,7 +51,7 @@ def _numbers_rise_by_one(seen: Seen) -> str | None:
     return None
 
 
-def _one_live_attempt(seen: Seen) -> str | None:
+def _one_live_attempt(seen: TaskCommit) -> str | None:
     if seen.claimed and seen.before is not None and seen.before.live is not None:
         return f"claimed for attempt {seen.after.live} while {seen.before.live} was live"
     live = [each.number for each in seen.attempts if each.ended_at is None]
@@ -58,7 +59,7 @@ def _one_live_attempt(seen: Seen) -> str | None:
     return None if live == expected else f"live attempts {live}, the task says {expected}"
 
 
-def _result_recorded_once(seen: Seen) -> str | None:
+def _result_recorded_once(seen: TaskCommit) -> str | None:
     outcomes = seen.known.outcomes
     fresh = 0
     for attempt in seen.attempts:
@@ -74,7 +75,7 @@ def _result_recorded_once(seen: Seen) -> str | None:
     return None if fresh <= 1 else "two attempts ended in one commit"
 
 
-def _fits_what_ran(seen: Seen, attempt: Attempt) -> str | None:
+def _fits_what_ran(seen: TaskCommit, attempt: Attempt) -> str | None:
     process = seen.processes.get((attempt.task_id, attempt.number))
     if attempt.outcome != "succeeded":
         return None
@@ -84,7 +85,7 @@ def _fits_what_ran(seen: Seen, attempt: Attempt) -> str | None:
     return None if really else f"attempt {attempt.number} is recorded as succeeded, but it did not succeed"
 
 
-def _completed_by_success(seen: Seen) -> str | None:
+def _completed_by_success(seen: TaskCommit) -> str | None:
     if seen.after.status != "completed" or seen.known.outcomes.get(seen.after.attempts) == "succeeded":
         return None
     if is_persons(seen.after):
@@ -96,7 +97,7 @@ def _completed_by_success(seen: Seen) -> str | None:
     return f"completed, although attempt {seen.after.attempts} did not succeed"
 
 
-def _nothing_held_is_dispatched(seen: Seen) -> str | None:
+def _nothing_held_is_dispatched(seen: TaskCommit) -> str | None:
     task = seen.before
     if not seen.claimed or task is None:
         return None
@@ -113,7 +114,7 @@ def _nothing_held_is_dispatched(seen: Seen) -> str | None:
     return None
 
 
-def _nothing_starts_before_what_it_comes_after(seen: Seen) -> str | None:
+def _nothing_starts_before_what_it_comes_after(seen: TaskCommit) -> str | None:
     if not seen.claimed:
         return None
     for other in seen.prerequisites:
@@ -123,7 +124,7 @@ def _nothing_starts_before_what_it_comes_after(seen: Seen) -> str | None:
     return None
 
 
-def _nothing_before_the_named_time(seen: Seen) -> str | None:
+def _nothing_before_the_named_time(seen: TaskCommit) -> str | None:
     """Except one uncharged probe of a held account every six hours."""
     if not seen.claimed or seen.latest >= seen.known.not_before:
         return None
@@ -131,7 +132,7 @@ def _nothing_before_the_named_time(seen: Seen) -> str | None:
     return None if probe else f"dispatched {seen.known.not_before - seen.latest} ms before the time its failure named"
 
 
-def _streak_moves_by_the_rules(seen: Seen) -> str | None:
+def _streak_moves_by_the_rules(seen: TaskCommit) -> str | None:
     if seen.before is None:
         return None if seen.after.streak == 0 else "added with a streak"
     failed = [] if _canary_ended(seen) else seen.told("task:failed")
@@ -143,18 +144,18 @@ def _streak_moves_by_the_rules(seen: Seen) -> str | None:
     return None if seen.after.charged == charged else f"charged is {seen.after.charged}, {charged} was due"
 
 
-def _canary_ended(seen: Seen) -> bool:
+def _canary_ended(seen: TaskCommit) -> bool:
     """Whether what ended now was sent ahead for a breaker."""
     ended = seen.before.live if seen.before is not None else None
     return any(each.canary and each.number == ended and each.ended_at is not None for each in seen.attempts)
 
 
-def _canaries_are_never_charged(seen: Seen) -> str | None:
+def _canaries_are_never_charged(seen: TaskCommit) -> str | None:
     wrong = [each.number for each in seen.attempts if each.canary and each.charged]
     return f"the canary {wrong[0]} was charged" if wrong else None
 
 
-def _nothing_an_open_breaker_holds_is_dispatched(seen: Seen) -> str | None:
+def _nothing_an_open_breaker_holds_is_dispatched(seen: TaskCommit) -> str | None:
     """But for the one canary that the breaker itself knows, and a person's retry."""
     if not seen.claimed:
         return None
@@ -171,7 +172,7 @@ def _nothing_an_open_breaker_holds_is_dispatched(seen: Seen) -> str | None:
     return f"dispatched although {seen.held_by} holds it"
 
 
-def _crashes_are_counted(seen: Seen) -> str | None:
+def _crashes_are_counted(seen: TaskCommit) -> str | None:
     if seen.before is None:
         return None
     before, after = seen.before.crashes, seen.after.crashes
@@ -182,7 +183,7 @@ def _crashes_are_counted(seen: Seen) -> str | None:
     return None if after in allowed else f"crashes went from {before} to {after}"
 
 
-def _counters_fit(seen: Seen) -> str | None:
+def _counters_fit(seen: TaskCommit) -> str | None:
     task = seen.after
     if not 0 <= task.charged <= task.streak <= task.attempts:
         return f"charged {task.charged}, streak {task.streak}, attempts {task.attempts}"
@@ -193,7 +194,7 @@ def _counters_fit(seen: Seen) -> str | None:
     return None
 
 
-def _one_pending_retry(seen: Seen) -> str | None:
+def _one_pending_retry(seen: TaskCommit) -> str | None:
     if seen.pending is None:
         return None
     due = [retry.due_at for retry in seen.pending]
@@ -206,12 +207,12 @@ def _one_pending_retry(seen: Seen) -> str | None:
     return None if due == [seen.after.due_at] else f"its retry is due at {due}, the task at {seen.after.due_at}"
 
 
-def _one_turn_in_a_loop(seen: Seen) -> str | None:
+def _one_turn_in_a_loop(seen: TaskCommit) -> str | None:
     task = seen.after
     return f"claimed although it waits for its {task.waits_for}" if seen.claimed and task.waits_for else None
 
 
-def _iterations_are_counted(seen: Seen) -> str | None:
+def _iterations_are_counted(seen: TaskCommit) -> str | None:
     before, after = seen.before, seen.after
     if before is None or not before.recurs:
         return None
@@ -226,16 +227,16 @@ def _iterations_are_counted(seen: Seen) -> str | None:
     return "blocked for the number of its failures" if blocked else None
 
 
-def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
+def _each_occurrence_runs_once_or_is_skipped(seen: TaskCommit) -> str | None:
     """Of cron tasks: what ran and what was told as skipped never meet, and the numbers are right."""
     task, known = seen.after, seen.known
     if not task.cron:
         return None
     if known.begun is None:
-        known.begun = schedule.accounted_until(task)
+        known.begun = occurrences.accounted_until(task)
     for event in seen.told("task:occurrences_skipped"):
         first, last = (round(datetime.fromisoformat(event.data[name]).timestamp() * 1000) for name in ("first", "last"))
-        planned = schedule.occurrences(task, first - 1, last)
+        planned = occurrences.occurrences(task, first - 1, last)
         if planned != (first, last, event.data["number"]):
             return f"skipped {event.data}, planned was {planned}"
         known.skipped.append((first, last, event.data["number"]))
@@ -244,18 +245,18 @@ def _each_occurrence_runs_once_or_is_skipped(seen: Seen) -> str | None:
         at = attempt.planned_at
         if attempt.outcome not in ("succeeded", "failed", "timed_out") or at is None:
             continue
-        if at > (known.begun or 0) and schedule.next_after(task, at - 1) == at:
+        if at > (known.begun or 0) and occurrences.next_after(task, at - 1) == at:
             known.ran[at] = known.ran.get(at, 0) + 1
             if known.ran[at] > 1:
                 return f"the occurrence of {at} ran {known.ran[at]} times"
     return _accounted(seen)
 
 
-def _accounted(seen: Seen) -> str | None:
-    until, begun = schedule.accounted_until(seen.after), seen.known.begun
+def _accounted(seen: TaskCommit) -> str | None:
+    until, begun = occurrences.accounted_until(seen.after), seen.known.begun
     if seen.after.live is not None or until is None or begun is None or seen.after.finished:
         return None
-    planned = schedule.occurrences(seen.after, begun, until)
+    planned = occurrences.occurrences(seen.after, begun, until)
     expected = planned.number if planned else 0
     found = len(seen.known.ran) + sum(number for _, _, number in seen.known.skipped)
     if found != expected:
@@ -265,17 +266,17 @@ def _accounted(seen: Seen) -> str | None:
     return None
 
 
-def _never_before_its_time(seen: Seen) -> str | None:
+def _never_before_its_time(seen: TaskCommit) -> str | None:
     task = seen.after
     if not seen.claimed or task.planned_at is None or not task.cron:
         return None
-    if schedule.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
+    if occurrences.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
         return None
     early = task.planned_at - seen.latest
     return f"claimed {early} ms before its planned time" if early > 0 else None
 
 
-def _who_waits_has_asked(seen: Seen) -> str | None:
+def _who_waits_has_asked(seen: TaskCommit) -> str | None:
     task, asked = seen.after, seen.question
     if task.status == "blocked" and task.block_kind in ("human", "exhausted", "dependency"):
         if asked is None or asked.status != "open":
@@ -286,7 +287,7 @@ def _who_waits_has_asked(seen: Seen) -> str | None:
     return None if asked is None or told_beside else f"{task.status}, but {asked.id} still waits for it"
 
 
-def _ready_says_what_holds(seen: Seen) -> str | None:
+def _ready_says_what_holds(seen: TaskCommit) -> str | None:
     task = seen.after
     may = holding.is_ready(task, seen.now)
     if task.ready and not may:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from medbay.core.breaker import Breaker
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Attempt, Event, Question, Retry, Task
-from medbay.sim.machines import Process
+from medbay.sim.machines import SimulatedProcess
 
 
 class Broken(BaseException):
@@ -20,7 +20,7 @@ class Broken(BaseException):
 
 
 @dataclass(slots=True)
-class Known:
+class KnownTask:
     """One task, as the last commit left it, with what its row does not keep."""
 
     task: Task
@@ -33,16 +33,16 @@ class Known:
     swept_version: int = -1
     swept_attempts: int = 0
 
-    def kept(self) -> Known:
+    def kept(self) -> KnownTask:
         """As it is now, whatever is changed later."""
         return replace(self, outcomes=dict(self.outcomes), ran=dict(self.ran), skipped=list(self.skipped))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TaskCommit:
     """What one commit did to one task."""
 
-    known: Known
+    known: KnownTask
     before: Task | None
     after: Task
     events: tuple[Event, ...]
@@ -50,7 +50,7 @@ class Seen:
     pending: tuple[Retry, ...] | None  # None when nobody looked
     question: Question | None
     prerequisites: tuple[Task, ...]
-    processes: dict[tuple[str, int], Process]
+    processes: dict[tuple[str, int], SimulatedProcess]
     now: int
     latest: int  # the latest time there ever was; less than now never, more after the clock was set back
     elapsed_ms: int

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from medbay.core.model import Worker
 from medbay.engine.settings import Host
-from medbay.runners.protocol import LiveAttempts
+from medbay.places.protocol import LiveAttempts
 from medbay.service.workers import Sighting
 from medbay.sim.clock import VirtualClock
 from medbay.sim.scripts import Fate
 
 
 @dataclass(slots=True)
-class Process:
+class SimulatedProcess:
     """The tree of one attempt. It may outlive the engine that started it."""
 
     task_id: str
@@ -37,13 +37,13 @@ class Process:
 
 
 @dataclass(slots=True)
-class Machine:
+class SimulatedMachine:
     """One host: its boot, its engines and its processes."""
 
     name: str
     boot: int = 1
     engines: set[int] = field(default_factory=set)
-    processes: list[Process] = field(default_factory=list)
+    processes: list[SimulatedProcess] = field(default_factory=list)
 
     def identity(self, pid: int) -> Host:
         """An engine's process on this host."""
@@ -63,7 +63,7 @@ class Machine:
             return "rebooted"
         return "alive" if worker.pid in self.engines else "dead"
 
-    def living(self, at_ms: int) -> list[Process]:
+    def living(self, at_ms: int) -> list[SimulatedProcess]:
         """The processes that run now; the others are forgotten."""
         self.processes = [each for each in self.processes if each.alive(at_ms)]
         return self.processes
@@ -72,31 +72,33 @@ class Machine:
 class Machines:
     """All hosts, and the numbers of everything that ever ran on them."""
 
-    def __init__(self, hosts: int, clock: VirtualClock, started: Callable[[Process], None]) -> None:
+    def __init__(self, hosts: int, clock: VirtualClock, started: Callable[[SimulatedProcess], None]) -> None:
         self._clock = clock
         self._started = started
         self._last_pid = 1_000
-        self.hosts = [Machine(f"host{number}") for number in range(1, hosts + 1)]
+        self.hosts = [SimulatedMachine(f"host{number}") for number in range(1, hosts + 1)]
 
     def new_pid(self) -> int:
         """A number no process had before."""
         self._last_pid += 1
         return self._last_pid
 
-    def start(self, machine: Machine, engine_pid: int, task_id: str, number: int, fate: Fate) -> Process:
+    def start(
+        self, machine: SimulatedMachine, engine_pid: int, task_id: str, number: int, fate: Fate
+    ) -> SimulatedProcess:
         """Start the tree of an attempt."""
         now = self._clock.elapsed_ms
-        process = Process(task_id, number, self.new_pid(), engine_pid, fate, now, now + fate.after_ms)
+        process = SimulatedProcess(task_id, number, self.new_pid(), engine_pid, fate, now, now + fate.after_ms)
         machine.processes.append(process)
         self._started(process)
         return process
 
-    def running(self, task_id: str) -> list[Process]:
+    def running(self, task_id: str) -> list[SimulatedProcess]:
         """Every tree of this task that is alive somewhere."""
         now = self._clock.elapsed_ms
         return [each for host in self.hosts for each in host.living(now) if each.task_id == task_id]
 
-    def reboot(self, machine: Machine) -> None:
+    def reboot(self, machine: SimulatedMachine) -> None:
         """Everything on the host is gone at once."""
         machine.boot += 1
         machine.engines.clear()
@@ -107,7 +109,7 @@ class Machines:
 class SimLeftovers:
     """Ends processes of attempts that are not live any more, on one host."""
 
-    def __init__(self, machine: Machine, clock: VirtualClock) -> None:
+    def __init__(self, machine: SimulatedMachine, clock: VirtualClock) -> None:
         self._machine = machine
         self._clock = clock
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from medbay.core import diagnosing
+from medbay.core.attempt import diagnosed
 from medbay.core.diagnosis import Diagnosis, diagnose
 
 
@@ -34,12 +34,12 @@ class RememberedDiagnosis:
 @contextmanager
 def remembered_diagnoses() -> Iterator[None]:
     """Within this block the rules ask the memory instead of reading the same text again."""
-    before = vars(diagnosing)["diagnose"]
-    setattr(diagnosing, "diagnose", _memory())  # noqa: B010 (a function is replaced, on purpose)
+    before = vars(diagnosed)["diagnose"]
+    setattr(diagnosed, "diagnose", _memory())  # noqa: B010 (a function is replaced, on purpose)
     try:
         yield
     finally:
-        setattr(diagnosing, "diagnose", before)  # noqa: B010
+        setattr(diagnosed, "diagnose", before)  # noqa: B010
 
 
 @cache

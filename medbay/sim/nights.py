@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from medbay.core.breaker import Limits
-from medbay.core.learning import WENT_WELL
-from medbay.core.policy import Policy
-from medbay.core.scoring import Played
-from medbay.core.triage.starting import RUNNER
-from medbay.engine.engine import Engine
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.learning import WENT_WELL
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import Played
+from medbay.core.triage.cycle import RUNNER
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, seeded
-from medbay.service import adding, waking
-from medbay.service.adding import NewTask
+from medbay.service import additions, waking
+from medbay.service.additions import NewTask
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import ROOT
 from medbay.sim.fleets import NIGHT_MS, SLOTS, Fleet, Job
@@ -81,7 +81,7 @@ class _Night:
         self._coming = self._coming[len(come) :]
         new = [NewTask(title=job.id, command=job.command, resources=job.resources) for job in come]
         with self._store.write() as tx:
-            made = adding.add_many(tx, new, ids=self._ids, actor="person:sim")
+            made = additions.add_many(tx, new, ids=self._ids, actor="person:sim")
         self.added.update((task.id, job) for task, job in zip(made, come, strict=True))
 
     def _wait_ms(self) -> int | None:

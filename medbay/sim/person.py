@@ -11,8 +11,8 @@ from medbay.core.model import Check, Task
 from medbay.core.rules import Loop
 from medbay.env import Random
 from medbay.errors import NotAllowed, UsageError
-from medbay.service import adding, breakers, schedules, tasks
-from medbay.service.adding import NewTask
+from medbay.service import additions, breakers, schedules, tasks
+from medbay.service.additions import NewTask
 from medbay.sim.daemon import Ground
 from medbay.sim.faults import FaultyStore
 from medbay.sim.plan import DAY, HOUR, MINUTE, SECOND
@@ -83,7 +83,7 @@ class Person:
         )
         try:
             with self._store.write() as tx:
-                task_id = adding.add(tx, new, ids=self._ground.ids, actor=ACTOR).id
+                task_id = additions.add(tx, new, ids=self._ground.ids, actor=ACTOR).id
         except NotAllowed:  # after a cancelled task, or one that recurs
             return
         self.added[task_id] = tuple(sorted(after))

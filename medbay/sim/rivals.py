@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from medbay.core.diagnosis import Diagnosis
-from medbay.core.presets import LADDER
-from medbay.core.scoring import Played
+from medbay.core.policy.presets import LADDER
+from medbay.core.policy.replay import Played
 from medbay.env import Random, seeded
 from medbay.sim.fleets import NIGHT_MS, SLOTS, Fleet, Job
 from medbay.sim.plan import DAY, HOUR, MINUTE, SECOND

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
-from medbay.core.triage.starting import RUNNER
+from medbay.core.triage.cycle import RUNNER
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch
+from medbay.places.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock
-from medbay.sim.machines import Machine, Machines, Process
+from medbay.sim.machines import Machines, SimulatedMachine, SimulatedProcess
 from medbay.sim.scripts import Fate
 
 Why = Literal["cancel", "hand_back", "limit"]
@@ -32,7 +32,14 @@ class SimRunner:
     """Starts simulated processes for one engine on one machine."""
 
     def __init__(
-        self, machines: Machines, machine: Machine, engine_pid: int, work: Fates, clock: VirtualClock, *, grace_ms: int
+        self,
+        machines: Machines,
+        machine: SimulatedMachine,
+        engine_pid: int,
+        work: Fates,
+        clock: VirtualClock,
+        *,
+        grace_ms: int,
     ) -> None:
         self._machines = machines
         self._machine = machine
@@ -40,7 +47,7 @@ class SimRunner:
         self._work = work
         self._clock = clock
         self._grace_ms = grace_ms
-        self.killers: list[Process] = []  # what will kill its engine, if that still holds it when it ends
+        self.killers: list[SimulatedProcess] = []  # what will kill its engine, if that still holds it when it ends
 
     def start(self, launch: Launch, monotonic_s: float) -> SimRunning:
         """Start it; raises SpawnFailed when the script has no binary."""
@@ -69,7 +76,13 @@ class SimRunning:
     left_nothing = False  # what it started may live in a session of its own
 
     def __init__(
-        self, process: Process, launch: Launch, *, limit_ms: int | None, grace_ms: int, now_ms: Callable[[], int]
+        self,
+        process: SimulatedProcess,
+        launch: Launch,
+        *,
+        limit_ms: int | None,
+        grace_ms: int,
+        now_ms: Callable[[], int],
     ) -> None:
         self.process = process
         self._launch = launch

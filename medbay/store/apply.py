@@ -21,7 +21,7 @@ from medbay.core.decision import (
 from medbay.core.events import EVENT_NAMES
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, changed_fields
 from medbay.core.outcome import Output
-from medbay.core.question import send_again_at
+from medbay.core.people.question import send_again_at
 from medbay.errors import StaleClaim
 from medbay.store import breakers, checks, patterns, triages
 from medbay.store.database import Tx

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any, Final
 
-from medbay.core.breaker import Breaker, BreakerChange, CommandUse
+from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import dumps, loads

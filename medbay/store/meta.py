@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from medbay.store.database import Tx
+from collections.abc import Iterator
+from typing import Final
+
+from medbay.store.database import Row, Tx
 
 
 def value(tx: Tx, key: str) -> str | None:
@@ -23,3 +26,53 @@ def describe(tx: Tx) -> dict[str, str]:
     """The database itself, for `doctor`: what it is, how it commits, which schema it has."""
     found = {name: tx.one(sql) for name, sql in tx.dialect.describe}
     return {name: str(row[0]) for name, row in found.items() if row}
+
+
+# A table that is missing here would be lost by a copy; a test compares this with the schema.
+TABLES: Final[dict[str, tuple[str, ...]]] = {
+    "meta": ("key",),
+    "task": ("id",),
+    "task_tag": ("tag", "task_id"),
+    "dependency": ("task_id", "after_id"),
+    "worker": ("id",),
+    "attempt": ("task_id", "number"),
+    "attempt_output": ("task_id", "number"),
+    "check_result": ("task_id", "number", "position"),
+    "retry": ("task_id", "attempt"),
+    "history": ("id",),
+    "event": ("seq",),
+    "effect": ("key",),
+    "question": ("id",),
+    "question_task": ("question_id", "task_id"),
+    "triage": ("id",),
+    "preference": ("scope",),
+    "budget_day": ("day",),
+    "reservation": ("task_id", "number"),
+    "breaker": ("key",),
+    "command_resource": ("command", "resource"),
+    "failure_pattern": ("fingerprint",),
+    "failure_advice": ("fingerprint", "advice"),
+    "failure_task": ("fingerprint", "task_id"),
+}
+OWN: Final = "meta"  # what a store knows about itself; never copied
+
+
+def count(tx: Tx, table: str) -> int:
+    """How many rows a table has."""
+    row = tx.one(f"SELECT count(*) FROM {table}")
+    return int(row[0]) if row else 0
+
+
+def pages(tx: Tx, table: str, columns: tuple[str, ...], size: int) -> Iterator[list[Row]]:
+    """All rows of a table by its key, some at a time."""
+    key = TABLES[table]
+    where, last = "", ()
+    at = [columns.index(name) for name in key]
+    while True:
+        sql = f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {', '.join(key)} LIMIT ?"
+        rows = tx.rows(sql, (*last, size))
+        if not rows:
+            return
+        yield rows
+        where = f" WHERE ({', '.join(key)}) > ({', '.join('?' * len(key))})"
+        last = tuple(rows[-1][index] for index in at)

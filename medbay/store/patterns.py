@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
+from medbay.core.attempt.knowledge import Advice, Known, Learned, Seen, Taught, Teaching, Tried
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.knowledge import Advice, Known, Learned, Seen, Taught, Teaching, Tried
 from medbay.store.database import Row, Tx
 
 ADVICE_MAX: Final = 50  # kept per fingerprint; what cured least goes first

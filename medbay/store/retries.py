@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.learning import SAYS_SOMETHING, WENT_WELL, Tried
 from medbay.core.model import Retry
+from medbay.core.policy.learning import SAYS_SOMETHING, WENT_WELL, TriedDelay
 from medbay.store.database import Tx
 from medbay.store.rows import RETRY_COLUMNS, retry
 
@@ -47,10 +47,10 @@ TRIED_SQL: Final = (
 )
 
 
-def tried(tx: Tx, category: str, limit: int) -> list[Tried]:
+def tried(tx: Tx, category: str, limit: int) -> list[TriedDelay]:
     """The newest retries of a class that tell something: how long each really waited, and whether it ended well."""
     rows = tx.rows(TRIED_SQL, (category, *SAYS_SOMETHING, limit))
-    return [Tried(max(0, waited), outcome in WENT_WELL) for waited, outcome in rows]
+    return [TriedDelay(max(0, waited), outcome in WENT_WELL) for waited, outcome in rows]
 
 
 def classes_tried(tx: Tx) -> list[str]:

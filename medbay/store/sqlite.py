@@ -20,20 +20,14 @@ from medbay.errors import (
     UsageError,
 )
 from medbay.store import migrations
+from medbay.store.batch import Putting, Values
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
-from medbay.store.sqlite_file import (
-    copy_database,
-    inode,
-    make_private,
-    refuse_network_file_system,
-    sync_directory,
-    why_not,
-)
-from medbay.store.together import Putting, Values
 
 if TYPE_CHECKING:
-    from medbay.store.commits import Commits
+    pass
+import ctypes
+from contextlib import suppress
 
 BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
@@ -202,8 +196,6 @@ class SqliteStore:
         if self._path == ":memory:":
             return -1
         if self._commits is None:
-            from medbay.store.commits import Commits  # only who waits for others needs it
-
             self._commits = Commits(self._path)
         return self._commits.fileno()
 
@@ -314,3 +306,119 @@ def _translated() -> Iterator[None]:
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
             raise
         raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
+
+
+_NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
+
+
+def copy_database(source: sqlite3.Connection, path: str) -> None:
+    """All of a database into another file, synced and checked."""
+    target = sqlite3.connect(path)
+    try:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+        found = target.execute("PRAGMA quick_check(1)").fetchone()[0]
+    finally:
+        target.close()
+    if found != "ok":
+        raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: str) -> None:
+    """Let the name of a file survive a power failure as well."""
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def inode(path: str) -> int | None:
+    """Which file this is; None for a store in memory, or when the file is gone."""
+    try:
+        return os.stat(path).st_ino if path != ":memory:" else None
+    except OSError:
+        return None
+
+
+def make_private(path: str) -> None:
+    """The file is made readable by its owner only, before SQLite would make it with the umask.
+
+    One that is there is never opened here: closing it would drop every lock that other connections of this
+    process hold on it (POSIX locks belong to the process), and a stranger's close would then delete a WAL in use.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path)) from error
+
+
+def why_not(path: str) -> str:
+    """What a person can do when the file cannot be opened."""
+    parent = Path(path).parent
+    if not parent.is_dir():
+        return f"make the directory {parent}, or name another store with --store"
+    if not os.access(parent, os.W_OK):
+        return f"the directory {parent} is not writable"
+    return "restore a backup, or move it away and start anew with medbay init"
+
+
+def refuse_network_file_system(path: str) -> None:
+    """SQLite's locks do not hold there; two engines would corrupt the store."""
+    where = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in mounts:
+        fields = line.split()
+        mount = fields[1]
+        if (where == mount or where.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
+            best, kind = mount, fields[2]
+    if kind in _NETWORK_FILE_SYSTEMS:
+        raise StoreError(f"{path} lies on a network file system ({kind})", hint="use a local directory, or PostgreSQL")
+
+
+_MODIFIED: Final = 0x2  # IN_MODIFY
+_AT_ONCE: Final = 4_096
+
+
+class Commits:
+    """A descriptor that is readable after somebody wrote to the log. The commit itself may be seen a moment later."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = _watch(os.fsencode(f"{path}-wal"))
+
+    def fileno(self) -> int:
+        """The descriptor; -1 where the kernel cannot tell, and one has to look."""
+        return self._descriptor
+
+    def take(self) -> None:
+        """Forget what was said."""
+        if self._descriptor >= 0:
+            with suppress(BlockingIOError):
+                while len(os.read(self._descriptor, _AT_ONCE)) == _AT_ONCE:
+                    pass
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _watch(path: bytes) -> int:
+    try:
+        libc = ctypes.CDLL(None)
+        descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, AttributeError):  # no Linux
+        return -1
+    if descriptor >= 0 and libc.inotify_add_watch(descriptor, path, ctypes.c_uint32(_MODIFIED)) < 0:
+        os.close(descriptor)
+        return -1
+    return descriptor

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Role, Task, Triage
-from medbay.core.triage.starting import INCIDENT_IDS
+from medbay.core.triage.cycle import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, loads, task

@@ -21,8 +21,8 @@ from unittest import mock
 import medbay
 from medbay.bay import Bay
 from medbay.cli.main import main
-from medbay.core.policy import Policy
-from medbay.engine.engine import Engine
+from medbay.core.policy.policy import Policy
+from medbay.engine.round import Engine
 from tests.worlds import ManualClock, World
 
 COMMAND = Path(sys.executable).parent / "medbay"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from medbay.store import tables
+from medbay.store import meta
 from tests.cli.calling import Cli
 from tests.postgres_server import Server
 from tests.worlds import failed
@@ -217,7 +217,7 @@ def test_every_table_is_copied_and_counted(cli: Cli) -> None:
     raw = sqlite3.connect(cli.folder / ".medbay" / "medbay.db")
     found = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
 
-    assert {row[0] for row in found} == set(tables.TABLES)
+    assert {row[0] for row in found} == set(meta.TABLES)
 
 
 def test_a_check_fits_the_terminal(cli: Cli) -> None:

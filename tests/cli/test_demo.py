@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from medbay.cli.demo_fleet import FLEET
+from medbay.cli.demo.fleet import FLEET
 from tests.cli.calling import Called, Cli
 from tests.cli.test_run import started
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 
 NETWORK = "Network timeout: ETIMEDOUT\n"

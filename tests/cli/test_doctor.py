@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from medbay.cli.checks import size_of
-from medbay.cli.text import width
+from medbay.cli.doctor import size_of
+from medbay.views.text import width
 from tests.cli.calling import Cli, RealTime
 from tests.worlds import World, quick_policy
 

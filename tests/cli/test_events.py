@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from medbay.cli.events import told
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 

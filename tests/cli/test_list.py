@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from medbay.cli.glyphs import status_phrase
-from medbay.cli.text import width
 from medbay.store.tasks import TaskFilter
+from medbay.views.glyphs import status_phrase
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli.text import width
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.outcome import Succeeded
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from medbay.cli.live_output import Cleaner, Tail
-from medbay.cli.live_run import own_code
+from medbay.cli.live.output import Cleaner, Tail
+from medbay.cli.live.run import own_code
 from medbay.core.model import Attempt, Task
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import COMMAND, Cli

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed, quick_policy
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from medbay.cli.live import Interrupts
-from medbay.cli.live_lines import changes
+from medbay.cli.live.display import Interrupts
 from medbay.core.model import Event
+from medbay.views.event import changes
 from tests.cli.calling import Cli
 from tests.cli.test_run import QUICK, processes_of, started, wait_until_it_says
 from tests.guardians import kill_with_guardian

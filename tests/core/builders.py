@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Pattern
-from medbay.core.ending import Ended, on_attempt_ended
 from medbay.core.model import Attempt, Event, Task
 from medbay.core.outcome import Outcome
-from medbay.core.policy import Policy
+from medbay.core.policy.policy import Policy
 
 NOW = 1_800_000_000_000
 SECOND = 1_000

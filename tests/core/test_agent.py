@@ -6,9 +6,9 @@ import pytest
 
 from medbay.core import agent
 from medbay.core.agent import Profile, filled, find, never_got_to_work, with_role
+from medbay.core.holds.incident import FailureSurroundings
 from medbay.core.model import Guidance, Task
 from medbay.core.outcome import Failed, Output, Succeeded
-from medbay.core.sharing import Around
 from medbay.errors import UsageError
 from tests.core.builders import NOW, after, diagnosis, end, running, task, told
 
@@ -79,7 +79,7 @@ def test_who_never_got_to_work(of: Task, outcome: Failed | Succeeded, ran_ms: in
 
 def test_an_agent_that_never_got_to_work_strikes_its_profile_and_is_not_charged() -> None:
     """The crash loop is the profile's on that host."""
-    made = end(agents(), SILENT, around=Around(host="h-1", ran_ms=100))
+    made = end(agents(), SILENT, around=FailureSurroundings(host="h-1", ran_ms=100))
 
     assert (after(made).streak, after(made).charged) == (1, 0)
     assert [change.after.key for change in made.breakers] == ["crash_loop:agent:claude@h-1"]

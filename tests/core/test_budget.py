@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import budget
-from medbay.core.breaker import close
 from medbay.core.budget import Amount, Budget, Day, Reservation
-from medbay.core.news import changed_breaker
+from medbay.core.holds.breaker import close
+from medbay.core.holds.incident import changed_breaker
 from medbay.core.outcome import Failed, Lost, Outcome, Output, OverBudget, Requeued, Succeeded
 from tests.core.builders import task
 

@@ -28,7 +28,7 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
-from medbay.core.question import choose
+from medbay.core.people.question import choose
 from medbay.core.triage import effects
 from medbay.errors import NotAllowed
 from tests.core.builders import (
@@ -422,7 +422,7 @@ def test_whatever_happens_in_whatever_order_the_promises_hold(
     """Legal moves, counters that only count, one question, one retry, and never a silent standstill."""
     lives = Lives()
 
-    with mock.patch("medbay.core.diagnosing.diagnose") as diagnose:
+    with mock.patch("medbay.core.attempt.diagnosed.diagnose") as diagnose:
         for task_id, outcome, found, number in happenings:
             diagnose.return_value = found
             lives.happen(lives.choose(task_id, number), task_id, outcome, number)
@@ -434,7 +434,7 @@ def test_a_task_that_nobody_looks_after_ends_or_asks(endings: list[tuple[Outcome
     """Left alone it is always claimed again, until it is finished or blocked with a question."""
     lives = Lives()
 
-    with mock.patch("medbay.core.diagnosing.diagnose") as diagnose:
+    with mock.patch("medbay.core.attempt.diagnosed.diagnose") as diagnose:
         for outcome, found in endings:
             some = lives.tasks["t-1"]
             if some.finished or some.status == "blocked":

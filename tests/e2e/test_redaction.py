@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import medbay
-from medbay.store.tables import TABLES
+from medbay.store.meta import TABLES
 from tests.e2e.test_recurring import Up, until
 from tests.e2e.test_the_path_of_a_task import Terminal
 

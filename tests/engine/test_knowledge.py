@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.core.knowledge import Advice, Known
+from medbay.core.attempt.knowledge import Advice, Known
 from medbay.core.outcome import Succeeded
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import liveness, tasks, teaching

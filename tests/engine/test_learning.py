@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from medbay.core.learning import RETRIES_ENOUGH
 from medbay.core.model import Retry
-from medbay.core.policy import Policy
+from medbay.core.policy.learning import RETRIES_ENOUGH
+from medbay.core.policy.policy import Policy
 from medbay.service import explain, learning, teaching
 from medbay.store import retries
 from medbay.store.database import Store

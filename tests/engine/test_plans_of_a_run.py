@@ -19,9 +19,9 @@ from medbay.service import idle, tasks
 from medbay.store import activity, attempts, history, retries, workers
 from medbay.store import tasks as task_rows
 from medbay.store.dialect import POSTGRES
+from medbay.store.meta import TABLES
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
-from medbay.store.tables import TABLES
 from tests.postgres_server import Server
 from tests.worlds import ManualClock, World, failed
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from medbay.core.decision import Decision
 from medbay.core.model import Option, Question
 from medbay.core.outcome import Succeeded
-from medbay.core.preference import Preference
-from medbay.service import preferences as preference_service
+from medbay.core.people.preference import Preference
 from medbay.service import tasks
-from medbay.store import history, preferences, questions
+from medbay.service import teaching as preference_service
+from medbay.store import history, questions
 from medbay.store.apply import apply
 from medbay.store.database import Store
 from tests.engine.test_outages import DEAD, HOUR, MINUTE, Outage
@@ -96,7 +96,7 @@ def test_what_was_answered_is_offered_first_when_the_same_task_asks_again(store:
     with store.write() as tx:  # one question for both: the same failure of the same provider
         tasks.answer(tx, other.id, "pause", actor="person:ann")
     with store.read() as tx:
-        kept = preferences.every(tx)
+        kept = questions.every(tx)
     assert [(each.answer, each.told_by, each.used) for each in kept] == [("pause", "person:ann", 0)]
     assert kept[0].scope.startswith("cause:")
 
@@ -107,7 +107,7 @@ def test_what_was_answered_is_offered_first_when_the_same_task_asks_again(store:
     assert (offered.default, offered.remembered, world.task(task.id).status) == (2, 2, "blocked")
     with store.write() as tx:
         assert tasks.answer(tx, task.id, "default", actor="person:bob")[0] == "leave it for later"
-        by_scope = {each.scope.partition(":")[0]: each for each in preferences.every(tx)}
+        by_scope = {each.scope.partition(":")[0]: each for each in questions.every(tx)}
     assert (by_scope["cause"].used, by_scope["cause"].told_by, by_scope["task"].used) == (1, "person:bob", 0)
 
 
@@ -115,11 +115,11 @@ def test_what_is_remembered_can_be_forgotten(store: Store, clock: ManualClock) -
     """By any beginning that only it has."""
     with store.write() as tx:
         for scope in ("task:abc", "task:abd"):
-            preferences.save(tx, Preference(scope=scope, answer="retry", told_by="p", told_at=clock.wall_ms))
+            questions.save(tx, Preference(scope=scope, answer="retry", told_by="p", told_at=clock.wall_ms))
         assert preference_service.forget(tx, "task:abd").scope == "task:abd"
-        assert [each.scope for each in preferences.every(tx)] == ["task:abc"]
+        assert [each.scope for each in questions.every(tx)] == ["task:abc"]
         assert preference_service.forget(tx, "task:a").scope == "task:abc"
-        assert preferences.every(tx) == []
+        assert questions.every(tx) == []
 
 
 def test_a_question_is_sent_by_one_engine(store: Store, clock: ManualClock) -> None:

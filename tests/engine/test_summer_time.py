@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from medbay.core.durations import iso
 from medbay.core.outcome import Succeeded
-from medbay.core.times import iso
 from medbay.service import idle
 from medbay.store import attempts, history
 from medbay.store import tasks as task_rows

@@ -9,11 +9,10 @@ import pytest
 
 from medbay.core.outcome import Output, Succeeded
 from medbay.errors import StoreError
-from medbay.service import archive, liveness
+from medbay.service import liveness, upkeep
 from medbay.store import archive as archive_rows
 from medbay.store import attempts, history
-from medbay.store.archive import Leaving
-from medbay.store.archive_file import ArchiveFile
+from medbay.store.archive import ArchiveFile, Leaving
 from medbay.store.database import Store
 from tests.worlds import ManualClock, World
 
@@ -53,8 +52,8 @@ def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, c
     clock.advance(31 * DAY_MS)
     moved: list[Leaving] = []
 
-    counted = archive.leaving(store, clock.now_ms() - 30 * DAY_MS)
-    done = archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: moved.extend(rows))
+    counted = upkeep.leaving(store, clock.now_ms() - 30 * DAY_MS)
+    done = upkeep.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: moved.extend(rows))
 
     assert counted["history"] == done["history"] == len(moved) - done["event"] == 200
     assert transitions(world, task.id) == steps[199:]
@@ -63,11 +62,11 @@ def test_a_task_that_goes_on_keeps_its_last_thousand_transitions(store: Store, c
         assert liveness.contradictions(tx) == []
     assert (checkpoint.actor, checkpoint.source, checkpoint.context) == ("archive", steps[199], {"archived": 200})
     assert replayed(world, task.id) is None
-    assert archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 0
+    assert upkeep.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 0
 
     write_steps(world, task.id, steps[:9])
     clock.advance(31 * DAY_MS)
-    assert archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 9
+    assert upkeep.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)["history"] == 9
     assert len(transitions(world, task.id)) == 1_001
     with store.read() as tx:
         checkpoint = history.of_task(tx, task.id)[0]
@@ -89,17 +88,17 @@ def test_nothing_is_deleted_that_could_not_be_written(store: Store, clock: Manua
         raise StoreError("no space left")
 
     with pytest.raises(StoreError):
-        archive.move(store, clock.now_ms() - 30 * DAY_MS, full)
+        upkeep.move(store, clock.now_ms() - 30 * DAY_MS, full)
     assert transitions(world, task.id) == before
 
-    archive.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)
+    upkeep.move(store, clock.now_ms() - 30 * DAY_MS, lambda table, rows: None)
     assert transitions(world, task.id) == ["completed"]
-    assert set(archive.leaving(store, clock.now_ms() - 30 * DAY_MS).values()) == {0}
+    assert set(upkeep.leaving(store, clock.now_ms() - 30 * DAY_MS).values()) == {0}
 
 
 def test_pieces_are_bounded(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """No transaction moves more than a piece."""
-    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(upkeep, "ROWS_AT_ONCE", 2)
     world = World(store, clock)
     engine = world.engine(slots=9)
     for number in range(5):
@@ -108,7 +107,7 @@ def test_pieces_are_bounded(store: Store, clock: ManualClock, monkeypatch: pytes
     engine.stop()
     sizes: list[int] = []
 
-    archive.move(store, clock.now_ms() + 1, lambda table, rows: sizes.append(len(rows)))
+    upkeep.move(store, clock.now_ms() + 1, lambda table, rows: sizes.append(len(rows)))
 
     assert max(sizes) == 2
     assert len({part.table for part in archive_rows.PARTS}) < len(sizes)
@@ -132,7 +131,7 @@ def test_what_a_task_gave_back_stays(store: Store, clock: ManualClock) -> None:
     world.run(engine, ticks=2)
     engine.stop()
 
-    archive.move(store, clock.now_ms() + 1, lambda table, rows: None)
+    upkeep.move(store, clock.now_ms() + 1, lambda table, rows: None)
 
     with store.read() as tx:
         assert attempts.last_result(tx, gave.id) == {"value": 7}

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from medbay.core import commands, counting, decision, ending, holding, policy, rules
+from medbay.core import decision, rules
+from medbay.core.attempt import counting, ending
 from medbay.core.decision import Decision, Draft
+from medbay.core.holds import holding
 from medbay.core.model import Task
+from medbay.core.people import commands
+from medbay.core.policy import policy
 from medbay.core.triage import effects
-from medbay.core.triage.case import Case
-from medbay.core.triage.making import Made
-from medbay.engine import settling
-from medbay.engine.engine import Engine
+from medbay.core.triage.case import TriageCase
+from medbay.core.triage.effects import Made
+from medbay.engine import settlement
+from medbay.engine.round import Engine
 from medbay.engine.slots import Slots
 from medbay.service import attempts as attempt_service
 from medbay.sim.checker import Checker
@@ -193,7 +197,7 @@ def break_a_rule(patch: Patch) -> None:
 
 def forget_outcomes(patch: Patch) -> None:
     """What ended is dropped before the store has it."""
-    patch.setattr(settling.Settler, "take", lambda self, finished: None)
+    patch.setattr(settlement.Settler, "take", lambda self, finished: None)
 
 
 def stay_ready(patch: Patch) -> None:
@@ -207,7 +211,7 @@ def stay_ready(patch: Patch) -> None:
     patch.setattr(decision.Draft, "change", change)
 
 
-def bend_splits(patch: Patch, bent: Callable[[Draft, Case, Any], Any]) -> None:
+def bend_splits(patch: Patch, bent: Callable[[Draft, TriageCase, Any], Any]) -> None:
     """Let a split do something else, after it did what it does."""
     real = effects._EFFECTS["SPLIT"]
     patch.setitem(
@@ -218,7 +222,7 @@ def bend_splits(patch: Patch, bent: Callable[[Draft, Case, Any], Any]) -> None:
 def lose_the_last_part(patch: Patch) -> None:
     """A split is closed for parts of which one is not made."""
 
-    def bent(draft: Draft, case: Case, done: Any) -> Any:
+    def bent(draft: Draft, case: TriageCase, done: Any) -> Any:
         lost = done.made[-1].task.id
         kept = tuple(each for each in done.rewired if each.target != lost)
         return replace(done, made=done.made[:-1], rewired=kept)
@@ -229,7 +233,7 @@ def lose_the_last_part(patch: Patch) -> None:
 def split_without_closing(patch: Patch) -> None:
     """The parts are made, and the task goes on beside them."""
 
-    def bent(draft: Draft, case: Case, done: Any) -> Any:
+    def bent(draft: Draft, case: TriageCase, done: Any) -> Any:
         draft.task = replace(case.task, waits_for=None, due_at=draft.now)
         draft._transitions.clear()
         draft.events = [each for each in draft.events if each.name != "task:cancelled"]
@@ -246,7 +250,7 @@ def leave_what_comes_after_a_split(patch: Patch) -> None:
 def run_parts_together(patch: Patch) -> None:
     """Each part waits for what the task waited for, and for no other part."""
 
-    def freed(case: Case, each: Made) -> Made:
+    def freed(case: TriageCase, each: Made) -> Made:
         change = each.added.change
         after = replace(change.after, unmet=case.task.unmet, ready=True, ready_at=case.task.since)
         return replace(each, added=replace(each.added, change=replace(change, after=after), after=case.after))

@@ -12,11 +12,11 @@ import pytest
 from medbay.core.decision import WorkingSet
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Succeeded
-from medbay.engine.engine import Engine
-from medbay.engine.reaping import reap as take_over
-from medbay.engine.settling import Settler
+from medbay.engine.recovery import reap as take_over
+from medbay.engine.round import Engine
+from medbay.engine.settlement import Settler
 from medbay.errors import NotAllowed, StaleClaim
-from medbay.service import adding, attempts, liveness, requests, tasks
+from medbay.service import additions, attempts, liveness, requests, tasks
 from medbay.service.attempts import Capacity, Finished, Judgement
 from medbay.store import attempts as attempt_rows
 from medbay.store import history, questions
@@ -194,7 +194,7 @@ def add_after(scene: Scene) -> Job:
     def job(store: Any) -> None:
         with store.write() as tx:
             line = {"title": "after", "run": "x", "queue": scene.task.queue, "after": [scene.task.id]}
-            scene.others["after"] = adding.add(
+            scene.others["after"] = additions.add(
                 tx, requests.new_task(line, now=tx.now), ids=scene.world.ids, actor=BY_A_PERSON
             )
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from medbay.core.attempt.knowledge import Advice, Learned, Seen, Taught, Teaching, Tried
 from medbay.core.decision import Decision, Rediagnosed
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.knowledge import Advice, Learned, Seen, Taught, Teaching, Tried
 from medbay.core.model import Retry
 from medbay.env import SystemClock
 from medbay.errors import StaleClaim

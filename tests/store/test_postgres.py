@@ -18,11 +18,11 @@ from medbay import app
 from medbay.core.model import Event
 from medbay.env import SystemClock
 from medbay.errors import StoreBusy, StoreError, StoreTooNew, StoreUnavailable, UsageError
-from medbay.store import history, meta, migrations, postgres_connection
+from medbay.store import history, meta, migrations
+from medbay.store import postgres as postgres_connection
 from medbay.store.apply import write_events
 from medbay.store.dialect import POSTGRES
-from medbay.store.postgres import PostgresStore
-from medbay.store.postgres_connection import placeholders
+from medbay.store.postgres import PostgresStore, placeholders
 from medbay.store.sqlite import SqliteStore
 from tests.postgres_server import Server
 from tests.store.test_store import PUT, together

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from psycopg.sql import Literal
 
-from medbay.core import learning
 from medbay.core.model import TASK_FIELDS
+from medbay.core.policy import learning
 from medbay.store import activity, attempts, breakers, questions, retries, tasks, triages, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore

@@ -14,9 +14,8 @@ import pytest
 from medbay.env import SystemClock
 from medbay.errors import StoreError, StoreRemoved, StoreTooNew, StoreUnavailable
 from medbay.store import migrations
-from medbay.store.commits import Commits
 from medbay.store.dialect import SQLITE
-from medbay.store.sqlite import BUSY_TIMEOUT_MS, SqliteStore
+from medbay.store.sqlite import BUSY_TIMEOUT_MS, Commits, SqliteStore
 
 
 def open_at(path: Path) -> SqliteStore:

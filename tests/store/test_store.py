@@ -13,7 +13,7 @@ from medbay.core.model import Event, Question
 from medbay.core.outcome import Failed, Output
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim, StoreBusy
-from medbay.service import adding, requests, tasks
+from medbay.service import additions, requests, tasks
 from medbay.store import attempts, history, meta
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply, write_events
@@ -163,7 +163,7 @@ def test_a_key_added_by_two_at_once_is_one_task(open_store: OpenStore) -> None:
         ready.wait(10)
         with store.write() as tx:
             new = requests.new_task({"title": "a", "run": "true", "key": "k"}, now=tx.now)
-            made.append(adding.add(tx, new, ids=Ids(), actor="person:test").id)
+            made.append(additions.add(tx, new, ids=Ids(), actor="person:test").id)
 
     together([lambda each=each: add(each) for each in stores])  # type: ignore[misc]
 
@@ -182,7 +182,7 @@ def test_an_id_wanted_by_two_at_once_is_given_to_one(open_store: OpenStore) -> N
         ready.wait(10)
         with store.write() as tx:
             new = requests.new_task({"title": "a", "run": "true"}, now=tx.now)
-            made.append(adding.add(tx, new, ids=ids, actor="person:test").id)
+            made.append(additions.add(tx, new, ids=ids, actor="person:test").id)
 
     together([lambda each=each: add(each) for each in stores])  # type: ignore[misc]
 

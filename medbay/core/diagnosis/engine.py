@@ -2,27 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import hashlib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from medbay.core.diagnosis import facts as results
 from medbay.core.diagnosis import limits
-from medbay.core.diagnosis import result as results
-from medbay.core.diagnosis.choice import choose
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
-from medbay.core.diagnosis.facts import NO_COMMAND, Facts, Verdict, certain, likely
-from medbay.core.diagnosis.findings import Finding, find_all
+from medbay.core.diagnosis.facts import NO_COMMAND, Facts, FactVerdict, certain, likely
+from medbay.core.diagnosis.findings import SETUP, Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_line, failing_tests, fingerprint, template
 from medbay.core.diagnosis.gist import SHORT, gist_of, named_gist
+from medbay.core.diagnosis.limits import provider_of
 from medbay.core.diagnosis.location import locate
-from medbay.core.diagnosis.memory import Known, Memory, digest
-from medbay.core.diagnosis.provider import provider_of
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
-from medbay.core.diagnosis.rule import RECORD, SHAPE
+from medbay.core.diagnosis.roles import WARNED
+from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE, compiled
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
 from medbay.core.diagnosis.wording import advise, bare_name, summarize
+
+KEPT_MAX: Final = 512  # diagnoses, each of a few KB at most
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A diagnosis without its time, and the lines that may name one: they are read again with each call's clock."""
+
+    diagnosis: Diagnosis
+    times: str
+
+
+class Memory:
+    """The last diagnoses by what they were made from. Threads may share it: at worst something is read twice."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Remembered] = {}
+
+    def get(self, key: Hashable) -> Remembered | None:
+        """What was found for this key before."""
+        return self._known.get(key)
+
+    def keep(self, key: Hashable, known: Remembered) -> Remembered:
+        """Remember it, in place of the oldest when there are too many."""
+        if len(self._known) >= KEPT_MAX:
+            self._known.pop(next(iter(self._known), key), None)
+        self._known[key] = known
+        return known
+
+
+def digest(text: str) -> bytes:
+    """Sixteen bytes that stand for a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+# What a wrapper throws because its command failed.
+_THROWN: Final = frozenset(
+    {"trace.python", "trace.uncaught", "trace.caller", "error.named", "child.failed", "child.exception"}
+)
+_TESTS_RAN_AND_FAILED: Final = r"(?m)^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+"
+
+
+def choose(findings: list[Finding], body: str) -> list[Finding]:
+    """The findings with the deciding one first; what cannot be the cause is left out."""
+    findings = _without_tests_that_never_ran(findings, body)
+    return _cause_before_child(_refused_before_cut(_network_before_missing(findings)))
+
+
+def _cause_before_child(findings: list[Finding]) -> list[Finding]:
+    """That a command failed is no cause where the text shows one: what the command itself said decides."""
+    if findings and findings[0].rule.id.startswith("child."):
+        for finding in findings[1:]:
+            if finding.score > 1.0 and finding.rule.id not in _THROWN:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
+
+def _refused_before_cut(findings: list[Finding]) -> list[Finding]:
+    """A server that refuses the credentials closes the connection: what it refused decides."""
+    if findings and findings[0].rule.id == "net.cut":
+        for finding in findings[1:]:
+            if finding.rule.subcategory == "auth" and finding.score > EXACT:
+                return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
+
+def _without_tests_that_never_ran(findings: list[Finding], body: str) -> list[Finding]:
+    """A suite that could not start did not fail its tests: what kept it from starting decides."""
+    others = [finding for finding in findings if finding.rule.id != SETUP]
+    if len(others) == len(findings) or compiled(_TESTS_RAN_AND_FAILED).search(body):
+        return others
+    causes = [finding for finding in others if finding.rule.category != "test_failure"]
+    return causes if causes and causes[0].score > 1.0 else others
+
+
+def _network_before_missing(findings: list[Finding]) -> list[Finding]:
+    """A package that "cannot be found" after the network failed was never looked for."""
+    if not findings or findings[0].rule.id not in ("missing.package", "missing.loose", "missing.module"):
+        return findings
+    for finding in findings[1:]:
+        if finding.rule.id.startswith("net.") and finding.rule.level >= EXACT and finding.score > EXACT + WARNED:
+            return [finding, *(other for other in findings if other is not finding)]
+    return findings
+
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 # They know that it was thrown, not why.
@@ -38,8 +122,8 @@ REACH: Final = 1.5  # what scores so much less than the finding that decided was
 EXCERPT_MAX: Final = 300
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
 TIME_LINES_MAX: Final = 12
-NOTHING_FOUND: Final = Verdict("none", "unknown", None, 0.7)
-PASSED: Final = Verdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
+NOTHING_FOUND: Final = FactVerdict("none", "unknown", None, 0.7)
+PASSED: Final = FactVerdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
 _KNOWN: Final = Memory()
 _TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota"})
 
@@ -84,12 +168,12 @@ def diagnose(
     return known.diagnosis if after is None else replace(known.diagnosis, retry_after_ms=after)
 
 
-def _diagnose(text: CleanText, facts: Facts, said: Verdict | None, runner: str | None) -> Known:
+def _diagnose(text: CleanText, facts: Facts, said: FactVerdict | None, runner: str | None) -> Remembered:
     """Everything but the time, which depends on now."""
     findings = read(text)
     verdict, finding = decide(facts, said, findings)
     times = _about_time(text) if verdict.subcategory in _TIMED else ""
-    return Known(_record(verdict, finding, findings, text, runner=runner), times)
+    return Remembered(_record(verdict, finding, findings, text, runner=runner), times)
 
 
 def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
@@ -113,7 +197,7 @@ def _only_a_child_failed(finding: Finding, text: CleanText) -> bool:
     return finding.rule.id.startswith("child.") and text.line_count <= SHORT
 
 
-def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple[Verdict, Finding | None]:
+def decide(facts: Facts, said: FactVerdict | None, findings: list[Finding]) -> tuple[FactVerdict, Finding | None]:
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
@@ -132,9 +216,9 @@ def decide(facts: Facts, said: Verdict | None, findings: list[Finding]) -> tuple
     return _verdict_of(top), top
 
 
-def _verdict_of(finding: Finding) -> Verdict:
+def _verdict_of(finding: Finding) -> FactVerdict:
     rule = finding.rule
-    return Verdict(rule.id, rule.category, rule.subcategory, rule.confidence)
+    return FactVerdict(rule.id, rule.category, rule.subcategory, rule.confidence)
 
 
 def _missing_at_start(findings: list[Finding]) -> Finding | None:
@@ -149,7 +233,7 @@ def _said_otherwise(findings: list[Finding]) -> bool:
 
 
 def _record(
-    verdict: Verdict,
+    verdict: FactVerdict,
     finding: Finding | None,
     findings: list[Finding],
     text: CleanText,
@@ -188,7 +272,7 @@ def _shown(text: CleanText, finding: Finding | None, line: str) -> tuple[str, st
     return readable(failing or line), readable(excerpt[:EXCERPT_MAX])
 
 
-def _advice(verdict: Verdict, finding: Finding | None, line: str, text: CleanText) -> str:
+def _advice(verdict: FactVerdict, finding: Finding | None, line: str, text: CleanText) -> str:
     if verdict is NOTHING_FOUND and (not line or readable(line) != line):
         return SILENT
     if finding is None or finding.rule.id != verdict.rule:
@@ -198,7 +282,7 @@ def _advice(verdict: Verdict, finding: Finding | None, line: str, text: CleanTex
     return advise(finding.rule.advice, finding.what, line, text.body)
 
 
-def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Finding]) -> tuple[RunnerUp, ...]:
+def _runners_up(verdict: FactVerdict, finding: Finding | None, findings: list[Finding]) -> tuple[RunnerUp, ...]:
     """What else the failure may be: the best finding of each other kind that knows a cause and comes near enough."""
     if verdict is PASSED:
         return ()
@@ -213,7 +297,7 @@ def _runners_up(verdict: Verdict, finding: Finding | None, findings: list[Findin
     return tuple(others[:RUNNERS_UP_MAX])
 
 
-def _said(verdict: Verdict, finding: Finding | None, line: str) -> str:
+def _said(verdict: FactVerdict, finding: Finding | None, line: str) -> str:
     """What the summary says: the thing that is missing, where the text names it; else the line."""
     if verdict.category == "dependency_missing" and finding is not None:
         return bare_name(finding.what) or line

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
-from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule
+from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule, compiled
 from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
 from medbay.core.diagnosis.text import CleanText
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 
 TREE_DEPTH: Final = 6  # leading words of a template that tell unknown failures apart, in the manner of Drain
 NAMES_MAX: Final = 8

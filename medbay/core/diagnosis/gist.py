@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.findings import Finding
 from medbay.core.diagnosis.roles import IGNORED, MENTIONED, role_of
-from medbay.core.diagnosis.rule import Rule
+from medbay.core.diagnosis.rule import Rule, compiled
 from medbay.core.diagnosis.rules.gist import GISTS, NAMES, TELLS_NOTHING, TONE
 from medbay.core.diagnosis.text import CleanText
 

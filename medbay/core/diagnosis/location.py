@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
 from medbay.core.diagnosis.record import Location
-from medbay.core.diagnosis.rules.places import PLACES, Place
+from medbay.core.diagnosis.rule import compiled
+from medbay.core.diagnosis.rules.places import PLACES, PositionPattern
 from medbay.core.diagnosis.text import CleanText
 
 SUFFIX_MAX: Final = 11  # of a file name, its dot included
@@ -75,7 +75,7 @@ def _found(text: CleanText) -> Iterator[Location]:
         yield from _on_lines(place, reversed(lines[-LINES_MAX:]) if place.last else lines[:LINES_MAX])
 
 
-def _on_lines(place: Place, lines: Iterable[str]) -> Iterator[Location]:
+def _on_lines(place: PositionPattern, lines: Iterable[str]) -> Iterator[Location]:
     noise = compiled(_NOISE).search
     if place.id in _BOTH:  # sorted by whether they are noise: the rest keeps its order
         lines = sorted(lines, key=lambda line: noise(line) is not None)

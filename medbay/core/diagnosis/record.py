@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from medbay.core.durations import iso
 
 CATEGORIES: Final = (
     "transient",
@@ -72,3 +74,47 @@ class Diagnosis:
     def kind(self) -> str:
         """`category/subcategory`, or the category alone."""
         return f"{self.category}/{self.subcategory}" if self.subcategory else self.category
+
+
+def known(subcategory: str, *, rule: str, excerpt: str, summary: str, suggested_fix: str) -> Diagnosis:
+    """An `unknown` with a name of its own: retryable, free, certain."""
+    return Diagnosis(
+        category="unknown",
+        subcategory=subcategory,
+        confidence=1.0,
+        pattern=Pattern(rule, excerpt),
+        location=None,
+        fingerprint=f"unknown:{subcategory}",
+        summary=summary,
+        suggested_fix=suggested_fix,
+        retryable=True,
+        retry_after_ms=None,
+        provider=None,
+        charge=False,
+        session=None,
+    )
+
+
+def facts(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as plain data, for events and `--json`."""
+    place = diagnosis.location
+    return {
+        "category": diagnosis.category,
+        "subcategory": diagnosis.subcategory,
+        "confidence": round(diagnosis.confidence, 3),
+        "rule": diagnosis.pattern.rule,
+        "excerpt": diagnosis.pattern.excerpt,
+        "location": {"file": place.file, "line": place.line, "column": place.column} if place else None,
+        "fingerprint": diagnosis.fingerprint,
+        "summary": diagnosis.summary,
+        "suggested_fix": diagnosis.suggested_fix,
+        "retryable": diagnosis.retryable,
+        "retry_after": iso(diagnosis.retry_after_ms) if diagnosis.retry_after_ms is not None else None,
+        "provider": diagnosis.provider,
+        "charge": diagnosis.charge,
+        "session": diagnosis.session,
+        "runners_up": [
+            {"rule": r.rule, "category": r.category, "subcategory": r.subcategory, "confidence": r.confidence}
+            for r in diagnosis.runners_up
+        ],
+    }

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 from medbay.core.diagnosis.rules.compilers import POSITION, POSITION_COLUMN
 from medbay.core.diagnosis.text import CleanText
 

@@ -121,3 +121,9 @@ def rule(
         lines=lines,
         strict=strict,
     )
+
+
+@cache
+def compiled(source: str) -> re.Pattern[str]:
+    """The pattern of a source, made once; flags stand at its start."""
+    return re.compile(source)

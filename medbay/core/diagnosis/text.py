@@ -10,7 +10,7 @@ from itertools import accumulate, chain, count
 from operator import add
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 
 HEAD_CHARS: Final = 8_192
 TAIL_CHARS: Final = 32_768

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 
 SUMMARY_MAX: Final = 200
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal
 
-from medbay.core import breaker
-from medbay.core.breaker import Breaker
 from medbay.core.decision import WorkingSet
-from medbay.core.sharing import Fed, save
+from medbay.core.holds import breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.incident import Fed, save
 
 KEY: Final = "agency"
 _EVER_MS: Final = 1 << 52  # failures in a row, however far apart

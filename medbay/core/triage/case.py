@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from medbay.core.backoff import DAY_MS
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Question, Task, Triage
-from medbay.core.policy import Policy
-from medbay.core.presets import TRIAGE_TIMEOUT_MS
+from medbay.core.policy.backoff import DAY_MS
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.presets import TRIAGE_TIMEOUT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TriageCase:
     """One triage that ended, and the state its verdict meets."""
 
     task: Task  # the failing task as it is now

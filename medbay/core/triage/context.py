@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from medbay.core.breaker import Breaker
-from medbay.core.diagnosis.telling import facts
-from medbay.core.knowledge import Known
+from medbay.core.attempt.knowledge import Known
+from medbay.core.diagnosis.record import facts
+from medbay.core.durations import iso
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Attempt, Task, Triage
-from medbay.core.plain import CUT, lines
-from medbay.core.times import iso
-from medbay.core.triage import adjusting, rights
+from medbay.core.triage import rights
 from medbay.core.triage.case import Means
 from medbay.core.triage.verdict import Word
+from medbay.core.untrusted import CUT, lines
 
 CONTEXT_MAX: Final = 64 * 1024  # as JSON, whatever is in it
 FAILURES_MAX: Final = 5
@@ -76,7 +76,7 @@ Redact = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ShownFailure:
     """One failed attempt, with the end of its output."""
 
     attempt: Attempt
@@ -89,7 +89,7 @@ class Looked:
 
     task: Task
     triage: Triage
-    failures: tuple[Failure, ...] = ()  # the newest last
+    failures: tuple[ShownFailure, ...] = ()  # the newest last
     known: Known | None = None  # of the newest fingerprint
     earlier: tuple[Triage, ...] = ()  # of this task, the newest last
     log: tuple[str, ...] = ()  # the engine's lines around the failures
@@ -119,7 +119,7 @@ def make(looked: Looked, redact: Redact) -> dict[str, Any]:
     return context
 
 
-def of_attempt(task: Task, failure: Failure, redact: Redact) -> dict[str, Any]:
+def of_attempt(task: Task, failure: ShownFailure, redact: Redact) -> dict[str, Any]:
     """What an evaluator is shown of the one attempt it scores."""
     pen = _Pen(redact)
     return {
@@ -240,7 +240,7 @@ def _task(pen: _Pen, task: Task, attempt: int) -> dict[str, Any]:
     }
 
 
-def _failure(pen: _Pen, failure: Failure, tail: int) -> dict[str, Any]:
+def _failure(pen: _Pen, failure: ShownFailure, tail: int) -> dict[str, Any]:
     attempt = failure.attempt
     return {
         "attempt": attempt.number,
@@ -335,7 +335,7 @@ def _verdicts(pen: _Pen, looked: Looked) -> dict[str, Any]:
         word: {"carries": _CARRIES[word]} for word in rights.allowed(looked.task, looked.descendants)
     }
     if "ADJUST" in found:
-        limits = dict(adjusting.limits(looked.task, looked.means))
+        limits = dict(rights.limits(looked.task, looked.means))
         for name in ("model", "profile"):
             if name in limits:
                 limits[name] = pen.words(limits[name])

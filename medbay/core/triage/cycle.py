@@ -3,9 +3,205 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal
+
+from medbay.core.decision import Added, Decision, Draft, RetryClosed
+from medbay.core.durations import format_duration
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.incident import changed_breaker
+from medbay.core.model import TRIAGE, Question, Task, Triage
+from medbay.core.people import question
+from medbay.core.policy.presets import Recurring
+from medbay.core.triage import agency
+from medbay.core.triage.case import Means
+
+RUNNER: Final = "triage"
+TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
+INCIDENT_IDS: Final = TRIAGE_IDS + "incident-"  # those of incidents
+OPTED_OUT: Final = "no-recurring-triage"
+TAGS: Final = ("recurring-triage", OPTED_OUT)
+TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
+
+What = Literal["start", "wait", "held_back", "to_a_person", "drop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSurroundings:
+    """What decides beyond the task itself."""
+
+    earlier: Sequence[Triage] = ()  # of this task, the newest first
+    told: bool = False  # somebody was asked about it since the newest of them began
+    fix: str | None = None  # one of it that is worked on
+    running: Triage | None = None  # what looks at the same fingerprint now
+    incident: bool = False  # one on its fingerprint is open
+    agency: Breaker | None = None
+    asked_for: bool = False  # a person wants it now: neither threshold nor cooldown count
+
+
+@dataclass(frozen=True, slots=True)
+class StartAnswer:
+    """Whether a triage starts, and why not."""
+
+    what: What
+    why: str = ""
+
+
+def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> bool:
+    """Whether the newest failure of a recurring task asks for a triage beside its backoff."""
+    if not task.recurs or task.streak < rules.triage_threshold or task.status == "blocked":
+        return False
+    return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
+
+
+def of_incident(triage_id: str) -> bool:
+    """Whether this triage looks at an incident, with its task as an example."""
+    return triage_id.startswith(INCIDENT_IDS)
+
+
+def is_newest(task: Task, looked: Triage) -> bool:
+    """Whether no other triage of this task was started after this one."""
+    return looked.id == _id(task, task.triages)
+
+
+def _id(task: Task, number: int) -> str:
+    return f"{TRIAGE_IDS}{task.id}-{number}"
+
+
+def cooling_until(task: Task, rules: Recurring) -> int | None:
+    """When the cooldown after its last triage is over."""
+    return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
+
+
+def decide(task: Task, rules: Recurring, now: int, around: StartSurroundings) -> StartAnswer:
+    """Whether a triage of this task may start now."""
+    if task.live is not None:
+        return StartAnswer("wait", f"attempt {task.live} runs, and may say more")
+    if around.running is not None:  # what it says comes first
+        return StartAnswer("wait", f"{around.running.id} looks at the same failure")
+    against = None if around.asked_for else _speaks_against(task, rules, now, around)
+    if against is not None:
+        return against
+    if around.incident:
+        return StartAnswer("wait", "an incident on this failure is open")
+    if agency.lets(around.agency) == "none":
+        return StartAnswer("held_back", "the agency breaker is open")
+    return StartAnswer("start")
+
+
+def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroundings) -> StartAnswer | None:
+    """Why nobody but a person may have it looked at once more: it stands still, or was looked at before."""
+    if task.finished or (task.status == "blocked" and not _its_loop_gave_up(task)):
+        return StartAnswer("drop", f"it is {task.status}")
+    if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
+        return StartAnswer("drop", "it does not want one any more")
+    until = cooling_until(task, rules)
+    own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
+    alike = [each for each in own if each.fingerprint == task.last_fingerprint]
+    seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
+    if until is not None and now < until:
+        lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
+        if lately and not seen_to:
+            left = format_duration(until - now)
+            return StartAnswer("to_a_person", f"the same failure again, {left} before its cooldown ends")
+        if task.recurs:
+            return StartAnswer("drop", "it was looked at within its cooldown")
+    if len(alike) >= TRIAGES_AT_ALL and seen_to:
+        return StartAnswer("drop", f"it was looked at {len(alike)} times, and somebody knows")
+    if len(alike) >= TRIAGES_AT_ALL:
+        return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages")
+    return None
+
+
+def _its_loop_gave_up(task: Task) -> bool:
+    """An owner is blocked together with the failure that asks for a triage, which is due all the same."""
+    return bool(task.loop) and task.block_kind == "exhausted"
+
+
+def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "") -> tuple[Decision, Triage]:
+    """Begin a triage: the task that runs it, its row, and the failing task that remembers when."""
+    number = task.triages + 1
+    looked = Triage(
+        id=_id(task, number),
+        task_id=task.id,
+        number=task.attempts,
+        fingerprint=task.last_fingerprint,
+        agent=means.agent,
+        started_at=now,
+        since_seq=last_seq,
+    )
+    draft = Draft(task, now, actor="triage")
+    draft.set(wants_triage=False, triages=number, triaged_at=now)
+    draft.tell("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
+    own = Draft(own_task(task, looked, means, now, queue), now, actor="triage")
+    own.tell("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
+    made = Decision(
+        changes=(draft.change(),),
+        added=(Added(own.change()),),
+        triages=(looked,),
+        events=(*draft.events, *own.events),
+    )
+    return made, looked
+
+
+def waits_no_more(draft: Draft) -> None:
+    """Somebody decided about it: a triage has nothing more to say."""
+    if draft.task.waits_for == TRIAGE:
+        draft.set(waits_for=None)
+    draft.set(wants_triage=False)
+
+
+def drop(task: Task, now: int) -> Decision:
+    """It does not want a triage any more."""
+    draft = Draft(task, now, actor="triage")
+    draft.set(wants_triage=False)
+    return Decision(changes=(draft.change(),))
+
+
+def to_a_person(task: Task, now: int, why: str, *, open_question: Question | None) -> Decision:
+    """Another triage would not help: a one-off is blocked and asks, a recurring task asks and stays on its backoff."""
+    draft = Draft(task, now, actor="triage")
+    waits_no_more(draft)
+    new = question.ask(draft.task, kind="human", why=why, now=now) if open_question is None else None
+    known = open_question.id if open_question is not None else None
+    asked = draft.escalate(why, attempt=task.attempts, asked=new, known=known, blocks=not task.recurs)
+    closed = () if task.recurs else (RetryClosed(task.id, "cancelled"),)
+    return Decision(changes=(draft.change(),), retries_closed=closed, questions=asked, events=tuple(draft.events))
+
+
+def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
+    """The task that runs a triage of this one."""
+    return Task(
+        id=looked.id,
+        title=f"Triage of {task.title}"[:500],
+        runner=RUNNER,
+        cwd=task.cwd,
+        timeout_ms=means.timeout_ms,
+        priority=task.priority,
+        queue=queue or task.queue,
+        tags=TAGS if task.recurs else (OPTED_OUT,),
+        subject=task.id,
+        role="triage",
+        max_tokens=None if means.free else means.max_tokens,
+        max_cost=None if means.free else means.max_cost,
+        created_at=now,
+        created_by="triage",
+        since=now,
+    )
+
+
+def under_agency(made: Decision, state: Breaker | None, looked: Triage) -> tuple[Decision, Breaker | None]:
+    """The decision with the breaker that lets this one through, and the breaker the next one meets."""
+    if state is None or agency.lets(state) != "one":
+        return made, state
+    after = agency.sent(state, looked.id)
+    fed = changed_breaker(state, after)
+    return (
+        replace(made, breakers=(*made.breakers, *fed.breakers), events=(*made.events, *fed.events)),
+        replace(after, version=state.version + 1),
+    )
+
 
 COUNTED_AS: Final[Mapping[str, str]] = {
     "cleared_for_retry": "tier1_cleared",

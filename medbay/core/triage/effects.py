@@ -5,22 +5,31 @@ Whatever is not a verdict within its rights falls to a person, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from medbay.core import guidance, policy, recurring, serving
-from medbay.core.counting import record_of
-from medbay.core.decision import Change, Decision, Draft, RetryClosed, Rewired
-from medbay.core.failing import Failure, schedule_retry
-from medbay.core.knowledge import Advice
-from medbay.core.model import TRIAGE, Question, Retry, Task
+from medbay.core import owners
+from medbay.core.agent import runner_of
+from medbay.core.attempt import guidance
+from medbay.core.attempt.counting import record_of
+from medbay.core.attempt.failure import Failure, schedule_retry
+from medbay.core.attempt.knowledge import Advice
+from medbay.core.decision import Added, Change, Decision, Draft, RetryClosed, Rewired
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.holds.breaker import Breaker
+from medbay.core.model import TEXT_MAX, TITLE_MAX, TRIAGE, Event, Question, Retry, Role, Task
 from medbay.core.outcome import Failed
-from medbay.core.triage import adjusting, asking, making, rights
-from medbay.core.triage.asking import diagnosis_of
-from medbay.core.triage.case import Case
-from medbay.core.triage.making import Made
-from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
+from medbay.core.people import question
+from medbay.core.people.question import EVIDENCE_MAX
+from medbay.core.policy import policy
+from medbay.core.schedule import recurring
+from medbay.core.triage import escalation, rights
+from medbay.core.triage.case import TriageCase
+from medbay.core.triage.escalation import diagnosis_of
+from medbay.core.triage.rights import Criterion
+from medbay.core.triage.verdict import Action, Piece, Unreadable, Verdict, Word
+from medbay.core.untrusted import block, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ class _Done:
     diff: Mapping[str, Any] | None = field(default=None)
 
 
-def judge(case: Case, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+def judge(case: TriageCase, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
     """Apply an answer: dropped when stale, refused outside its rights, otherwise everything its verdict does."""
     late = rights.stale(case)
     if late is not None:
@@ -63,22 +72,25 @@ def judge(case: Case, answer: Verdict | Unreadable, now: int, *, actor: str) -> 
     return _judged(draft, case, done, answer)
 
 
-def fell_through(case: Case, why: str, action: Action, now: int, *, actor: str) -> Judged:
+def fell_through(case: TriageCase, why: str, action: Action, now: int, *, actor: str) -> Judged:
     """No verdict came of it: a person is asked, once; a one-off waits for the answer, a recurring task goes on."""
     return _fell(case, why, action, now, actor=actor)
 
 
-def _fell(case: Case, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None) -> Judged:
+def _fell(
+    case: TriageCase, why: str, action: Action, now: int, *, actor: str, verdict: Verdict | None = None
+) -> Judged:
     draft = Draft(case.task, now, actor=actor)
     event = "triage:refused" if action == "refused" else "triage:failed"
     word = {"verdict": verdict.word} if verdict is not None else {}
     draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **word)
     done = _Done(action=action, detail=why)
-    if asking.is_due(case):
+    if escalation.is_due(case):
         said = PREFIX.get(action, "") + why
-        asked = asking.escalate(draft, case, said, verdict=verdict, headline=said)
+        asked = escalation.escalate(draft, case, said, verdict=verdict, headline=said)
         done = replace(done, questions=asked, closes_retry=not case.task.recurs)
-    _stop_waiting(draft)
+    if not rights.overtaken(case):
+        _stop_waiting(draft)
     return _judged(draft, case, done, verdict)
 
 
@@ -89,15 +101,20 @@ PREFIX: Final[Mapping[Action, str]] = {
 }
 
 
-def _stale(case: Case, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
-    """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay."""
+def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
+    """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay.
+
+    Unless it waits for a look at a later failure, which decides about it.
+    """
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
     word = verdict.word if verdict is not None else None
     told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
     draft.tell("triage:verdict", attempt=case.triage.number, **told)
-    retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
-    _stop_waiting(draft)
+    retry = None
+    if not rights.overtaken(case):
+        retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
+        _stop_waiting(draft)
     done = _Done(action="stale", detail=f"{why} since the triage began", retry=retry, closes_retry=retry is not None)
     return _judged(draft, case, done, verdict)
 
@@ -107,7 +124,7 @@ def _stop_waiting(draft: Draft) -> None:
         draft.set(waits_for=None)
 
 
-def _tell_verdict(draft: Draft, case: Case, verdict: Verdict) -> None:
+def _tell_verdict(draft: Draft, case: TriageCase, verdict: Verdict) -> None:
     draft.tell("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
 
 
@@ -124,7 +141,7 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _judged(draft: Draft, case: Case, done: _Done, verdict: Verdict | None) -> Judged:
+def _judged(draft: Draft, case: TriageCase, done: _Done, verdict: Verdict | None) -> Judged:
     changes: tuple[Change, ...] = (draft.change(),) if draft.task != draft.before else ()
     row = replace(
         case.triage,
@@ -157,7 +174,7 @@ def plain(verdict: Verdict) -> dict[str, Any]:
 # The effects
 
 
-def _noop(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _noop(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """The backoff goes on; where the same again must not be tried, the next rung."""
     why = verdict.why or verdict.root_cause or "triage would change nothing"
     if _is_next_rung(case):
@@ -166,11 +183,11 @@ def _noop(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     return _Done(action="no_action", detail=why, retry=retry, closes_retry=retry is not None)
 
 
-def _recommend(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Filed for a person, blocks no task; the failing one goes on as after NOOP."""
     if _is_next_rung(case):
         return _escalated(draft, case, verdict, f"a change elsewhere is needed: {verdict.suggestion}")
-    asked = asking.recommend(draft, case, verdict)
+    asked = escalation.recommend(draft, case, verdict)
     retry = _wait(draft, case, "triage recommends a change elsewhere")
     closes = retry is not None
     return _Done(
@@ -178,12 +195,12 @@ def _recommend(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     )
 
 
-def _is_next_rung(case: Case) -> bool:
+def _is_next_rung(case: TriageCase) -> bool:
     task = case.task
     return task.status == "failed" and not task.recurs and rights.repetition_forbidden(task, diagnosis_of(case))
 
 
-def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> Retry | None:
+def _wait(draft: Draft, case: TriageCase, why: str, advice: Advice | None = None) -> Retry | None:
     """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
     task, found = draft.task, diagnosis_of(case)
     if task.recurs or task.status != "failed" or task.waits_for != TRIAGE:
@@ -198,35 +215,35 @@ def _wait(draft: Draft, case: Case, why: str, advice: Advice | None = None) -> R
     return schedule_retry(draft, _failure(case), step)
 
 
-def _failure(case: Case) -> Failure:
+def _failure(case: TriageCase) -> Failure:
     return Failure(attempt=case.triage.number, outcome=Failed(), diagnosis=diagnosis_of(case), policy=case.policy)
 
 
-def _escalate(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _escalate(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     return _escalated(draft, case, verdict, verdict.why or verdict.root_cause or "triage asks for a person")
 
 
-def _escalated(draft: Draft, case: Case, verdict: Verdict, why: str) -> _Done:
-    asked = asking.escalate(draft, case, why, verdict=verdict)
+def _escalated(draft: Draft, case: TriageCase, verdict: Verdict, why: str) -> _Done:
+    asked = escalation.escalate(draft, case, why, verdict=verdict)
     _stop_waiting(draft)
     return _Done(action="escalated_to_human", detail=why, questions=asked, closes_retry=not case.task.recurs)
 
 
-def _pause(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _pause(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Out of the way with every counter it has, and a person is told."""
     why = verdict.why or verdict.root_cause or _PAUSED
     retry = _wait(draft, case, f"paused by triage: {why}")
     draft.set(paused=True)
     draft.tell("task:paused", by=draft.actor, why=why)
     said = f"triage paused it: {why}" if why != _PAUSED else why
-    asked = asking.ask(draft, case, said, verdict=verdict, headline=said)
+    asked = escalation.ask(draft, case, said, verdict=verdict, headline=said)
     closes = retry is not None
     return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
 
 
-def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _file_fix(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """A one-off becomes pending behind its fix; a recurring task keeps its backoff until the fix is done."""
-    made = making.fix_task(case, verdict, draft.now)
+    made = fix_task(case, verdict, draft.now)
     fix = made.task.id
     if case.task.recurs:
         return _Done(action="fix_filed", detail=f"{fix} was filed; it keeps its backoff until then", made=(made,))
@@ -242,17 +259,17 @@ def _file_fix(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     )
 
 
-def _named(case: Case, now: int) -> int | None:
+def _named(case: TriageCase, now: int) -> int | None:
     """The time its failure named, when it is still to come: nothing is retried before."""
     due = policy.not_before(diagnosis_of(case).retry_after_ms, now, now, record_of(case.task))
     return due if due > now else None
 
 
-def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _spec_refresh(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Blocked until its specification is reviewed; asking twice makes one review."""
     made: tuple[Made, ...] = ()
     if case.review is None:
-        made = (making.review_task(case, verdict.unclear, draft.now, evidence=verdict.evidence),)
+        made = (review_task(case, verdict.unclear, draft.now, evidence=verdict.evidence),)
     review = case.review or made[0].task
     why = f"waits for the review of its specification ({review.id})"
     number, unclear = case.triage.number, verdict.unclear
@@ -263,15 +280,15 @@ def _spec_refresh(draft: Draft, case: Case, verdict: Verdict) -> _Done:
     return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
 
 
-def _reviewed_by(draft: Draft, case: Case, review: Task) -> int | None:
+def _reviewed_by(draft: Draft, case: TriageCase, review: Task) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
-    until = serving.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
+    until = owners.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
     return until if until is None else max(until, _named(case, draft.now) or 0)
 
 
-def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _split(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """Closed with the ids of its parts; what came after it comes after all of them."""
-    made = making.parts(case, verdict.parts, draft.now)
+    made = parts(case, verdict.parts, draft.now)
     ids = [each.task.id for each in made]
     why = f"Split into sub-issues: {', '.join(ids)}"
     _stop_waiting(draft)
@@ -283,7 +300,7 @@ def _split(draft: Draft, case: Case, verdict: Verdict) -> _Done:
 
 
 def _come_after(
-    draft: Draft, case: Case, ids: list[str], *, instead: bool
+    draft: Draft, case: TriageCase, ids: list[str], *, instead: bool
 ) -> tuple[tuple[Draft, ...], tuple[Rewired, ...]]:
     """What comes after the task comes after these (as well, or instead), and is not blocked for it."""
     others: list[Draft] = []
@@ -298,15 +315,15 @@ def _come_after(
     return tuple(others), edges
 
 
-def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
+def _adjust(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     """The change is stored as a diff and applied; then the task is tried again, as soon as it says it may."""
     wanted = verdict.adjust
     assert wanted is not None
-    diff = adjusting.diff(case.task, wanted)
+    diff = rights.diff(case.task, wanted)
     draft.set(**{name: after for name, (_, after) in diff.items() if name in _FIELDS})
     made, others, edges = _narrow(draft, case, verdict) if "criteria" in diff else ((), (), ())
     if "runner" in diff:
-        draft.set(hold=None, resources=adjusting.accounts(case.task, wanted.profile, case.means))
+        draft.set(hold=None, resources=rights.accounts(case.task, wanted.profile, case.means))
     told = guidance.triage_says(
         wanted.guidance,
         next_attempt=case.task.attempts + 1,
@@ -317,7 +334,7 @@ def _adjust(draft: Draft, case: Case, verdict: Verdict) -> _Done:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
     draft.tell("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
     retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
-    detail = ", ".join(adjusting.shown(diff))
+    detail = ", ".join(rights.shown(diff))
     closes = case.task.status == "failed"
     return _Done(
         action="adjusted",
@@ -335,18 +352,18 @@ _FIELDS: Final = frozenset({"timeout_ms", "model", "runner", "fresh_session"})
 
 
 def _narrow(
-    draft: Draft, case: Case, verdict: Verdict
+    draft: Draft, case: TriageCase, verdict: Verdict
 ) -> tuple[tuple[Made, ...], tuple[Draft, ...], tuple[Rewired, ...]]:
     """Fewer criteria now; the rest is a task of its own, and what comes after this one comes after that as well."""
     assert verdict.adjust is not None and verdict.adjust.keep_criteria is not None
-    _, left = adjusting.parted(case.task.spec, verdict.adjust.keep_criteria)
-    draft.set(spec=adjusting.without(case.task.spec, left))
-    made = making.follow_up(case, left, draft.now)
+    _, left = rights.parted(case.task.spec, verdict.adjust.keep_criteria)
+    draft.set(spec=rights.without(case.task.spec, left))
+    made = follow_up(case, left, draft.now)
     others, edges = _come_after(draft, case, [made.task.id], instead=False)
     return (made,), others, edges
 
 
-def _delay(case: Case, named_ms: int | None, now: int) -> int:
+def _delay(case: TriageCase, named_ms: int | None, now: int) -> int:
     """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
     if named_ms is not None or case.task.recurs:
         return named_ms or 0
@@ -355,7 +372,7 @@ def _delay(case: Case, named_ms: int | None, now: int) -> int:
     return policy.retry_step("retry_with_guidance", "", found, record, case.policy, now, advice=advice).delay_ms or 0
 
 
-def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
+def _clear(draft: Draft, case: TriageCase, delay_ms: int) -> Retry | None:
     """Cleared for retry, never before a time its failure named; what is not `failed` waits for something else."""
     _stop_waiting(draft)
     if case.task.status != "failed":
@@ -377,7 +394,7 @@ def _clear(draft: Draft, case: Case, delay_ms: int) -> Retry | None:
     return schedule_retry(draft, _failure(case), step)
 
 
-_Effect = Callable[[Draft, Case, Verdict], _Done]
+_Effect = Callable[[Draft, TriageCase, Verdict], _Done]
 _EFFECTS: Final[Mapping[Word, _Effect]] = {
     "NOOP": _noop,
     "ADJUST": _adjust,
@@ -388,3 +405,167 @@ _EFFECTS: Final[Mapping[Word, _Effect]] = {
     "RECOMMEND_CONFIG": _recommend,
     "ESCALATE": _escalate,
 }
+
+
+WHOLE_MAX: Final = 8_000  # of the original, quoted in its parts
+GUIDANCE_SHOWN: Final = 5
+
+# What the parts of a task have from it, and what is left of it for later.
+_INHERITED: Final = (
+    "runner command cwd env timeout_ms memory_bytes cpu_ms priority queue tags policy resources checks check_timeout_ms"
+    " fail_fast threshold model max_tokens max_cost"
+).split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A new task with what is told of it, and the question that a person's task is."""
+
+    added: Added
+    events: tuple[Event, ...]
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """The task as it is added."""
+        return self.added.change.after
+
+
+def fix_task(case: TriageCase, verdict: Verdict, now: int, *, incident: Breaker | None = None) -> Made:
+    """One fix for what makes the task fail; worked on by `[triage] fix_agent`, otherwise by a person.
+
+    That of an incident is for what many tasks meet: it names one of them, and none of them waits for it by itself.
+    """
+    piece, named = verdict.fixes[0], f"{case.task.id} ({case.task.title})"
+    why = f"It was filed because {named} keeps failing."
+    if incident is not None:
+        why = f"It was filed for {incident.key}: {incident.why}. {named} is one of them."
+    cause = f"Root cause: {verdict.root_cause}" if verdict.root_cause else ""
+    about = _sections(piece.description, why, cause, _shown(case, verdict.evidence))
+    return _served(case, "fix", piece.title, about, case.means.fix_agent, now)
+
+
+def review_task(case: TriageCase, unclear: str, now: int, *, evidence: Sequence[str] = ()) -> Made:
+    """One review of the specification, with what the failures showed; worked on by the profile of role `spec`."""
+    task = case.task
+    tried = "\n".join(f"- {each.advice}" for each in task.guidance[-GUIDANCE_SHOWN:] if each.advice)
+    about = _sections(
+        f"What is unclear: {unclear}",
+        f"{task.id} ({task.title}) failed {task.streak} times in a row.",
+        _shown(case, evidence),
+        f"What was advised and did not help:\n{tried}" if tried else "",
+    )
+    title = f"Review specification of {task.title}"
+    return _served(case, "review", title, about, case.means.spec_agent, now, spec=task.spec)
+
+
+def parts(case: TriageCase, pieces: Sequence[Piece], now: int) -> tuple[Made, ...]:
+    """The parts of a split, one after another, each like the original with its share of the budget.
+
+    The checks of the whole are for the last one: before it there is no whole that could pass them.
+    """
+    whole = block("\n\n".join(part for part in (case.task.description, case.task.spec) if part), WHOLE_MAX)
+    made: list[Made] = []
+    for at, piece in enumerate(pieces):
+        before = (made[-1].task.id,) if made else ()
+        about = _sections(
+            piece.description,
+            f"Only this is to be done now: part {at + 1} of {len(pieces)} of {case.task.id} ({case.task.title}).",
+            f"The whole it is a part of:\n{whole}" if whole else "",
+        )
+        share = {
+            name: max(1, limit // len(pieces))
+            for name in ("max_tokens", "max_cost")
+            if (limit := getattr(case.task, name)) is not None
+        }
+        own = {**share, "checks": case.task.checks if at == len(pieces) - 1 else ()}
+        unmet = case.task.unmet + len(before)
+        task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, **own)
+        made.append(_added(task, now, after=(*case.after, *before)))
+    return tuple(made)
+
+
+def follow_up(case: TriageCase, left: Sequence[Criterion], now: int) -> Made:
+    """What a narrowed task leaves for later: like the original, after it, with the criteria that are left."""
+    task = case.task
+    wanted = "\n".join(f"- {each.text}" for each in left)
+    about = _sections(task.description, f"This is what {task.id} ({task.title}) left for later.")
+    title = f"Rest of {task.title}"
+    spec = f"Acceptance criteria:\n{wanted}"
+    made = _like(case, "follow_up", case.new_ids[0], title, about, now, unmet=1, spec=spec)
+    return _added(made, now, after=(task.id,))
+
+
+def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
+    """A task beside the failing one: an agent's where one is configured, otherwise a person's."""
+    of = case.task
+    task = Task(
+        id=case.new_ids[0],
+        title=line(title, TITLE_MAX),
+        runner=runner_of(profile) if profile else question.RUNNER,
+        cwd=of.cwd,
+        env=of.env if profile else (),
+        description=about,
+        spec=spec,
+        priority=of.priority,
+        queue=of.queue,
+        policy=of.policy,
+        resources=case.means.accounts.get(profile, ()),
+        max_tokens=of.max_tokens,
+        max_cost=of.max_cost,
+        **_service(case, role, now),
+    )
+    return _added(task, now) if profile else _asked(task, now)
+
+
+def _like(case: TriageCase, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
+    """A task that is worked on exactly as the original was."""
+    inherited = {name: getattr(case.task, name) for name in _INHERITED}
+    fields = inherited | _service(case, role, now) | own
+    return Task(id=task_id, title=line(title, TITLE_MAX), description=about, **fields)
+
+
+def _service(case: TriageCase, role: Role, now: int) -> dict[str, Any]:
+    return {
+        "subject": case.task.id,
+        "role": role,
+        "depth": case.task.depth + 1,
+        "created_at": now,
+        "created_by": case.triage.id,
+        "since": now,
+    }
+
+
+def _added(task: Task, now: int, *, after: tuple[str, ...] = ()) -> Made:
+    draft = _created(task, now)
+    return Made(added=Added(draft.change(), after), events=tuple(draft.events))
+
+
+def _asked(task: Task, now: int) -> Made:
+    """A person's task: a question, and answering it completes the task."""
+    draft = _created(task, now)
+    asked = question.hand_over(draft)
+    return Made(added=Added(draft.change()), events=tuple(draft.events), questions=(asked,))
+
+
+def _created(task: Task, now: int) -> Draft:
+    draft = Draft(task, now, actor=task.created_by)
+    served = {"subject": task.subject, "role": task.role}
+    draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority, serves=served)
+    return draft
+
+
+def _sections(*parts: str) -> str:
+    return block("\n\n".join(part for part in parts if part), TEXT_MAX)
+
+
+def _shown(case: TriageCase, evidence: Sequence[str]) -> str:
+    """What the failures themselves say: the diagnosis, its place, its words, and the lines that were quoted."""
+    found = [*_diagnosed(case.diagnosis), *evidence] if case.diagnosis else [case.task.last_summary, *evidence]
+    lines = [each for each in dict.fromkeys(found) if each]
+    return "Evidence:\n" + "\n".join(lines) if lines else ""
+
+
+def _diagnosed(found: Diagnosis) -> list[str]:
+    place = f" at {found.location}" if found.location else ""
+    return [f"{found.kind}{place}: {found.summary}", block(found.pattern.excerpt, EVIDENCE_MAX)]

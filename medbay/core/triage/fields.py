@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from medbay.core.durations import DURATION_FORMS, MAX_DURATION_MS, parse_duration
 from medbay.core.model import TITLE_MAX
-from medbay.core.plain import block, line, number
 from medbay.core.triage.verdict import Adjustment, Piece
+from medbay.core.untrusted import block, line, number
 from medbay.errors import UsageError
 
 TEXT_MAX: Final = 2_000

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from medbay.core.model import TITLE_MAX
-from medbay.core.plain import line
 from medbay.core.triage.fields import PIECES_MAX, evidence, share, text
 from medbay.core.triage.verdict import Action, Adjustment, Piece, Unreadable, Verdict, word_of
+from medbay.core.untrusted import line
 
 # How results were called before: read under their new names.
 RENAMED: Final[Mapping[str, Action]] = {

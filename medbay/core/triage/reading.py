@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any, Final, TypeVar, cast
 
-from medbay.core.plain import line
 from medbay.core.redaction import redact
 from medbay.core.triage import older
 from medbay.core.triage.fields import (
@@ -27,6 +26,7 @@ from medbay.core.triage.fields import (
     unasked,
 )
 from medbay.core.triage.verdict import Adjustment, Piece, Unreadable, Verdict, Word, word_of
+from medbay.core.untrusted import line
 
 ANSWER_MAX: Final = 256 * 1024
 TRIES_MAX: Final = 200  # how many places of a text are tried for an object

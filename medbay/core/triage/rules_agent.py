@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from medbay.core.guidance import ADVICE_MAX, DIFFERENT_APPROACH
-from medbay.core.plain import line
+from medbay.core.attempt.guidance import ADVICE_MAX, DIFFERENT_APPROACH
+from medbay.core.untrusted import line
 
 SPEC_KINDS: Final = frozenset({"code_error", "test_failure"})
 LOOKED_AT: Final = 3  # how many of the newest failures have to agree

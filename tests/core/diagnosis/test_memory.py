@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 
 from medbay.core.diagnosis import diagnose
-from medbay.core.diagnosis.memory import KEPT_MAX, Known, Memory
+from medbay.core.diagnosis.engine import KEPT_MAX, Memory, Remembered
 from tests.core.diagnosis.samples import NOW, why
 
 
@@ -30,7 +30,7 @@ def test_the_time_it_names_is_read_with_the_clock_of_each_call() -> None:
 
 def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
     """A fleet with a million different failures does not fill the machine."""
-    memory, known = Memory(), Known(why("x"), "")
+    memory, known = Memory(), Remembered(why("x"), "")
     for number in range(KEPT_MAX + 3):
         memory.keep(number, known)
 

@@ -14,7 +14,7 @@ from medbay.core.diagnosis.phrases import clauses, covering, lowered
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.diagnosis.rule import Rule, rule
 from medbay.core.diagnosis.rules import RULES
-from medbay.core.diagnosis.rules.places import PLACES, Place
+from medbay.core.diagnosis.rules.places import PLACES, PositionPattern
 from medbay.core.diagnosis.table import Table
 from medbay.core.diagnosis.text import clean
 from tests.core.diagnosis import words
@@ -61,7 +61,7 @@ def test_well_known_patterns_are_confident() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES, ids=[place.id for place in PLACES])
-def test_a_place_finds_its_example(place: Place) -> None:
+def test_a_place_finds_its_example(place: PositionPattern) -> None:
     """Each shape of a position reads a file and a line."""
     match = place.pattern.search(place.example)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from medbay.core.decision import Added, Decision
 from medbay.core.model import Guidance, Task, Triage
-from medbay.core.policy import Policy
-from medbay.core.triage.case import Case, Means
+from medbay.core.policy.policy import Policy
+from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.effects import Judged, judge
 from medbay.core.triage.verdict import Adjustment, Piece, Unreadable, Verdict
 from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, failed
@@ -70,7 +70,7 @@ def triage_of(task: Task, **given: Any) -> Triage:
     return Triage(**(values | given))
 
 
-def case(task: Task | None = None, **given: Any) -> Case:
+def case(task: Task | None = None, **given: Any) -> TriageCase:
     """A case as the service loads it."""
     task = task if task is not None else waiting()
     values: dict[str, Any] = {
@@ -81,7 +81,7 @@ def case(task: Task | None = None, **given: Any) -> Case:
         "new_ids": IDS,
         "acts": ("triage:started",),
     }
-    return Case(**(values | given))
+    return TriageCase(**(values | given))
 
 
 def says(word: str, **given: Any) -> Verdict:
@@ -103,7 +103,7 @@ def says(word: str, **given: Any) -> Verdict:
     return Verdict(**(values | carries.get(word, {}) | given))
 
 
-def judged(of: Case, answer: Verdict | Unreadable, *, now: int = NOW) -> Judged:
+def judged(of: TriageCase, answer: Verdict | Unreadable, *, now: int = NOW) -> Judged:
     """What follows from an answer."""
     return judge(of, answer, now, actor=ACTOR)
 

@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core import breaker, incident
+from medbay.core.attempt.knowledge import Advice, Known, Teaching
 from medbay.core.diagnosis.record import Location, Pattern, RunnerUp
-from medbay.core.knowledge import Advice, Known, Teaching
+from medbay.core.holds import breaker, incident
 from medbay.core.model import Attempt, Check, Guidance, Triage
 from medbay.core.redaction import redact
 from medbay.core.triage.case import Means
-from medbay.core.triage.context import CONTEXT_MAX, Failure, Looked, Outage, make
+from medbay.core.triage.context import CONTEXT_MAX, Looked, Outage, ShownFailure, make
 from medbay.core.triage.verdict import WORDS
 from tests.core.builders import NOW, diagnosis, hopeless
 from tests.core.triage.cases import SPEC, agents, repeating, told_before, triage_of, waiting, with_agents
@@ -57,7 +57,9 @@ def test_it_is_complete() -> None:
         tags=("x",),
         timeout_ms=60_000,
     )
-    failures = tuple(Failure(attempt=attempt(number, guidance="told"), tail=f"output {number}") for number in (1, 2, 3))
+    failures = tuple(
+        ShownFailure(attempt=attempt(number, guidance="told"), tail=f"output {number}") for number in (1, 2, 3)
+    )
     earlier = Triage(
         id=".triage-t-1-0",
         task_id="t-1",
@@ -141,7 +143,7 @@ def test_no_secret_leaves() -> None:
     looked = Looked(
         task=task,
         triage=triage_of(task),
-        failures=(Failure(attempt=attempt(3, diagnosis=found, guidance=secret), tail="x " * 4_990 + hidden),),
+        failures=(ShownFailure(attempt=attempt(3, diagnosis=found, guidance=secret), tail="x " * 4_990 + hidden),),
         known=Known(fingerprint="f", category="unknown", summary=secret, advice=(Advice(secret),)),
         earlier=(triage_of(task, detail=secret, verdict={"root_cause": secret}),),
         log=(f"engine: {secret}",),
@@ -159,7 +161,9 @@ def test_no_control_character_is_shown() -> None:
     """Colours go, the rest becomes a space; lines stay lines."""
     tail = "\x1b[1;31mred\x1b[0m\x00 \x1b]0;title\x07ok\r\n\u202enext\ud800"
     task = waiting()
-    found = make(Looked(task=task, triage=triage_of(task), failures=(Failure(attempt=attempt(3), tail=tail),)), redact)
+    found = make(
+        Looked(task=task, triage=triage_of(task), failures=(ShownFailure(attempt=attempt(3), tail=tail),)), redact
+    )
     said = found["failures"][0]["tail"]
 
     assert said.split("\n")[0].split() == ["red", "ok"]
@@ -171,7 +175,7 @@ def test_no_control_character_is_shown() -> None:
 def test_what_is_long_is_cut_where_it_matters_least() -> None:
     """Of an output the beginning, of a specification the end; the newest failure is shown longest."""
     task = agents(spec="S" * 50_000, description="d" * 50_000)
-    failures = tuple(Failure(attempt=attempt(n), tail="x" * 90_000 + f"end {n}") for n in range(1, 9))
+    failures = tuple(ShownFailure(attempt=attempt(n), tail="x" * 90_000 + f"end {n}") for n in range(1, 9))
     found = make(Looked(task=task, triage=triage_of(task), failures=failures), redact)
 
     assert [each["attempt"] for each in found["failures"]] == [4, 5, 6, 7, 8]
@@ -217,7 +221,7 @@ def biggest(filler: str) -> Looked:
     return Looked(
         task=task,
         triage=triage_of(task),
-        failures=(Failure(attempt=ended, tail=much),) * 9,
+        failures=(ShownFailure(attempt=ended, tail=much),) * 9,
         known=Known(
             fingerprint=name,
             category=name,
@@ -259,7 +263,9 @@ def test_it_is_never_longer_than_its_limit() -> None:
 def test_any_text_can_be_shown(tail: str, spec: str) -> None:
     """No output and no specification makes it fail."""
     task = agents(spec=spec, title=tail)
-    found = make(Looked(task=task, triage=triage_of(task), failures=(Failure(attempt=attempt(3), tail=tail),)), redact)
+    found = make(
+        Looked(task=task, triage=triage_of(task), failures=(ShownFailure(attempt=attempt(3), tail=tail),)), redact
+    )
 
     assert len(json.dumps(found)) <= CONTEXT_MAX
 

@@ -7,22 +7,31 @@ from typing import Any
 
 import pytest
 
-from medbay.core import breaker, incident
-from medbay.core.breaker import Breaker
+from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, Draft, WorkingSet
-from medbay.core.ending import Ended, on_attempt_ended
+from medbay.core.holds import breaker, incident
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.resources import incident_key
 from medbay.core.model import Attempt, Question, Triage
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
-from medbay.core.policy import Policy
-from medbay.core.presets import Recurring
-from medbay.core.resources import incident_key
-from medbay.core.serving import Served, cancelled, completed
-from medbay.core.triage import rights, starting
-from medbay.core.triage.case import Case, Means
+from medbay.core.owners import Served, cancelled, completed
+from medbay.core.policy.policy import Policy
+from medbay.core.policy.presets import Recurring
+from medbay.core.triage import cycle, rights
+from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.effects import Judged
-from medbay.core.triage.incident import Around, decide, example_of, in_words, passed_over, start, wants_one
-from medbay.core.triage.incident_effects import fell_through, judge
-from medbay.core.triage.settling import LookedAt, abandoned, settle
+from medbay.core.triage.ending import LookedAt, abandoned, settle
+from medbay.core.triage.incident import (
+    IncidentSurroundings,
+    decide,
+    example_of,
+    fell_through,
+    in_words,
+    judge,
+    passed_over,
+    start,
+    wants_one,
+)
 from medbay.core.triage.verdict import Unreadable, Verdict
 from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, running
 from tests.core.builders import told as told_event
@@ -45,7 +54,7 @@ def told(of: Decision, name: str) -> Any:
     return told_event(of, name).data
 
 
-def started(open_now: Breaker = OPEN) -> tuple[Case, Breaker]:
+def started(open_now: Breaker = OPEN) -> tuple[TriageCase, Breaker]:
     """The case of a triage that runs, and the incident that knows it."""
     made, looked = start(open_now, EXAMPLE, NOW, means=Means(), last_seq=7)
     asked = ASKED if open_now.question_id is not None else None
@@ -76,18 +85,26 @@ def test_an_open_incident_wants_one_triage() -> None:
 @pytest.mark.parametrize(
     ("around", "what"),
     [
-        (Around(examples=(OPTED_OUT, EXAMPLE)), "start"),
-        (Around(examples=(EXAMPLE,), running=".triage-t-1-1"), "wait"),
-        (Around(examples=(EXAMPLE,), last=triage_of(EXAMPLE, started_at=NOW - HOUR), cooldown_ms=2 * HOUR), "drop"),
-        (Around(examples=(EXAMPLE,), last=triage_of(EXAMPLE, started_at=NOW - HOUR), cooldown_ms=HOUR), "start"),
-        (Around(examples=(OPTED_OUT,)), "drop"),
-        (Around(), "drop"),
-        (Around(examples=(OPTED_OUT,), elsewhere=True), "wait"),
-        (Around(examples=(EXAMPLE,), agency=AGENCY), "held_back"),
-        (Around(examples=(EXAMPLE,), agency=replace(AGENCY, state="half_open")), "start"),
+        (IncidentSurroundings(examples=(OPTED_OUT, EXAMPLE)), "start"),
+        (IncidentSurroundings(examples=(EXAMPLE,), running=".triage-t-1-1"), "wait"),
+        (
+            IncidentSurroundings(
+                examples=(EXAMPLE,), last=triage_of(EXAMPLE, started_at=NOW - HOUR), cooldown_ms=2 * HOUR
+            ),
+            "drop",
+        ),
+        (
+            IncidentSurroundings(examples=(EXAMPLE,), last=triage_of(EXAMPLE, started_at=NOW - HOUR), cooldown_ms=HOUR),
+            "start",
+        ),
+        (IncidentSurroundings(examples=(OPTED_OUT,)), "drop"),
+        (IncidentSurroundings(), "drop"),
+        (IncidentSurroundings(examples=(OPTED_OUT,), elsewhere=True), "wait"),
+        (IncidentSurroundings(examples=(EXAMPLE,), agency=AGENCY), "held_back"),
+        (IncidentSurroundings(examples=(EXAMPLE,), agency=replace(AGENCY, state="half_open")), "start"),
     ],
 )
-def test_it_starts_when_nothing_speaks_against_it(around: Around, what: str) -> None:
+def test_it_starts_when_nothing_speaks_against_it(around: IncidentSurroundings, what: str) -> None:
     """One per fingerprint at a time and per cooldown, with an example that allows it, while agents may be asked."""
     assert decide(NOW, around).what == what
 
@@ -358,7 +375,7 @@ def test_a_look_at_many_is_none_of_the_two_looks_at_one() -> None:
 
     def what(*earlier: Triage) -> str:
         task = replace(EXAMPLE, triaged_at=None, waits_for="triage")
-        return starting.decide(task, Recurring(), NOW, starting.Around(earlier=earlier)).what
+        return cycle.decide(task, Recurring(), NOW, cycle.StartSurroundings(earlier=earlier)).what
 
     assert what(own, own) == "to_a_person"
     assert what(own, of.triage) == "start"

@@ -13,8 +13,8 @@ from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.events import EVENT_NAMES
 from medbay.core.lifecycles import TASK
 from medbay.core.model import Question, Task
-from medbay.core.question import ask
-from medbay.core.triage.case import Case, Means
+from medbay.core.people.question import ask
+from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.effects import Judged, fell_through, judge
 from medbay.core.triage.reading import read
 from medbay.core.triage.rights import stale
@@ -130,7 +130,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> TriageCase:
     """A case as the service may load it."""
     task = draw(tasks())
     waits = task.status == "blocked" and task.block_kind in ("human", "dependency")
@@ -159,7 +159,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def own(decision: Decision, of: Case) -> Change:
+def own(decision: Decision, of: TriageCase) -> Change:
     """The change of the failing task, or that there is none."""
     found = [each for each in decision.changes if each.before.id == of.task.id]
     assert len(found) <= 1
@@ -171,7 +171,7 @@ def questions_of(decision: Decision, task_id: str) -> list[Question]:
     return [each for each in decision.questions if task_id in each.task_ids]
 
 
-def touches_nothing_else(found: Judged, of: Case) -> None:
+def touches_nothing_else(found: Judged, of: TriageCase) -> None:
     """The failing task, what is created, and where a split or a rest leads: nothing else changes."""
     decision = found.decision
     made = [each.change.after for each in decision.added]
@@ -193,7 +193,7 @@ def touches_nothing_else(found: Judged, of: Case) -> None:
     assert decision.questions_closed == ()
 
 
-def moves_legally(found: Judged, of: Case) -> None:
+def moves_legally(found: Judged, of: TriageCase) -> None:
     """Every step is one of the lifecycle, and none declares work done or starts it."""
     for change in (*found.decision.changes, *(each.change for each in found.decision.added)):
         status = change.before.status
@@ -206,7 +206,7 @@ def moves_legally(found: Judged, of: Case) -> None:
     assert {each.name for each in found.decision.events} <= EVENT_NAMES - {"task:completed", "task:started"}
 
 
-def keeps_what_it_is(found: Judged, of: Case) -> None:
+def keeps_what_it_is(found: Judged, of: TriageCase) -> None:
     """Counters and identity stay; its settings change by an adjustment alone."""
     change = own(found.decision, of)
     for name in COUNTERS:
@@ -224,7 +224,7 @@ def keeps_what_it_is(found: Judged, of: Case) -> None:
         assert change.after.status == "blocked"
 
 
-def makes_little(found: Judged, of: Case) -> None:
+def makes_little(found: Judged, of: TriageCase) -> None:
     """One fix, one review, one rest or the parts of one split; the original is closed only with its parts."""
     roles = [each.change.after.role for each in found.decision.added]
     expected = {"fix_filed": ["fix"], "spec_refresh_requested": ["review"], "adjusted": ["follow_up"]}
@@ -243,7 +243,7 @@ def makes_little(found: Judged, of: Case) -> None:
         assert own(found.decision, of).after.reason == f"Split into sub-issues: {ids}"
 
 
-def asks_once(found: Judged, of: Case) -> None:
+def asks_once(found: Judged, of: TriageCase) -> None:
     """One open question per task, and a person's task is one."""
     mine = questions_of(found.decision, of.task.id)
     assert len(mine) <= (0 if of.question is not None else 1)
@@ -257,7 +257,7 @@ def asks_once(found: Judged, of: Case) -> None:
         assert mine or of.question is not None
 
 
-def leaves_nothing_waiting(found: Judged, of: Case) -> None:
+def leaves_nothing_waiting(found: Judged, of: TriageCase) -> None:
     """Nothing waits for a triage that is over; a one-off has a time, a block or something it comes after."""
     change = own(found.decision, of)
     after, retry = change.after, found.decision.retry
@@ -275,7 +275,7 @@ def leaves_nothing_waiting(found: Judged, of: Case) -> None:
         assert after.due_at >= named
 
 
-def is_recorded(found: Judged, of: Case) -> None:
+def is_recorded(found: Judged, of: TriageCase) -> None:
     """The triage has ended, with its action; everything can be written as JSON."""
     (row,) = found.decision.triages
     assert (row.id, row.ended_at, row.action, row.detail) == (of.triage.id, NOW, found.action, found.detail)
@@ -296,7 +296,7 @@ _MANY = examples(400)
 
 @_MANY
 @given(of=cases(), answer=verdicts() | st.builds(Unreadable, _TEXT))
-def test_any_verdict_on_any_state_keeps_the_promises(of: Case, answer: Verdict | Unreadable) -> None:
+def test_any_verdict_on_any_state_keeps_the_promises(of: TriageCase, answer: Verdict | Unreadable) -> None:
     """Only the failing task and what is created changes, and never for the worse."""
     found = judge(of, answer, NOW, actor=ACTOR)
 
@@ -348,7 +348,7 @@ DOES: dict[str, tuple[str, ...]] = {
 
 @examples(200)
 @given(of=cases(), action=st.sampled_from(["triage_failed", "verdict_unreadable", "refused"]))
-def test_whatever_goes_wrong_keeps_them_too(of: Case, action: Any) -> None:
+def test_whatever_goes_wrong_keeps_them_too(of: TriageCase, action: Any) -> None:
     """One warning, at most one question, nothing made."""
     found = fell_through(of, "it hung", action, NOW, actor=ACTOR)
 
@@ -382,7 +382,7 @@ HOSTILE: list[Any] = [
 
 @examples(200)
 @given(said=st.sampled_from(HOSTILE), of=cases())
-def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: Case) -> None:
+def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: TriageCase) -> None:
     """To act on others, to close work, to file ten fixes, to run commands, to triage a triage."""
     found = judge(of, read(json.dumps(said)), NOW, actor=ACTOR)
 
@@ -394,7 +394,7 @@ def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: C
 
 @examples(200)
 @given(said=st.binary(max_size=200).map(lambda each: each.decode("utf-8", "replace")), of=cases())
-def test_rubbish_never_does_anything_but_ask(said: str, of: Case) -> None:
+def test_rubbish_never_does_anything_but_ask(said: str, of: TriageCase) -> None:
     """Any bytes as an answer."""
     found = judge(of, read(said), NOW, actor=ACTOR)
 

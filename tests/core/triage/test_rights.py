@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from medbay.core.model import Guidance, Role, Task
-from medbay.core.question import ask
-from medbay.core.triage.adjusting import limits
+from medbay.core.people.question import ask
 from medbay.core.triage.case import Means
-from medbay.core.triage.rights import allowed, outside, repetition_forbidden, stale
+from medbay.core.triage.rights import allowed, limits, outside, repetition_forbidden, stale
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Verdict
 from tests.core.builders import NOW, blocked, diagnosis, free, running, task
 from tests.core.triage.cases import PARTS, agents, case, repeating, says, triage_of, waiting, with_agents

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core import incident
+from medbay.core.attempt.guidance import DIFFERENT_APPROACH
+from medbay.core.attempt.knowledge import Advice, Known
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Location, Pattern
-from medbay.core.guidance import DIFFERENT_APPROACH
-from medbay.core.knowledge import Advice, Known
+from medbay.core.holds import incident
 from medbay.core.model import Attempt, Guidance, Task
 from medbay.core.redaction import redact
 from medbay.core.triage.case import Means
-from medbay.core.triage.context import Failure, Looked, Outage, make
+from medbay.core.triage.context import Looked, Outage, ShownFailure, make
 from medbay.core.triage.incident import start
 from medbay.core.triage.reading import read
 from medbay.core.triage.rights import outside
@@ -31,7 +31,7 @@ from tests.properties import examples
 def looks(task: Task, *found: Diagnosis | None, tail: str = "last words", **given: Any) -> dict[str, Any]:
     """What it says of a task whose failures were diagnosed like this, the newest last."""
     failures = tuple(
-        Failure(
+        ShownFailure(
             attempt=Attempt(task_id=task.id, number=number, worker_id="w", host="h", outcome="failed", diagnosis=each),
             tail=tail,
         )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.compiled import compiled
+from medbay.core.diagnosis.rule import compiled
 
 _FILE: Final = r"(?P<file>(?:[A-Za-z]:[\\/])?[^\s:()\"'`,;|<>=\[\]{}*?!#$&]{1,200}?\.[A-Za-z]\w{0,9})"
 _NAMED: Final = r"(?P<file>(?:[\w./-]{1,120}/)?(?:[A-Z]\w{1,20}file|makefile|GNUmakefile|Snakefile|justfile|BUILD|WORKSPACE|PKGBUILD|APKBUILD))"
@@ -22,7 +22,7 @@ _URL: Final = r"(?:file://|webpack://[\w-]{0,40}/?)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PositionPattern:
     """One shape in which tools name a position.
 
     `needle` is what its lines hold, in lower case and with zeros for digits, and `joint` a pattern that they match so,
@@ -42,8 +42,10 @@ class Place:
         return compiled(self.source)
 
 
-def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False, joint: str = "") -> Place:
-    return Place(id, needle, pattern, last, joint or (_COLON if f"{_FILE}:{_LINE}" in pattern else ""), example)
+def _place(id: str, needle: str, pattern: str, example: str, *, last: bool = False, joint: str = "") -> PositionPattern:
+    return PositionPattern(
+        id, needle, pattern, last, joint or (_COLON if f"{_FILE}:{_LINE}" in pattern else ""), example
+    )
 
 
 # The sharpest shapes first: the first one that names a file of the project's own wins.

@@ -1,0 +1,185 @@
+"""The gate: what the checks of a result say together. PASS, FAIL or ERROR, by rules that stand in one order."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, assert_never
+
+from medbay.core.decision import ChecksPlanned, Decision, Draft, WorkingSet
+from medbay.core.diagnosis.record import Diagnosis, known
+from medbay.core.model import Check, CheckResult, CheckStatus, Task
+from medbay.core.outcome import (
+    Cancelled,
+    Checked,
+    Failed,
+    Lost,
+    Outcome,
+    Output,
+    OverBudget,
+    Requeued,
+    Stalled,
+    Succeeded,
+    TimedOut,
+)
+
+CANNOT_RUN: Final = frozenset({126, 127})  # what a shell says of a command it could not execute or find
+COMMAND_SHOWN: Final = 60
+
+Verdict = Literal["PASS", "FAIL", "ERROR"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """The answer, why it is not PASS, or what a PASS has to be warned about."""
+
+    verdict: Verdict
+    why: str = ""
+    warning: str = ""
+    blamed: CheckResult | None = None  # the check whose output says what is wrong
+
+
+def judge(results: Sequence[CheckResult], threshold: float = 1.0) -> Gate:
+    """Add the checks up. Those that `fail_fast` stopped are outside of everything that is counted."""
+    errors = [each for each in results if each.status == "ERROR"]
+    late = [each for each in results if each.status == "TIMEOUT"]
+    failures = [each for each in results if each.status == "FAIL"]
+    passes = sum(each.status == "PASS" for each in results)
+    answered = passes + len(failures)
+    if errors:
+        return Gate(verdict="ERROR", why=f"{named(errors)} could not be run", blamed=errors[0])
+    if required := [each for each in late if each.required]:
+        return Gate(verdict="ERROR", why=f"{named(required)} is required and timed out", blamed=required[0])
+    if answered == 0 or answered * 2 < answered + len(late):
+        why = f"only {answered} of {answered + len(late)} checks answered"
+        return Gate(verdict="ERROR", why=why, blamed=late[0] if late else None)
+    if passes < threshold * answered:
+        return Gate(verdict="FAIL", why=f"{named(failures)} failed", blamed=failures[0])
+    warnings = [f"{named(some)} {what}" for some, what in ((failures, "failed"), (late, "timed out")) if some]
+    return Gate(verdict="PASS", warning=", ".join(warnings))
+
+
+def status_of(outcome: Outcome) -> CheckStatus:
+    """What the end of one check's command means: its exit code alone, whatever it says besides."""
+    match outcome:
+        case Succeeded():
+            return "PASS"
+        case TimedOut():
+            return "TIMEOUT"
+        case Cancelled():
+            return "STOPPED"
+        case Failed() | Requeued():
+            return _by_exit(outcome.exit_code, broken=isinstance(outcome, Failed) and _is_broken(outcome))
+        case Lost() | Stalled() | OverBudget() | Checked():
+            return "ERROR"
+        case _:
+            assert_never(outcome)
+
+
+def planned(checks: Iterable[Check], task_id: str, number: int) -> tuple[CheckResult, ...]:
+    """The checks of an attempt before they begin."""
+    return tuple(
+        CheckResult(task_id=task_id, number=number, position=position, command=each.command, required=each.required)
+        for position, each in enumerate(checks, start=1)
+    )
+
+
+def named(results: Iterable[CheckResult]) -> str:
+    """Checks as a person knows them: `check 2 (make test)`."""
+    return ", ".join(f"check {each.position} ({shown(each.command)})" for each in results)
+
+
+def shown(command: tuple[str, ...] | str) -> str:
+    """A command on one short line."""
+    line = " ".join((command if isinstance(command, str) else shlex.join(command)).split())
+    return line if len(line) <= COMMAND_SHOWN else line[: COMMAND_SHOWN - 1] + "…"
+
+
+def _is_broken(outcome: Failed) -> bool:
+    return bool(outcome.spawn_error) or outcome.signal is not None
+
+
+def _by_exit(code: int | None, *, broken: bool) -> CheckStatus:
+    if broken or code is None or code in CANNOT_RUN:
+        return "ERROR"
+    return "PASS" if code == 0 else "FAIL"
+
+
+ROUNDS_MAX: Final = 3  # how often the checks of one attempt are begun before the attempt itself is repeated
+GATE_ERROR: Final = "gate_error"
+EXCERPT_MAX: Final = 300
+_EVENTS: Final = {"PASS": "gate:passed", "FAIL": "gate:failed", "ERROR": "gate:error"}
+
+
+def plan(draft: Draft, number: int, checks: tuple[Check, ...], outcome: Succeeded, work: WorkingSet) -> Decision:
+    """The work ended well; whether its result counts is for its checks to say."""
+    results = planned(checks, draft.task.id, number)
+    draft.move("pending_verification", f"attempt {number} ended well, its checks are to come", attempt=number)
+    draft.tell("task:verifying", attempt=number, checks=[shown(each.command) for each in results])
+    ended = ChecksPlanned(
+        task_id=draft.task.id,
+        number=number,
+        results=results,
+        output=outcome.output,
+        exit_code=outcome.exit_code,
+    )
+    return Decision(changes=(draft.change(),), checks_planned=ended, events=tuple(draft.events), work=work)
+
+
+def on_checks_taken_over(task: Task, now: int, *, number: int, worker_id: str, why: str, crashed: bool) -> Decision:
+    """Its worker is gone, its result is not: another engine of the same host repeats the checks alone."""
+    draft = Draft(task, now, actor=f"worker:{worker_id}")
+    draft.set(crashes=task.crashes + (1 if crashed else 0))
+    draft.tell("task:verifying", attempt=number, worker=worker_id, why=why)
+    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+
+
+def tell(draft: Draft, number: int, found: Gate, results: Sequence[CheckResult]) -> None:
+    """Record what the gate said."""
+    said: dict[str, Any] = {"checks": [facts(each) for each in results]}
+    if found.why:
+        said["why"] = found.why
+    if found.warning:
+        said["warning"] = found.warning
+    draft.tell(_EVENTS[found.verdict], attempt=number, **said)
+
+
+def facts(each: CheckResult) -> dict[str, Any]:
+    """One check in an event."""
+    return {
+        "position": each.position,
+        "command": shown(each.command),
+        "required": each.required,
+        "status": each.status,
+        "exit_code": each.exit_code,
+    }
+
+
+def broke_before(task: Task) -> bool:
+    """Whether the failure before this one was a broken gate too, and nobody has looked at it since."""
+    return task.last_category == f"unknown/{GATE_ERROR}" and task.uncharged > 0
+
+
+def diagnose_error(task_id: str, found: Gate) -> Diagnosis:
+    """A gate that could not answer says nothing about the work."""
+    blamed = found.blamed
+    where = f"medbay log {task_id} --check {blamed.position} shows why" if blamed else "look at its checks"
+    return known(
+        GATE_ERROR,
+        rule="gate.error",
+        excerpt=blamed.tail.strip()[-EXCERPT_MAX:] if blamed else "",
+        summary=found.why,
+        suggested_fix=f"see that its checks can be run and end in time; {where}",
+    )
+
+
+def as_failure(failing: CheckResult) -> Failed:
+    """A failing check as the failure that is diagnosed: its text and its exit code."""
+    output = Output(head=failing.head, tail=failing.tail, total_bytes=failing.total_bytes, log_path=failing.log_path)
+    return Failed(output=output, exit_code=failing.exit_code)
+
+
+def name_check(found: Diagnosis, failing: CheckResult) -> Diagnosis:
+    """The same diagnosis, saying which check found it: summary and guidance name it."""
+    return replace(found, summary=f"{named([failing])} failed: {found.summary}")

@@ -1,0 +1,388 @@
+"""An attempt ended: counted, diagnosed, given its one cause, decided. Every way to end comes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
+from typing import assert_never
+
+from medbay.core import owners
+from medbay.core.attempt import checks as gate
+from medbay.core.attempt import checks as verifying
+from medbay.core.attempt import knowledge, rescue
+from medbay.core.attempt.cause import is_charged, is_providers
+from medbay.core.attempt.counting import count_ended, count_uncharged, counters, forget_failures, record_of
+from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome
+from medbay.core.attempt.failure import ERROR_MAX, Failure, Followed, follow
+from medbay.core.attempt.knowledge import Known, Learned, Seen
+from medbay.core.attempt.rescue import Evaluation
+from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
+from medbay.core.diagnosis import Diagnosis
+from medbay.core.diagnosis.record import facts
+from medbay.core.diagnosis.record import known as known_by_us
+from medbay.core.holds import incident
+from medbay.core.holds.incident import FailureSurroundings, Fed
+from medbay.core.model import Attempt, Check, Question, Task
+from medbay.core.outcome import (
+    Cancelled,
+    Checked,
+    Failed,
+    Lost,
+    Outcome,
+    Output,
+    OverBudget,
+    Requeued,
+    Stalled,
+    Succeeded,
+    TimedOut,
+    is_handed_back,
+    outcome_word,
+)
+from medbay.core.owners import Served
+from medbay.core.people import question
+from medbay.core.policy import policy
+from medbay.core.policy.policy import Policy
+from medbay.core.quick import quick
+from medbay.core.schedule import loops, occurrences, recurring
+from medbay.core.triage import agency
+from medbay.core.triage import ending as triage
+from medbay.core.triage.ending import LookedAt
+
+__all__ = [
+    "Ended",
+    "diagnose_ended",
+    "diagnose_outcome",
+    "facts",
+    "on_attempt_ended",
+    "on_engine_error",
+    "outcome_word",
+]
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One ended attempt and what the rules need to judge it."""
+
+    task: Task
+    attempt: Attempt
+    outcome: Outcome
+    checks: tuple[Check, ...] = ()  # those the attempt was started with
+    evaluator: tuple[str, ...] | str | None = None  # what is to look at its work, if it failed
+    evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it looked at
+    dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
+    loop: tuple[Task, ...] = ()  # the tasks of its loop, in their order
+    served: Served | None = None  # the task it serves
+    policy: Policy
+    crash_budget: int = 3
+    zone: tzinfo = UTC  # what a time of day without a zone means
+    diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
+    known: Known | None = None
+    around: FailureSurroundings = field(default_factory=FailureSurroundings)
+    looked_at: LookedAt | None = None  # of a triage: the failing task, and what its verdict meets
+
+
+def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
+    """What follows from the end of an attempt, for its task and for the breaker it was sent ahead for."""
+    made = _on_ended(ended, now, work)
+    if not ended.attempt.canary or made.attempt_end is None:
+        return made
+    return incident.settle_canary(made, ended.task, ended.attempt.number, now, work)
+
+
+def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
+    draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
+        return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
+    looks = agency.lets(work.breakers.get(agency.KEY)) != "none"  # the breaker of triages stops evaluations too
+    if ended.evaluator and looks and rescue.is_due(ended.task, ended.outcome, ended.around.ran_ms):
+        return rescue.plan(draft, ended.attempt.number, ended.evaluator, ended.outcome, work)
+    draft.set(live=None)
+    if ended.looked_at is not None and (ended.task.cancel_requested or not is_handed_back(ended.outcome)):
+        return _triage_ended(ended, ended.looked_at, draft, work)
+    if ended.task.cancel_requested and not _is_good(ended):
+        return _cancelled(ended, draft, work)
+    match ended.outcome:
+        case Cancelled():
+            return _cancelled(ended, draft, work)
+        case Requeued():
+            return _requeued(ended, ended.outcome, draft, work)
+        case Succeeded():
+            return _succeeded(ended, draft, work)
+        case Checked():
+            return _checked(ended, ended.outcome, draft, work)
+        case Lost():
+            return _lost(ended, ended.outcome, draft, work)
+        case Failed() | TimedOut() | Stalled() | OverBudget():
+            return _evaluated(ended, draft, work) if ended.evaluation else _failed(ended, draft, work)
+        case _:
+            assert_never(ended.outcome)
+
+
+def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:
+    """One attempt and no ladder; only a failure of its provider lets it wait and try again."""
+    found = ended.diagnosis or diagnose_ended(ended, draft.now)
+    if found is not None and _is_held(ended, found, draft.now, work):
+        return _failed(ended, draft, work)
+    draft.set(cancel_requested=False)
+    settled = triage.settle(looked, ended.outcome, draft, work)
+    return together(_decision(ended, draft, settled.work, diagnosis=found), settled)
+
+
+def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool:
+    """Whether its provider failed a triage; but who waits for it does not wait longer than for any free retries."""
+    case = incident.case_of(ended.task, ended.outcome, found, ended.around, work)
+    counted = count_ended(ended.task, charge=is_charged(case), canary=ended.attempt.canary, now=now)
+    return is_providers(case) and not policy.uncharged_run_is_over(record_of(counted), now)
+
+
+def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
+    """A rule of ours broke on this task: a person looks at it, the rest goes on."""
+    draft = Draft(ended.task, now, actor="engine")
+    draft.set(live=None, cancel_requested=False)
+    why = "the engine met an error of its own; please report it: " + traceback.strip().rsplit("\n", 1)[-1]
+    found = known_by_us(
+        "engine_error",
+        rule="engine.error",
+        excerpt=traceback[-ERROR_MAX:],
+        summary=why,
+        suggested_fix="report the traceback, then retry",
+    )
+    number = ended.attempt.number
+    draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
+    if ended.looked_at is not None:  # who waits for this triage must not wait for ever
+        settled = triage.broke(ended.looked_at, draft, work, why=why)
+        return together(_decision(ended, draft, settled.work, word="failed", diagnosis=found), settled)
+    new = question.ask(draft.task, kind="human", why=why, now=now, diagnosis=found)
+    asked = draft.escalate(why, attempt=number, asked=new)
+    made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=asked)
+    made = replace(made, learned=(Seen(found, ended.task.id),))
+    return incident.settle_canary(made, ended.task, number, now, work)
+
+
+def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
+    """Why it failed, where the end of the attempt is a failure of the work; as the rules see it, untaught."""
+    if ended.task.cancel_requested:
+        return None
+    match ended.outcome:
+        case Checked():
+            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone)
+        case Failed() | TimedOut() | Stalled() | OverBudget():
+            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+        case _:
+            return None
+
+
+def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    draft.set(cancel_requested=False, due_at=None)
+    draft.move("cancelled", "cancelled by a person")
+    draft.tell("task:cancelled", attempt=ended.attempt.number)
+    left = owners.cancelled(ended.task, ended.served, ended.dependents)
+    others = owners.block_dependents(left, draft.now, because=ended.task)
+    others = replace(others, changes=(*others.changes, *loops.passed_on(draft, ended.loop)))
+    return _decision(ended, draft, work, word="cancelled", others=others)
+
+
+def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -> Decision:
+    """Exit 75 waits and adds to the uncharged run; what a stopping worker hands back is ready at once."""
+    number = ended.attempt.number
+    draft.tell("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
+    if not outcome.asked:
+        _start_over(draft, outcome.why, number)
+        return _decision(ended, draft, work)
+    draft.task = count_uncharged(draft.task, now=draft.now)
+    record = record_of(draft.task)
+    if policy.uncharged_run_is_over(record, draft.now) and not draft.task.recurs:
+        why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
+        draft.move("failed", why)
+        asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
+        draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
+        draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
+        draft.block("exhausted", why)
+        return _decision(ended, draft, work, questions=(asked,))
+    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone).retry_after_ms
+    due = policy.not_before(named, draft.now, draft.now, record)
+    if due == draft.now:
+        due += policy.requeue_delay(record)
+    draft.set(due_at=due)
+    draft.move("pending", outcome.why, attempt=number)
+    return _decision(ended, draft, work)
+
+
+def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+    """Rescued, or the failure it was; an evaluation that failed is told of and counts for the breaker of them all."""
+    assert ended.evaluation is not None
+    number, said = ended.attempt.number, rescue.score(ended.evaluation)
+    well, known = said.value is not None, ended.evaluation.agency
+    failures = ended.around.limits.agency_failures
+    fed = Fed(work=work)
+    if said.counts:
+        fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
+    if not well:
+        draft.tell("triage:failed", attempt=number, role="evaluation", why=said.why)
+    if said.value is not None and said.value >= ended.evaluation.threshold:
+        draft.tell("task:rescued", attempt=number, score=said.value, why=said.why, outcome=outcome_word(ended.outcome))
+        return together(_succeeded(ended, draft, fed.work, word="rescued"), fed.made)
+    return together(_failed(ended, draft, fed.work), fed.made)
+
+
+def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "succeeded") -> Decision:
+    """The only reset of a streak besides a person's `--reset-failures`."""
+    failures = ended.task.streak
+    draft.task = forget_failures(draft.task)
+    draft.set(crashes=0, cancel_requested=False, wants_triage=False, fresh_session=False)
+    learned = _judge(draft, ended.attempt.number, cured=True)
+    again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
+    draft.move(
+        "pending" if again else "completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number
+    )
+    if not again:
+        draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+    passed_on = loops.passed_on(draft, ended.loop)
+    turn = Decision(changes=passed_on) if passed_on else NOTHING
+    spec = owners.spec_in(ended.outcome)
+    others = together(turn, owners.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
+    for change in others.breakers:  # the incident that it was a fix for
+        work = incident.save(work, change.before, change.after).work
+    return _decision(ended, draft, work, word=word, others=others, learned=learned)
+
+
+def _is_good(ended: Ended) -> bool:
+    """Whether it had ended well before anybody's cancel could reach it."""
+    match ended.outcome:
+        case Succeeded():
+            return not ended.checks
+        case Checked():
+            return gate.judge(ended.outcome.results, ended.task.threshold).verdict == "PASS"
+        case _:
+            return False
+
+
+def _checked(ended: Ended, outcome: Checked, draft: Draft, work: WorkingSet) -> Decision:
+    """The gate's answer is how the attempt ended; a gate that broke twice in a row is a person's matter."""
+    found = gate.judge(outcome.results, ended.task.threshold)
+    verifying.tell(draft, ended.attempt.number, found, outcome.results)
+    if found.verdict == "PASS":
+        return _succeeded(ended, draft, work)
+    again = found.verdict == "ERROR" and verifying.broke_before(ended.task)
+    return _failed(ended, draft, work, asks=f"its gate broke twice in a row: {found.why}" if again else "")
+
+
+def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
+    """No failure of the work; but a task whose engine dies again and again is a person's question."""
+    crashes = ended.task.crashes + (1 if outcome.hard_crash else 0)
+    draft.set(crashes=crashes)
+    draft.tell("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
+    if not outcome.hard_crash or crashes < ended.crash_budget:
+        _start_over(draft, outcome.why, ended.attempt.number)
+        return _decision(ended, draft, work)
+    draft.set(planned_at=occurrences.before_planned(draft.task))
+    why = f"its engine died {crashes} times while it ran"
+    new = question.ask(draft.task, kind="human", why=why, now=draft.now)
+    return _decision(ended, draft, work, questions=draft.escalate(why, attempt=ended.attempt.number, asked=new))
+
+
+def _start_over(draft: Draft, why: str, number: int) -> None:
+    """The attempt is repeated; from its checks a task goes back by way of `failed`, with nothing counted."""
+    if draft.task.status == "pending_verification":
+        draft.move("failed", why, attempt=number)
+    draft.move("pending", why, attempt=number)
+
+
+def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> Decision:
+    seen = ended.diagnosis or diagnose_ended(ended, draft.now)
+    assert seen is not None
+    found = knowledge.apply_teaching(seen, ended.known)
+    case = incident.case_of(ended.task, ended.outcome, found, ended.around, work)
+    before = counters(draft.task)
+    charge, canary = is_charged(case), ended.attempt.canary
+    charged = charge and not canary
+    draft.task = count_ended(draft.task, charge=charge, canary=canary, now=draft.now)
+    draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
+    draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
+    number = ended.attempt.number
+    draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
+    how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
+    draft.tell("task:failed", attempt=number, **how)
+    learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
+    failure = Failure(
+        attempt=number,
+        outcome=ended.outcome,
+        diagnosis=found,
+        policy=ended.policy,
+        known=ended.known,
+        charged=charged,
+        asks=asks,
+        around=ended.around,
+    )
+    followed, others = follow(draft, failure, work), NOTHING
+    if ended.loop:
+        followed, others = loops.began_again(draft, ended.loop, followed, charged=charged)
+    return _decision(
+        ended,
+        draft,
+        followed.work,
+        diagnosis=found,
+        charged=charged,
+        others=together(others, followed.shared),
+        learned=learned,
+        followed=followed,
+        questions=followed.questions,
+    )
+
+
+def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
+    """What the attempt was told has a result now."""
+    judged, learned = knowledge.judge(draft.task.guidance, number, cured=cured)
+    draft.set(guidance=judged)
+    return learned
+
+
+def _decision(
+    ended: Ended,
+    draft: Draft,
+    work: WorkingSet,
+    *,
+    word: str | None = None,
+    diagnosis: Diagnosis | None = None,
+    charged: bool = False,
+    others: Decision = NOTHING,
+    learned: tuple[Learned, ...] = (),
+    followed: Followed | None = None,
+    questions: tuple[Question, ...] = (),
+) -> Decision:
+    word = word or outcome_word(ended.outcome)
+    verified = ended.task.status == "pending_verification"
+    end = AttemptEnd(
+        task_id=ended.task.id,
+        number=ended.attempt.number,
+        worker_id=ended.attempt.worker_id,
+        outcome=word,
+        exit_code=getattr(ended.outcome, "exit_code", None),
+        signal=getattr(ended.outcome, "signal", None),
+        charged=charged,
+        diagnosis=diagnosis,
+        output=Output() if verified else ended.outcome.output,  # that of the work is stored then
+        policy_hash=ended.policy.hash() if diagnosis else "",
+    )
+    # The first attempt has no retry behind it, and that of a later one was executed when it was claimed.
+    finished = ended.attempt.number > 1 and draft.task.status in ("completed", "cancelled", "blocked")
+    closed = (RetryClosed(ended.task.id, "cancelled", told=False),) if finished else ()
+    results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
+    results = ended.evaluation.results if ended.evaluation else results
+    return Decision(
+        changes=(draft.change(), *others.changes),
+        attempt_end=end,
+        learned=learned,
+        checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
+        retry=followed.retry if followed else None,
+        retries_closed=closed + others.retries_closed,
+        retry_outcome=word,
+        questions=questions + others.questions,
+        question_joined=followed.joined if followed else None,
+        questions_closed=others.questions_closed,
+        breakers=others.breakers,
+        uses=others.uses,
+        events=(*draft.events, *others.events),
+        work=work,
+    )

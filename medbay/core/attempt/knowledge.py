@@ -1,0 +1,183 @@
+"""What is known of a fingerprint: how often it was seen, what a person taught, which advice cured it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from medbay.core.attempt.guidance import DIFFERENT_APPROACH, advice_line
+from medbay.core.diagnosis.consequences import consequence_of
+from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Pattern, RunnerUp
+from medbay.core.diagnosis.wording import relabel
+from medbay.core.model import Guidance
+from medbay.errors import UsageError
+
+TAUGHT: Final = "taught"  # the rule of a diagnosis that follows a person's word
+TRIES_MIN: Final = 2  # advice from elsewhere is not preferred before it was tried so often
+RUNNERS_UP_MAX: Final = 4
+
+_SUBCATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One advice and its record: how many attempts were told it and then ended, and how many of them well."""
+
+    text: str
+    given: int = 0
+    cured: int = 0
+
+    @property
+    def record(self) -> str:
+        """`cured 6 of 7`; nothing when it was never tried."""
+        return f"cured {self.cured} of {self.given}" if self.given else ""
+
+    @property
+    def score(self) -> float:
+        """The rate at which it cures, drawn towards one half while there is little to go by (Laplace)."""
+        return (self.cured + 1) / (self.given + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """What a person said these failures are."""
+
+    category: str
+    subcategory: str | None
+    by: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Everything known of one fingerprint; `category` is what the rules say, `taught` what a person says."""
+
+    fingerprint: str
+    category: str
+    subcategory: str | None = None
+    summary: str = ""
+    excerpt: str = ""
+    count: int = 0
+    tasks: int = 0
+    first_seen: int = 0
+    last_seen: int = 0
+    taught: Teaching | None = None
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """`category/subcategory` as it is acted on: a person's word before that of the rules."""
+        said = self.taught or self
+        return f"{said.category}/{said.subcategory}" if said.subcategory else said.category
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A failure of this task was diagnosed like this, before any teaching."""
+
+    diagnosis: Diagnosis
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An attempt was told this advice against this fingerprint, and ended well or not."""
+
+    fingerprint: str
+    advice: str
+    cured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A person corrected what failures like this one are."""
+
+    diagnosis: Diagnosis
+    task_id: str
+    category: str
+    subcategory: str | None
+    by: str
+
+
+Learned = Seen | Tried | Taught
+
+
+def apply_teaching(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
+    """The diagnosis as a person taught it; as it was found where nobody taught anything."""
+    if known is None or known.taught is None:
+        return diagnosis
+    return teach(diagnosis, known.taught.category, known.taught.subcategory)
+
+
+def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagnosis:
+    """The same failure under another category, certain, with everything that follows from it.
+
+    What the rules had said becomes the first runner-up. The fingerprint stays: it is the name of the failure.
+    """
+    follows = consequence_of(category, subcategory)
+    rule, others = diagnosis.pattern.rule, diagnosis.runners_up
+    if rule != TAUGHT:
+        said = RunnerUp(rule, diagnosis.category, diagnosis.subcategory, diagnosis.confidence)
+        others = (said, *others)[:RUNNERS_UP_MAX]
+    same = (category, subcategory) == (diagnosis.category, diagnosis.subcategory)
+    kind = f"{category}/{subcategory}" if subcategory else category
+    return replace(
+        diagnosis,
+        category=category,
+        subcategory=subcategory,
+        confidence=1.0,
+        pattern=Pattern(TAUGHT, diagnosis.pattern.excerpt),
+        summary=relabel(diagnosis.summary, before=diagnosis.kind, after=kind),
+        suggested_fix=diagnosis.suggested_fix if same else follows.advice,
+        retryable=follows.retryable,
+        charge=follows.charge,
+        session=follows.session,
+        runners_up=others,
+    )
+
+
+def best_advice(diagnosis: Diagnosis, known: Known | None, told: Iterable[Guidance] = ()) -> Advice:
+    """The advice with the best record against this failure; what did not help this task yet comes first.
+
+    The diagnosis' own advice is always a candidate, another one only when it cured and was tried often enough.
+    """
+    own = advice_line(diagnosis.suggested_fix)
+    records = {each.text: each for each in known.advice} if known else {}
+    failed_here = {each.advice for each in told if each.cured is False and each.fingerprint == diagnosis.fingerprint}
+    candidates = [
+        each
+        for each in records.values()
+        if each.cured > 0 and each.given >= TRIES_MIN and each.text not in (own, DIFFERENT_APPROACH)
+    ]
+    return min(
+        (records.get(own, Advice(own)), *candidates),
+        key=lambda each: (each.text in failed_here, -each.score, each.text != own, -each.given, each.text),
+    )
+
+
+def advised(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
+    """The diagnosis with the advice that cured it before, and its record, for the person who is asked."""
+    best = best_advice(diagnosis, known)
+    return replace(diagnosis, suggested_fix=f"{best.text} ({best.record})") if best.cured else diagnosis
+
+
+def judge(told: tuple[Guidance, ...], attempt: int, *, cured: bool) -> tuple[tuple[Guidance, ...], tuple[Tried, ...]]:
+    """What the attempt that has just ended was told, now that it is known whether it helped."""
+    waiting = [each for each in told if each.cured is None and each.attempt <= attempt]
+    tried = dict.fromkeys(
+        Tried(each.fingerprint, each.advice, cured) for each in waiting if each.fingerprint and each.advice
+    )
+    judged = tuple(replace(each, cured=cured) if each in waiting else each for each in told)
+    return judged, tuple(tried)
+
+
+def read_kind(text: str) -> tuple[str, str | None]:
+    """A category and subcategory as a person types them: `transient` or `transient/network`."""
+    category, slash, subcategory = text.strip().lower().partition("/")
+    if category not in CATEGORIES:
+        raise UsageError(f'"{category}" is not a category', hint=f"choose one of: {', '.join(CATEGORIES)}")
+    if slash and not _SUBCATEGORY.fullmatch(subcategory):
+        raise UsageError(f'"{subcategory}" is not a subcategory', hint="write small letters, such as transient/network")
+    return category, subcategory or None

@@ -1,0 +1,1 @@
+"""What holds tasks back: breakers, incidents, and the reasons in their order."""

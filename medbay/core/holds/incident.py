@@ -1,0 +1,282 @@
+"""Incidents: the same failure on many tasks at once, where the cause is one they share. Treated once, asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from medbay.core.agent import never_got_to_work
+from medbay.core.attempt.cause import SPENT, Cause, FailureCase
+from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, WorkingSet, together
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.durations import iso
+from medbay.core.holds import breaker, resources
+from medbay.core.holds.breaker import ENGINE, Breaker, BreakerChange, CommandUse, Limits, open_incident
+from medbay.core.holds.resources import incident_key
+from medbay.core.model import Event, Option, Question, Task
+from medbay.core.outcome import Outcome
+from medbay.core.people.question import EVIDENCE_MAX
+from medbay.core.quick import quick
+
+NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureSurroundings:
+    """What the record knows around a failure, beyond its task."""
+
+    limits: Limits = field(default_factory=Limits)
+    host: str = ""  # where it ran
+    canary: bool = False
+    number: int = 0
+    ran_ms: int | None = None  # how long it ran
+    others: Mapping[str, str] = field(default_factory=dict)  # tasks that met the same lately -> key of their command
+    crash_loop: Breaker | None = None  # of its runner on that host, open or closed
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fed:
+    """What a failure did to what tasks share; `until` is the named end of a hold it waits for now."""
+
+    made: Decision = NOTHING
+    work: WorkingSet
+    until: int | None = None
+
+
+def case_of(
+    task: Task, outcome: Outcome, found: Diagnosis, around: FailureSurroundings, work: WorkingSet
+) -> FailureCase:
+    """The failure with what is known around it, for its one cause."""
+    return FailureCase(
+        outcome=outcome,
+        diagnosis=found,
+        account=resources.account_of(task, found),
+        never_worked=never_got_to_work(task, outcome, around.ran_ms),
+        open_incidents=frozenset(
+            fp for each in work.breakers.values() if each.kind == "incident" for fp in each.fingerprints
+        ),
+        opens_incident=is_shared(found) and len(_alike(task, found, around, work)) >= around.limits.incident_tasks,
+    )
+
+
+def feed(draft: Draft, found: Diagnosis, cause: Cause, around: FailureSurroundings, work: WorkingSet) -> Fed:
+    """Let the failure have its effect on the one thing it feeds."""
+    task, now = draft.task, draft.now
+    work = _seen(task, found, work)
+    account = resources.account_of(task, found)
+    uses = (CommandUse(resources.command_key(task), account),) if account and found.provider else ()
+    match cause:
+        case Cause.PROVIDER_LIMIT:
+            assert account is not None
+            before = work.breakers.get(account)
+            after = _hold(before, account, found, now, met_by_canary=_is_canary(before, task, around))
+            fed = save(work, before, after)
+            return replace(fed, made=replace(fed.made, uses=uses), until=after.until)
+        case Cause.CRASH_LOOP:
+            return _crash(task, found, around, now, work)
+        case Cause.INCIDENT:
+            fed = _incident(task, found, around, now, work)
+            return replace(fed, made=replace(fed.made, uses=(*uses, *fed.made.uses)))
+        case _:
+            return Fed(made=Decision(uses=uses) if uses else NOTHING, work=work)
+
+
+def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
+    """Credits are used up: the account is held until the question is answered."""
+    account = resources.account_of(draft.task, found)
+    if account is None or found.subcategory != SPENT:
+        return Fed(work=work)
+    before = work.breakers.get(account)
+    after = breaker.hold_for_answer(before, account, draft.now, why=found.summary, question_id=question_id)
+    return save(work, before, after)
+
+
+def settle_canary(made: Decision, task: Task, number: int, now: int, before: WorkingSet) -> Decision:
+    """A canary ended: what it says of the breaker it was sent for, unless its failure was the breaker's own."""
+    sent_for = next(
+        (each for each in before.breakers.values() if (each.canary_task, each.canary_number) == (task.id, number)), None
+    )
+    if sent_for is None or any(change.after.key == sent_for.key for change in made.breakers):
+        return made
+    assert made.attempt_end is not None
+    gone = made.attempt_end.outcome in NEW_CANARY
+    after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
+    fed = save(made.work, sent_for, after)
+    return replace(together(made, fed.made), work=fed.work)
+
+
+def save(work: WorkingSet, before: Breaker | None, after: Breaker) -> Fed:
+    """A changed breaker, and the working set that the next rule sees."""
+    made = changed_breaker(before, after)
+    if not made.breakers:
+        return Fed(work=work)
+    stored = replace(after, version=(before.version if before else 0) + 1)
+    breakers = {key: each for key, each in work.breakers.items() if key != after.key}
+    if after.state != "closed":
+        breakers[after.key] = stored
+    return Fed(made=made, work=replace(work, breakers=breakers))
+
+
+def _hold(before: Breaker | None, account: str, found: Diagnosis, now: int, *, met_by_canary: bool) -> Breaker:
+    if met_by_canary:
+        assert before is not None
+        return breaker.canary_met_it(before, now, named=found.retry_after_ms, why=found.summary)
+    return breaker.place_hold(
+        before, account, now, named=found.retry_after_ms, why=found.summary, met=found.fingerprint
+    )
+
+
+def _crash(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, work: WorkingSet) -> Fed:
+    key = resources.crash_loop_key(task.runner, around.host)
+    before = work.breakers.get(key) or work.counted.get(key) or around.crash_loop
+    if _is_canary(before, task, around):
+        assert before is not None
+        return save(work, before, breaker.canary_met_it(before, now, named=None, why=found.summary))
+    limits = around.limits
+    after = breaker.strike(
+        before,
+        key,
+        "crash_loop",
+        now,
+        why=found.summary,
+        failures=limits.crash_failures,
+        window_ms=limits.crash_window_ms,
+    )
+    fed = save(work, before, after)
+    counted = {**work.counted, key: replace(after, version=(before.version if before else 0) + 1)}
+    return replace(fed, work=replace(fed.work, counted=counted)) if fed.made.breakers else fed
+
+
+def _incident(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, work: WorkingSet) -> Fed:
+    key = resources.incident_key(found.fingerprint)
+    own = CommandUse(resources.command_key(task), key)
+    before = work.breakers.get(key)
+    if before is None:
+        alike = _alike(task, found, around, work)
+        after, asked = opened(found, alike, now)
+        fed = save(work, None, after)
+        told = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
+        uses = tuple(CommandUse(command, key) for command in sorted(set(alike.values())))
+        made = replace(fed.made, questions=(asked,), events=(*fed.made.events, told), uses=uses)
+        return replace(fed, made=made)
+    met = _is_canary(before, task, around)
+    after = breaker.canary_met_it(before, now, named=found.retry_after_ms, why=before.why) if met else before
+    fed = save(work, before, after)
+    return replace(fed, made=replace(fed.made, uses=(own,)))
+
+
+def _is_canary(before: Breaker | None, task: Task, around: FailureSurroundings) -> bool:
+    return (
+        before is not None and around.canary and (before.canary_task, before.canary_number) == (task.id, around.number)
+    )
+
+
+def _alike(task: Task, found: Diagnosis, around: FailureSurroundings, work: WorkingSet) -> Mapping[str, str]:
+    """The tasks that met this failure lately, this one among them, with the keys of their commands."""
+    return {**around.others, **work.sightings.get(found.fingerprint, {}), task.id: resources.command_key(task)}
+
+
+def _seen(task: Task, found: Diagnosis, work: WorkingSet) -> WorkingSet:
+    if not is_shared(found):
+        return work
+    alike = {**work.sightings.get(found.fingerprint, {}), task.id: resources.command_key(task)}
+    return replace(work, sightings={**work.sightings, found.fingerprint: alike})
+
+
+CONFIDENT_FROM: Final = 0.8
+SHARED: Final = frozenset({"transient", "dependency_missing", "resource_exhaustion"})
+
+TRY_NOW: Final = Option("fixed, try one task now", "retry", "sends one task ahead; when it lives, the rest follow")
+WAIT: Final = Option("keep waiting", "wait", "Medbay goes on sending one task ahead from time to time")
+
+
+def is_shared(found: Diagnosis) -> bool:
+    """Whether a failure speaks of something that tasks have in common, surely enough and with words to show."""
+    said = found.pattern.excerpt.strip()
+    return found.category in SHARED and found.confidence >= CONFIDENT_FROM and bool(said)
+
+
+def opened(found: Diagnosis, tasks: Collection[str], now: int) -> tuple[Breaker, Question]:
+    """The incident, and its question, which blocks no task."""
+    question = asked(
+        found.fingerprint,
+        now,
+        need=f"{len(tasks)} tasks fail the same way: {found.summary}. {found.suggested_fix}".strip(),
+        why=f"{found.kind} on {', '.join(sorted(tasks))}; they hold until one of them gets through",
+        evidence=found.pattern.excerpt[:EVIDENCE_MAX],
+    )
+    facts = {"category": found.kind, "excerpt": found.pattern.excerpt[:EVIDENCE_MAX], "tasks": sorted(tasks)}
+    key = incident_key(found.fingerprint)
+    why = f"{len(tasks)} tasks fail the same way: {found.summary}"
+    made = open_incident(key, now, why=why, fingerprint=found.fingerprint, question_id=question.id, facts=facts)
+    return made, question
+
+
+def asked(fingerprint: str, now: int, *, need: str, why: str, evidence: str, again: int = 0) -> Question:
+    """The question of an incident: it blocks no task, and is withdrawn when the incident closes.
+
+    `again` is a number of its own for a second one within the same second.
+    """
+    number = fingerprint.rpartition(":")[2]
+    return Question(
+        id=f"q-{number}-{again or now // 1000:x}",
+        need=need,
+        why=why,
+        evidence=evidence,
+        options=(TRY_NOW, WAIT),
+        asked_at=now,
+    )
+
+
+_WORDS: Final = {"open": "breaker:opened", "half_open": "breaker:half_open", "closed": "breaker:closed"}
+
+
+def changed_breaker(before: Breaker | None, after: Breaker) -> Decision:
+    """Save it, tell what happened, and withdraw its question when it closes."""
+    if after == before:
+        return Decision()
+    events = [*_events(before, after)]
+    closed: tuple[QuestionClosed, ...] = ()
+    asked = before.question_id if before is not None and before.kind == "incident" else None
+    if after.state == "closed" and asked is not None:
+        answer = "it is over"
+        events.append(Event(name="question:withdrawn", data={"question": asked, "why": answer}))
+        closed = (
+            QuestionClosed(question_id=asked, task_id="", whole=True, status="withdrawn", by=ENGINE, answer=answer),
+        )
+    return Decision(breakers=(BreakerChange(before, after),), events=tuple(events), questions_closed=closed)
+
+
+def _events(before: Breaker | None, after: Breaker) -> list[Event]:
+    was = before.state if before is not None else "closed"
+    told = _facts(after)
+    if after.kind == "provider":
+        longer = before is not None and was != "closed" and after.until != before.until
+        if after.state == "open" and (was != "open" or longer):
+            return [Event(name="hold:placed", data={**told, "extended": was != "closed"})]
+        over = after.state == "closed" and was != "closed"
+        return [Event(name="hold:released", data=told)] if over else []
+    if after.state == was:
+        return []
+    if after.kind == "budget":
+        return [Event(name="budget:exceeded", data={**told, **after.data})] if after.state == "open" else []
+    events = [Event(name=_WORDS[after.state], data=told)]
+    if after.kind == "incident" and (was == "closed" or after.state == "closed"):
+        name = "incident:closed" if after.state == "closed" else "incident:opened"
+        events.append(Event(name=name, data={**told, "question": after.question_id}))
+    return events
+
+
+def _facts(breaker: Breaker) -> dict[str, Any]:
+    return {
+        "key": breaker.key,
+        "kind": breaker.kind,
+        "why": breaker.why,
+        "by": breaker.opened_by,
+        "until": iso(breaker.until) if breaker.until is not None else None,
+        "probe_at": iso(breaker.probe_at) if breaker.probe_at is not None and breaker.state == "open" else None,
+        "canary": breaker.canary_task,
+    }

@@ -1,0 +1,1 @@
+"""What a person does and is asked: commands, questions, preferences, corrections."""

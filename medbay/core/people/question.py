@@ -1,0 +1,138 @@
+"""What a person is asked when nothing else can help: the need, the options with a default, what each will do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from medbay.core.decision import Decision, Draft, QuestionSent
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.lifecycles import BlockKind
+from medbay.core.model import PERSON, Event, Option, Question, Task
+from medbay.errors import UsageError
+
+EVIDENCE_MAX: Final = 2_000
+GRANTED_BY_A_RELEASE: Final = 2
+SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
+SENT_DAILY_MS: Final = 24 * 3_600_000
+
+CANCEL: Final = Option("cancel the task", "cancel", "ends it for good; what comes after it is blocked")
+PAUSE: Final = Option("leave it for later", "pause", "out of the way, paused, until somebody resumes it")
+
+
+def _retry(task: Task, label: str) -> Option:
+    if task.recurs and not task.loop:
+        return Option(label, "retry", f"its schedule goes on; medbay retry {task.id} runs it now")
+    return Option(label, "retry", f"starts it again now, with {GRANTED_BY_A_RELEASE} more attempts")
+
+
+def ask(
+    task: Task,
+    *,
+    kind: BlockKind,
+    why: str,
+    now: int,
+    diagnosis: Diagnosis | None = None,
+    scope: str | None = None,
+) -> Question:
+    """The question for a task that is blocked for a person."""
+    need, first = _need(task, kind, why, diagnosis)
+    return Question(
+        id=f"q-{task.id}-{task.questions + 1}",
+        need=need,
+        why=why,
+        evidence=diagnosis.pattern.excerpt[:EVIDENCE_MAX] if diagnosis else "",
+        options=(first, PAUSE, CANCEL),
+        default=1,
+        scope=scope,
+        task_ids=(task.id,),
+        asked_at=now,
+    )
+
+
+def send_again_at(question: Question) -> int:
+    """When a question that was just asked is sent again if nobody answers."""
+    return question.asked_at + SENT_AGAIN_AFTER_MS if question.send_at is None else question.send_at
+
+
+def on_unanswered(question: Question, now: int) -> Decision:
+    """Nobody has answered: it is sent again. An engine that was away for days sends it once."""
+    again = QuestionSent(question_id=question.id, before=question.sent, send_at=now + SENT_DAILY_MS)
+    told = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
+    first = question.task_ids[0] if question.task_ids else None
+    return Decision(questions_sent=(again,), events=(Event(name="question:asked", task_id=first, data=told),))
+
+
+def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
+    """Tasks stopped by the same thing wait for the same answer: one question per fingerprint and resource.
+
+    Spent credits stop an account, however the failure is worded.
+    """
+    if account is not None and diagnosis.subcategory == "quota":
+        return f"spent|{account}"
+    return f"{diagnosis.fingerprint}|{diagnosis.provider or ''}"
+
+
+def choose(question: Question, answer: str) -> Option:
+    """The option a person means: its number, `default`, or the word of its effect."""
+    answer = answer.strip().lower()
+    if answer in ("", "default"):
+        return question.options[question.default - 1]
+    if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
+        return question.options[int(answer) - 1]
+    for option in question.options:
+        if answer == option.effect:
+            return option
+    known = ", ".join(f"{number} {option.label}" for number, option in enumerate(question.options, start=1))
+    raise UsageError(f'"{answer}" is not an option of {question.id}', hint=f"choose one of: {known}")
+
+
+def _need(task: Task, kind: BlockKind, why: str, diagnosis: Diagnosis | None) -> tuple[str, Option]:
+    """What has to be done, in one line, and the answer that says it was."""
+    if kind == "dependency":
+        return f"{task.title}: decide what to do, {why}", _retry(task, "run it all the same")
+    if diagnosis is None:
+        return f"{task.title}: look into it, {why}", _retry(task, "looked into it, retry")
+    if diagnosis.retryable:
+        return f"{task.title}: {diagnosis.suggested_fix or diagnosis.summary}", _retry(task, "fixed, retry")
+    fix = diagnosis.suggested_fix or "find out what is missing"
+    return f"{task.title}: {fix}", _retry(task, "done, retry")
+
+
+RUNNER: Final = PERSON
+WHY: Final = "only a person can do it"
+
+_DONE: Final = {
+    "review": "completes the review, and {subject} goes on: with the specification in --note, without one as it is",
+    "fix": "completes the fix, and {subject} goes on",
+}
+
+
+def is_persons(task: Task) -> bool:
+    """Whether a person does it, so that no engine ever claims it."""
+    return task.runner == RUNNER
+
+
+def is_due(task: Task) -> bool:
+    """Whether the person is to be asked now: nothing it comes after is missing, and nobody paused it."""
+    return is_persons(task) and task.status == "pending" and task.unmet == 0 and not task.paused
+
+
+def hand_over(draft: Draft) -> Question:
+    """Ask the person; until the answer it is blocked."""
+    asked = draft.ask(_ask(draft.task, draft.now))
+    draft.block("human", asked.why)
+    return asked
+
+
+def _ask(task: Task, now: int) -> Question:
+    done = _DONE.get(task.role, "completes it; a --note becomes its result, and what comes after it goes on")
+    return Question(
+        id=f"q-{task.id}-{task.questions + 1}",
+        need=task.title,
+        why=f"{task.subject} waits for it, and no agent is configured for a {task.role}" if task.subject else WHY,
+        evidence=task.description[:EVIDENCE_MAX],
+        options=(Option("done", "done", done.format(subject=task.subject)), PAUSE, CANCEL),
+        default=1,
+        task_ids=(task.id,),
+        asked_at=now,
+    )

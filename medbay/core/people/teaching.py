@@ -1,0 +1,143 @@
+"""A person says what a failure was: its fingerprint is taught, and a decision that is still open is taken again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from medbay.core.attempt import knowledge
+from medbay.core.attempt.cause import is_charged
+from medbay.core.attempt.checks import GATE_ERROR
+from medbay.core.attempt.counting import recount_failure
+from medbay.core.attempt.failure import Failure, follow
+from medbay.core.attempt.knowledge import Known, Taught
+from medbay.core.decision import Decision, Draft, QuestionClosed, Rediagnosed, RetryClosed, WorkingSet
+from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.holds import incident
+from medbay.core.model import Attempt, HistoryRow, Question, Task
+from medbay.core.outcome import Failed
+from medbay.core.policy.policy import Policy
+from medbay.core.triage.cycle import waits_no_more
+from medbay.errors import NotAllowed
+
+_OURS = "engine_error"  # not a failure of the work, so nothing to be taught
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """One failed attempt, what a person says it was, and what the record has about it."""
+
+    task: Task
+    attempt: Attempt
+    category: str
+    subcategory: str | None
+    policy: Policy
+    known: Known | None = None
+    open: bool = False  # of `is_open`
+    before: Mapping[str, Any] = field(default_factory=dict)  # the counters before the failure
+    question: Question | None = None  # the one that the task waits for
+    whole: bool = True  # whether everybody who waits for it is decided about again
+
+
+def is_open(task: Task, attempt: int, last: HistoryRow | None) -> bool:
+    """Whether what the task waits for now was decided because this attempt failed.
+
+    Every move such a decision makes names the attempt; a person's block, a dependency or a lost engine names none.
+    """
+    waits = task.status in ("failed", "blocked") or (task.status == "pending" and task.due_at is not None)
+    return waits and last is not None and last.context.get("attempt") == attempt
+
+
+def on_reclassify_command(correction: Correction, now: int, work: WorkingSet, *, actor: str) -> Decision:
+    """Teach the fingerprint, correct the attempt, and decide again where the task still waits because of it."""
+    task, attempt = correction.task, correction.attempt
+    said = _diagnosed(task, attempt)
+    found = knowledge.teach(said, correction.category, correction.subcategory)
+    draft = Draft(task, now, actor=actor)
+    draft.tell(
+        "task:reclassified",
+        attempt=attempt.number,
+        by=actor,
+        before=said.kind,
+        after=found.kind,
+        fingerprint=found.fingerprint,
+        decided_again=correction.open,
+    )
+    if task.last_fingerprint == said.fingerprint:
+        draft.set(last_category=found.kind, last_summary=found.summary)
+    made = _decide_again(draft, correction, found, work) if correction.open else Decision(work=work)
+    charged = made.rediagnosed.charged if made.rediagnosed else attempt.charged
+    return replace(
+        made,
+        changes=(draft.change(),),
+        rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
+        learned=(Taught(said, task.id, correction.category, correction.subcategory, actor),),
+        events=(*draft.events, *made.events),
+    )
+
+
+def _diagnosed(task: Task, attempt: Attempt) -> Diagnosis:
+    name = f"attempt {attempt.number} of {task.id}"
+    if attempt.ended_at is None:
+        raise NotAllowed(f"{name} is still running", hint="wait for its end, or name an earlier one")
+    if attempt.diagnosis is None:
+        raise NotAllowed(f"{name} was not diagnosed: it ended {attempt.outcome}", hint="name one that failed")
+    if attempt.diagnosis.subcategory == GATE_ERROR:
+        raise NotAllowed(f"{name} says nothing about the work: its checks broke", hint=attempt.diagnosis.suggested_fix)
+    if attempt.diagnosis.subcategory == _OURS:
+        raise NotAllowed(f"{name} met an error of Medbay's own", hint="please report it")
+    return attempt.diagnosis
+
+
+def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: WorkingSet) -> Decision:
+    """As if the failure had been seen like this at once: counted anew, and nothing of the old decision is left."""
+    task, attempt = correction.task, correction.attempt
+    failure = Failure(
+        attempt=attempt.number, outcome=Failed(), diagnosis=found, policy=correction.policy, known=correction.known
+    )
+    case = incident.case_of(task, failure.outcome, found, failure.around, work)
+    charged = is_charged(case) and not attempt.canary
+    if not attempt.canary:
+        assert attempt.ended_at is not None
+        draft.task = recount_failure(draft.task, correction.before, charge=charged, at=attempt.ended_at)
+    unused = [each for each in task.guidance if each.cured is None and each.attempt > attempt.number]
+    draft.set(guidance=tuple(each for each in task.guidance if each not in unused))
+    waits_no_more(draft)
+    closed, work = _close(draft, correction, found, work)
+    if task.status == "failed":
+        draft.set(reason=found.summary)
+    elif task.status == "blocked":
+        draft.set(block_kind=None, due_at=None)
+        draft.move("pending", f"reclassified as {found.kind}", attempt=attempt.number)
+        draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
+    followed = follow(draft, failure, work)
+    return Decision(
+        retry=followed.retry,
+        retries_closed=(RetryClosed(task.id, "cancelled"),),
+        rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
+        questions=(*followed.questions, *followed.shared.questions),
+        question_joined=followed.joined,
+        questions_closed=closed,
+        breakers=followed.shared.breakers,
+        uses=followed.shared.uses,
+        events=followed.shared.events,
+        work=followed.work,
+    )
+
+
+def _close(
+    draft: Draft, correction: Correction, found: Diagnosis, work: WorkingSet
+) -> tuple[tuple[QuestionClosed, ...], WorkingSet]:
+    """The question about the old class is answered by this command; nobody joins it any more."""
+    asked = correction.question
+    if asked is None:
+        return (), work
+    answer = f"reclassified as {found.kind}"
+    if correction.whole:
+        draft.tell("question:answered", question=asked.id, by=draft.actor, answer=answer)
+        work = replace(work, questions={scope: id_ for scope, id_ in work.questions.items() if id_ != asked.id})
+    closed = QuestionClosed(
+        question_id=asked.id, task_id=draft.task.id, whole=correction.whole, by=draft.actor, answer=answer
+    )
+    return (closed,), work

@@ -1,0 +1,1 @@
+"""When recurring work is due: cron, intervals and loops."""

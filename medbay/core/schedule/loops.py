@@ -1,0 +1,135 @@
+"""A loop over several tasks: a -> b -> c -> a. One of them has the turn; a failure gives it back to the owner.
+
+The owner is the first that has not ended. It counts the rounds that failed in a row, and is blocked at the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from medbay.core.attempt.failure import Followed
+from medbay.core.decision import Change, Decision, Draft, RetryClosed
+from medbay.core.model import TURN, Event, Task
+from medbay.core.people import question
+from medbay.errors import NotAllowed, UsageError
+
+LEAST = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """What `medbay loop` asks for."""
+
+    delay_ms: int | None = None
+    max_iterations: int | None = None
+    max_failure_restarts: int
+
+
+def on_loop_command(tasks: tuple[Task, ...], now: int, *, asked: Loop, actor: str) -> Decision:
+    """Make these tasks recur, one after the other; the first is the owner and may start."""
+    if len(tasks) < LEAST or len({task.id for task in tasks}) < len(tasks):
+        raise UsageError("a loop goes over two or more different tasks", hint="medbay edit ID --every D repeats one")
+    drafts = []
+    for place, task in enumerate(tasks):
+        if task.status != "pending" or task.recurs:
+            standing = "recurs already" if task.recurs else f"is {task.status}"
+            raise NotAllowed(f"{task.id} {standing}", hint="a loop is made of pending one-off tasks")
+        draft = Draft(task, now, actor=actor)
+        draft.set(
+            loop=tasks[0].id,
+            loop_place=place,
+            every_ms=asked.delay_ms,
+            max_iterations=asked.max_iterations,
+            max_failure_restarts=asked.max_failure_restarts,
+            waits_for=TURN if place else None,
+            planned_at=None if place else max(now, task.due_at or now),
+            due_at=None if place else task.due_at,
+        )
+        draft.tell("task:edited", by=actor, changed=["loop"], loop=[each.id for each in tasks])
+        drafts.append(draft)
+    return _made(drafts)
+
+
+def passed_on(draft: Draft, members: tuple[Task, ...]) -> tuple[Change, ...]:
+    """A task of a loop ended its iteration well, or for good: the next one has the turn, after the last a new round."""
+    task, now = draft.task, draft.now
+    if not task.loop:
+        return ()
+    others = [each for each in members if each.id != task.id and not each.finished]
+    after = [each for each in others if each.loop_place > task.loop_place]
+    following = after[0] if after else others[0] if others else None
+    due = now if after else now + (task.every_ms or 0)
+    if not task.finished and following is None:  # nobody else is left
+        draft.set(planned_at=due, due_at=due if due > now else None, restarts=0)
+        return ()
+    if not task.finished:
+        draft.set(waits_for=TURN, planned_at=None, due_at=None)
+    return (_turn_to(following, now, due, clean=not after),) if following is not None else ()
+
+
+def began_again(
+    draft: Draft, members: tuple[Task, ...], followed: Followed, *, charged: bool
+) -> tuple[Followed, Decision]:
+    """A failure gives the turn back to the owner, after the backoff; at the limit the owner is a person's matter."""
+    task, due = draft.task, draft.task.due_at
+    if task.status == "blocked" or due is None:  # a person was asked: the turn stays where it is
+        return followed, Decision()
+    first = next(each for each in members if not each.finished)
+    mine = first.id == task.id
+    owner = draft if mine else Draft(first, draft.now, actor=draft.actor)
+    restarts = first.restarts + (1 if charged else 0)
+    owner.set(restarts=restarts)
+    if not mine:
+        draft.set(waits_for=TURN, planned_at=None, due_at=None)
+        draft.move("pending", f"the round begins again at {first.id}")
+        draft.events[:] = [each for each in draft.events if each.name != "task:retry_scheduled"]
+        followed = replace(followed, retry=None)
+    if restarts > first.max_failure_restarts and first.status != "blocked":
+        return _give_up(owner, followed, task, mine=mine)
+    if not mine:
+        owner.set(waits_for=None, planned_at=due, **_due(first, due))
+        return followed, _made([owner])
+    return followed, Decision()
+
+
+def granted(task: Task, attempts: int) -> Task:
+    """A person's release of an owner: so many rounds more before it asks again."""
+    if not task.loop or task.restarts <= task.max_failure_restarts:
+        return task
+    return replace(task, restarts=max(0, task.max_failure_restarts + 1 - attempts))
+
+
+def _give_up(owner: Draft, followed: Followed, failing: Task, *, mine: bool) -> tuple[Followed, Decision]:
+    rounds = owner.task.restarts
+    why = f"its loop failed {rounds} times in a row, last in {failing.id}: {failing.last_summary}"
+    asked = owner.ask(question.ask(owner.task, kind="exhausted", why=why, now=owner.now))
+    owner.set(waits_for=None)
+    owner.tell("task:recovery_action", action="mark_as_blocked", why=why)
+    owner.tell("task:retry_exhausted", reason=why, category=failing.last_category)
+    due = owner.task.wants_triage
+    owner.block("exhausted", why)
+    owner.set(wants_triage=due)  # the triage that is due still starts
+    if mine:
+        owner.events[:] = [each for each in owner.events if each.name != "task:retry_scheduled"]
+        return replace(followed, retry=None, questions=(*followed.questions, asked)), Decision()
+    return followed, replace(_made([owner]), questions=(asked,))
+
+
+def _turn_to(task: Task, now: int, due: int, *, clean: bool) -> Change:
+    draft = Draft(task, now, actor="engine")
+    draft.set(waits_for=None, planned_at=due, **_due(task, due if due > now else None))
+    if clean:
+        draft.set(restarts=0)
+    return draft.change()
+
+
+def _due(task: Task, due: int | None) -> dict[str, Any]:
+    """A blocked task keeps the time at which its block ends."""
+    return {} if task.status == "blocked" else {"due_at": due}
+
+
+def _made(drafts: list[Draft]) -> Decision:
+    events: tuple[Event, ...] = tuple(event for draft in drafts for event in draft.events)
+    closed = tuple(RetryClosed(draft.task.id, "cancelled") for draft in drafts if draft.task.status == "blocked")
+    return Decision(changes=tuple(draft.change() for draft in drafts), retries_closed=closed, events=events)

@@ -1,0 +1,223 @@
+"""Adding tasks: one, or many whose rows are written together."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple
+
+from medbay.core import rules
+from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
+from medbay.core.people.question import is_due
+from medbay.env import Ids
+from medbay.errors import NotAllowed, StaleClaim
+from medbay.service import dependencies
+from medbay.service.free_ids import fresh_ids, hopeful_ids
+from medbay.service.tasks import cancel, id_of
+from medbay.store import tasks
+from medbay.store.apply import Arrival, apply, insert_tasks, write_events
+from medbay.store.database import Tx
+
+WRITTEN_AT_ONCE: Final = 500
+_KEY_LOCKS: Final = 512
+_ID_TRIES: Final = 100
+
+_NEW: Final = Task(id="", title="")
+
+OnConflict = Literal["return", "refuse", "replace"]
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: `alike` copies it at once
+class NewTask:
+    """A task somebody wants added; checked by `service.requests` before it gets here."""
+
+    title: str
+    command: tuple[str, ...] | str
+    runner: str = "shell"
+    cwd: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+    spec: str = ""
+    timeout_ms: int | None = None
+    memory_bytes: int | None = None
+    cpu_ms: int | None = None
+    priority: int = DEFAULT_PRIORITY
+    queue: str = DEFAULT_QUEUE
+    tags: tuple[str, ...] = ()
+    policy: str = ""
+    resources: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    check_timeout_ms: int = CHECK_TIMEOUT_MS
+    fail_fast: bool = False
+    after: tuple[str, ...] = ()
+    at: int | None = None
+    cron: str = ""
+    zone: str = ""
+    every_ms: int | None = None
+    catch_up: CatchUp = "one"
+    max_iterations: int | None = None
+    max_tokens: int | None = None
+    max_cost: int | None = None
+    key: str | None = None
+    on_conflict: OnConflict = "return"
+    like: NewTask | None = field(default=None, compare=False, repr=False)  # the first of many that say the same
+
+
+def alike(new: NewTask, *, title: str, command: tuple[str, ...] | str) -> NewTask:
+    """One more like this; both words are checked."""
+    another: NewTask = object.__new__(NewTask)
+    own = {"title": title, "command": command, "like": new.like or new}
+    object.__setattr__(another, "__dict__", new.__dict__ | own)
+    return another
+
+
+_TAKEN_OVER: Final = tuple(
+    each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict", "like")
+)
+_taken_over: Final = attrgetter(*_TAKEN_OVER)
+
+
+class _Unwritten(NamedTuple):
+    """A new task that waits to be written with others."""
+
+    task: Task
+    after: tuple[str, ...]
+    alike: bool  # but for its own words it is like the one that waits before it
+
+
+def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
+    """Store a new task; an existing one with the same key follows the conflict rule."""
+    known = _known(tx, new, actor=actor)
+    if known is not None:
+        return known
+    free_ids = hopeful_ids(tx, ids)
+    task, after = _made(tx, new, next(free_ids), actor=actor)
+    return _arrived(tx, _insert(tx, task, after, free_ids))
+
+
+def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list[Task]:
+    """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
+    free_ids = fresh_ids(tx, ids)
+    added: list[Task] = []
+    unwritten: dict[int, _Unwritten] = {}  # by its place in `added`
+    keys: set[str | None] = set()
+    like: tuple[NewTask, Task] | None = None  # the last one that comes after nothing
+    for new in wanted:
+        if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
+            _write_down(tx, unwritten, added, free_ids)
+            unwritten, keys = {}, set()
+        known = _known(tx, new, actor=actor)
+        if known is None:
+            if like is not None and new.like is like[0]:
+                known = changed(like[1], id=next(free_ids), title=new.title, command=new.command)
+                unwritten[len(added)] = _Unwritten(known, (), alike=bool(unwritten))
+            else:
+                known, after = _made(tx, new, next(free_ids), actor=actor)
+                unwritten[len(added)] = _Unwritten(known, after, alike=False)
+            like = None if new.after else (new.like or new, known)
+            keys |= {new.key} - {None}
+        added.append(known)
+    _write_down(tx, unwritten, added, free_ids)
+    return added
+
+
+def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
+    """From here on nobody else adds under these keys; many of them are taken at once, so that nobody waits crosswise.
+
+    Keys share a few locks: a server has room for so many only, whatever a file of tasks holds.
+    """
+    for number in sorted({zlib.crc32(key.encode("utf-8", "replace")) % _KEY_LOCKS for key in keys}):
+        tx.serialise(f"key:{number:04d}")
+
+
+def _write_down(tx: Tx, unwritten: Mapping[int, _Unwritten], added: list[Task], free_ids: Iterator[str]) -> None:
+    """Save new tasks together; one by one, under new ids, where somebody took one of the ids at the same moment."""
+    if not unwritten:
+        return
+    try:
+        with tx.savepoint():
+            saved = insert_tasks(tx, _decided(unwritten.values(), tx.now))
+    except StaleClaim:
+        saved = [_insert(tx, each.task, each.after, free_ids) for each in unwritten.values()]
+    for place, task in zip(unwritten, saved, strict=True):
+        added[place] = _arrived(tx, task)
+
+
+def _arrived(tx: Tx, task: Task) -> Task:
+    """A new task as it stands now: a person's task asks at once."""
+    if not is_due(task):
+        return task
+    apply(tx, rules.on_handed_to_person(task, tx.now))
+    found = tasks.get(tx, task.id)
+    assert found is not None
+    return found
+
+
+def _decided(new: Iterable[_Unwritten], now: int) -> list[Arrival]:
+    """What follows for each; what is like the one before but for its own words is decided like it."""
+    decided: list[Arrival] = []
+    for task, after, alike in new:
+        if alike:
+            before = decided[-1]
+            decided.append(Arrival(*rules.on_added_alike(before.task, before.event, task), after, alike))
+        else:
+            decided.append(Arrival.of(rules.on_added(task, now), after))
+    return decided
+
+
+def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str]) -> Task:
+    for _ in range(_ID_TRIES):
+        try:
+            return insert_tasks(tx, [Arrival.of(rules.on_added(task, tx.now), after)])[0]
+        except StaleClaim:
+            task = replace(task, id=next(free_ids))
+    raise NotAllowed("no free task id was found", hint="try again")
+
+
+def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
+    """The task that has this key already, where the conflict rule says to give it back."""
+    if new.key is None:
+        return None
+    serialise_keys(tx, (new.key,))
+    known = tasks.by_key(tx, new.key)
+    if known is None or new.on_conflict == "return":
+        return known
+    if new.on_conflict == "refuse":
+        raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
+    _replace(tx, known, actor=actor)
+    return None
+
+
+def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tuple[str, ...]]:
+    """The new task, and the tasks it comes after."""
+    after = tuple(dict.fromkeys(id_of(tx, each, or_key=True) for each in new.after))
+    if after:
+        tasks.lock(tx, after)  # none of them ends between this look and the commit
+    blockers = [tasks.get(tx, each) for each in after]
+    unmet = sum(1 for each in blockers if each is not None and each.status != "completed")
+    cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)
+    if cancelled is not None:
+        raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
+    for each in blockers:
+        dependencies.refuse_recurring(each)
+    task = changed(
+        _NEW,
+        id=task_id,
+        created_at=tx.now,
+        created_by=actor,
+        since=tx.now,
+        unmet=unmet,
+        due_at=new.at,
+        **dict(zip(_TAKEN_OVER, _taken_over(new), strict=True)),
+    )
+    return task, after
+
+
+def _replace(tx: Tx, known: Task, *, actor: str) -> None:
+    """The old one gives its key up, and is cancelled if it had not ended."""
+    if not known.finished:
+        cancel(tx, known, actor=actor)
+    tasks.rename_key(tx, known.id, f"{known.key} (replaced: {known.id})")
+    write_events(tx, (Event(name="task:edited", task_id=known.id, data={"by": actor, "changed": ["key"]}),))
