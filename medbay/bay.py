@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,16 +17,18 @@ from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy.policy import Policy
+from medbay.core.snapshot import Explanation, Graph, TaskDetail, TaskList
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
 from medbay.outages import Outages
-from medbay.service import additions, bulk, calls, exchange, requests, schedules, tasks, teaching, views
+from medbay.service import additions, bulk, calls, exchange, requests, schedules, tasks, teaching
+from medbay.service import detail as details
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
+from medbay.service import listing as listings
 from medbay.service.bulk import Bulk
-from medbay.service.explain import Explanation
-from medbay.service.graph import Graph
+from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
 from medbay.store import activity, attempts, checks, history, patterns, retries, workers
@@ -37,6 +38,8 @@ from medbay.store.tasks import TaskFilter
 from medbay.studies import Studies
 from medbay.triaging import Triaging
 from medbay.upkeep import Upkeep
+from medbay.views import exchange as lines
+from medbay.views import task as task_views
 
 T = TypeVar("T")
 
@@ -172,9 +175,8 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
         """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
-        chosen = replace(wanted or TaskFilter(), order="oldest", triages=False)
         with self.store.read() as tx:
-            return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
+            return [lines.as_line(task, after) for task, after in exchange.export(tx, wanted or TaskFilter())]
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
@@ -188,15 +190,26 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
-        with self.store.read() as tx:
-            task = tasks.resolve(tx, task_id)
-            share = self.place.config.engine.slots_for_recovery
-            first = explaining.first_reason(tx, task, recovery_share=share)
-            waits = {**views.waits(task, self.policy.recurring, tx.now), "held_back": views.reason(first)}
-            rescue = {"rescue_threshold": self.place.config.triage.rescue_threshold}
-            return {**views.detail(tx, task), **waits, **rescue}
+        return task_views.detail(self.detail(task_id))
 
-    def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
+    def detail(self, task_id: str) -> TaskDetail:
+        """Everything that is recorded about one task."""
+        config = self.place.config
+        with self.store.read() as tx:
+            return details.load(
+                tx,
+                tasks.resolve(tx, task_id),
+                rules=self.policy.recurring,
+                recovery_share=config.engine.slots_for_recovery,
+                rescue_threshold=config.triage.rescue_threshold,
+            )
+
+    def listing(self, query: ListQuery) -> TaskList:
+        """The tasks of a list in their order, with what is said beside them."""
+        with self.store.read() as tx:
+            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+
+    def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
         with self.store.read() as tx:
             return attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit)
@@ -221,7 +234,9 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         with self.store.read() as tx:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
-            return explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+        gone = found.engine is not None and app.is_gone(found.engine)
+        return explaining.without_engine(found) if gone else found
 
     def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
         """What comes after what: around one task, or everything that waits for another."""
@@ -229,6 +244,11 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             if task_id is not None:
                 return graphs.around(tx, tasks.resolve(tx, task_id), limit=limit)
             return graphs.whole(tx, everything=everything, limit=limit)
+
+    def waits_for(self, task_id: str) -> list[str]:
+        """The ids of what a task comes after and is not completed."""
+        with self.store.read() as tx:
+            return [other for other, status in task_rows.comes_after(tx, task_id) if status != "completed"]
 
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""

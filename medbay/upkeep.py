@@ -8,13 +8,12 @@ from pathlib import Path
 from medbay import app
 from medbay.app import StoreLocation
 from medbay.core import durations
+from medbay.core.snapshot import ObservedWorker, StoreReport
 from medbay.env import Clock, SystemClock
 from medbay.errors import NotAllowed
 from medbay.service import liveness, upkeep
 from medbay.service import upkeep as archiving
 from medbay.service import workers as worker_service
-from medbay.service.upkeep import StoreReport
-from medbay.service.workers import ObservedWorker
 from medbay.store import meta
 from medbay.store.archive import ArchiveFile
 from medbay.store.database import KeptStore

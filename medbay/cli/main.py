@@ -107,7 +107,7 @@ def _take_global_options(command: click.Command) -> None:
 
 
 def _open_closed_streams() -> None:
-    """A caller may have closed stdout or stderr (`>&-`): then nobody wants to read it."""
+    """A caller may have closed stdout or stderr (`>&-`): then it is not read."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
