@@ -9,7 +9,7 @@ import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.config_kinds import without_password
+from medbay.config.kinds import without_password
 from medbay.views import store as view
 from medbay.views.text import wrap
 

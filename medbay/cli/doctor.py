@@ -14,9 +14,9 @@ import click
 
 from medbay.cli.output import Screen, fields, print_json, say, screen
 from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
-from medbay.config_keys import KEYS
-from medbay.config_kinds import without_password
-from medbay.config_named import names, programs
+from medbay.config.keys import KEYS
+from medbay.config.kinds import without_password
+from medbay.config.load import names, programs
 from medbay.core import durations
 from medbay.errors import MedbayError
 from medbay.views import moments

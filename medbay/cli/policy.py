@@ -21,13 +21,13 @@ from medbay.views import policy as view
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
-    from medbay.config import Config
+    from medbay.config.load import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
     from medbay.core.policy.learning import Choice, Learned
     from medbay.core.policy.policy import Policy
     from medbay.core.policy.replay import PolicyScore
-    from medbay.sim.comparing import ComparedFleet, Ours
+    from medbay.sim.comparison import ComparedFleet, Ours
 
 
 _WRONG = 2
@@ -81,7 +81,7 @@ def check(session: Session, file: str) -> int:
     Example:
       medbay policy check medbay.toml
     """
-    from medbay.config import check_text
+    from medbay.config.load import check_text
 
     with files.opened(file) as stream:
         data = stream.read(files.BYTES_MAX)
@@ -139,7 +139,7 @@ def dry_run(session: Session, file: str, exit_code: int | None, timed_out: bool)
 
 def _config(session: Session) -> Config:
     """The configuration here; without a store the defaults and the environment."""
-    from medbay import config as configuration
+    from medbay.config import load as configuration
 
     try:
         return session.place().config
@@ -262,7 +262,7 @@ def replay(session: Session, file: str | None, since: str) -> None:
       medbay policy replay --since 7d
     """
     from medbay import app
-    from medbay import config as configuration
+    from medbay.config import load as configuration
 
     since_ms = parse_duration(since)
     if since_ms == 0:
@@ -307,15 +307,15 @@ def simulate(session: Session, scenario: str | None, seeds: int, file: str | Non
       medbay policy simulate
       medbay policy simulate --scenario outage --policy patient.toml
     """
-    from medbay.sim import comparing
+    from medbay.sim import comparison
     from medbay.sim.fleets import SCENARIOS
 
     if scenario is not None and scenario not in SCENARIOS:
         raise UsageError(f'there is no scenario "{scenario}"', hint=f"choose one of: {', '.join(SCENARIOS)}")
     chosen = [SCENARIOS[scenario]] if scenario is not None else list(SCENARIOS.values())
-    results = comparing.compare(chosen, range(1, seeds + 1), _ours(session, file))
+    results = comparison.compare(chosen, range(1, seeds + 1), _ours(session, file))
     if len(chosen) > 1:
-        results[TOTAL] = comparing.total(results)
+        results[TOTAL] = comparison.total(results)
     stories = {each.name: f"{each.story} ({each.source})" for each in chosen}
     if session.json:
         print_json(
@@ -336,8 +336,8 @@ def _ours(session: Session, file: str | None) -> Mapping[str, Ours]:
     import os
 
     from medbay import app
-    from medbay import config as configuration
-    from medbay.sim.comparing import Ours
+    from medbay.config import load as configuration
+    from medbay.sim.comparison import Ours
 
     try:
         config = session.place().config
@@ -360,7 +360,7 @@ def _print(name: str, story: str, results: Mapping[str, ComparedFleet]) -> None:
 
 
 def _comparison(name: str, stories: Mapping[str, str], results: Mapping[str, ComparedFleet]) -> dict[str, object]:
-    from medbay.sim.comparing import beats
+    from medbay.sim.comparison import beats
 
     ours = results[OURS]
     rows = [

@@ -5,7 +5,7 @@ A line may carry `id` and `status` of the task it was written from; `after` may 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -36,6 +36,34 @@ def export(tx: Tx, wanted: TaskFilter) -> list[tuple[Task, tuple[str, ...]]]:
         (task, tuple(other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"))
         for task in task_rows.select(tx, chosen)
     ]
+
+
+def add_lines(
+    tx: Tx,
+    lines: Iterable[Mapping[str, Any]],
+    known: Iterable[Mapping[str, Any]],
+    *,
+    ids: Ids,
+    actor: str,
+    cwd: str,
+    agents: Mapping[str, Profile],
+) -> list[Task]:
+    """Add what each line says, all or none; a bad one is named by its number. `known` are those seen before."""
+    number = 0
+
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal number
+        for line in lines:
+            number += 1
+            yield line
+
+    additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+    try:
+        wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
+        return additions.add_many(tx, wanted, ids=ids, actor=actor)
+    except MedbayError as error:
+        error.line_number = number
+        raise
 
 
 def bring_in(

@@ -39,7 +39,7 @@ def test_a_terminal_sees_marks_and_fixes(cli: Cli, columns: int) -> None:
     """With a summary at the end."""
     cli.add("waits")
 
-    told = cli.terminal("doctor", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("doctor", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "! engines: none alive, and 1 task waits\n    fix: medbay up\n" in told.out

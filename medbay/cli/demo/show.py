@@ -177,7 +177,7 @@ def _open(home: Path) -> Bay:
     from medbay import app
     from medbay.bay import Bay
     from medbay.cli.demo.fleet import SETTINGS
-    from medbay.config import FILE_NAME
+    from medbay.config.load import FILE_NAME
 
     (home / FILE_NAME).write_text(SETTINGS, encoding="utf-8")
     app.make_folder(home)

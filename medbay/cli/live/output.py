@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from medbay.runners.logs import NOTE_MARK, dropped
+from medbay.places.logs import NOTE_MARK, dropped
 from medbay.views.text import ColoursOnly
 
 CHUNK_BYTES: Final = 65_536
