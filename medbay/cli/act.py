@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli import complaint
 from medbay.cli.completion import task_ids
+from medbay.cli.filters import chosen as filter_of
 from medbay.cli.filters import filter_options
-from medbay.cli.output import fields, print_json, say, screen
+from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
-
-if TYPE_CHECKING:
-    from medbay.bay import Bay
-    from medbay.core.model import Task
-import sys
-from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
-
-from medbay.cli.filters import chosen as filter_of
-from medbay.cli.output import note
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+    from medbay.core.model import Task
     from medbay.service.bulk import Bulk
     from medbay.service.tasks import Action
 
@@ -168,9 +162,9 @@ def block(session: Session, task_id: str, reason: str, kind: Any) -> int:
 def tell(session: Session, done: Sequence[tuple[Task, str]]) -> None:
     """Say what was done to each task."""
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task, _ in done])
+        print_json([view.summary(task) for task, _ in done])
         return
     show = say if screen().terminal else None
     for task, told in done:
@@ -215,8 +209,8 @@ def _resumed(bay: Bay, task: Task, *, was_paused: bool) -> str:
     """That it goes on; else what holds it all the same, and which command helps against that."""
     if was_paused and task.status != "blocked":
         return "goes on"
-    from medbay.cli.explain import changes
-    from medbay.views.glyphs import status_phrase
+    from medbay.views.explanation import changes
+    from medbay.views.status import status_phrase
 
     found = bay.explain(task.id)
     standing = status_phrase(task, found.now, after=found.chain[:1]).words
@@ -276,7 +270,7 @@ def many(session: Session, action: Action, ids: tuple[str, ...], given: dict[str
 
 
 def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
-    """Do it to those it was said it would be done to; many are cancelled only when somebody means it."""
+    """Do it to those that were listed; many are cancelled only when a person confirms it."""
     number = len(found.done)
     if found.action == "cancel" and number >= ASKED_FROM and not yes:
         if not sys.stdin.isatty():

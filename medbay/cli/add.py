@@ -66,9 +66,9 @@ def _add_file(session: Session, file: str) -> None:
 
 def _tell(session: Session, added: list[Any]) -> None:
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task in added])
+        print_json([view.summary(task) for task in added])
         return
     for task in added:
         say(task.id)

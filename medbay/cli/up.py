@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
 @pass_session
 def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
-    """Run what is due, heal what fails, ask about the rest. Ctrl-C ends it in order, twice at once.
+    """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
@@ -36,7 +36,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
 @pass_session
 def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
-    """Run attempts of a store that others use too, until stopped. Ctrl-C or SIGTERM ends it in order, twice at once.
+    """Run attempts of a store that others use too, until stopped. Ctrl-C stops gracefully, twice stops now.
 
     \b
     Example:
@@ -52,7 +52,7 @@ ROUND_EVERY_S: Final = 0.5  # the line in place counts down; what happens is tol
 
 
 def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
-    """Run an engine on this store and tell what happens, under the name of the command that asked for it."""
+    """Run an engine on this store and print its events, under the name of the command that started it."""
     from medbay.cli.live.display import Display, Interrupts, told_on
     from medbay.cli.live.up import Telling
 

@@ -46,7 +46,7 @@ def test_a_failed_task_shows_its_attempts_and_what_comes(cli: Cli, columns: int)
     assert told.lines[1].startswith("  ◷ failed · retry in ")
     assert "UTC)" in told.lines[1]
     assert any(line.startswith("  #1 ✗ ") and "exit 1" in line for line in told.lines)
-    assert any(line.startswith("  guidance for #2: ") for line in told.lines)
+    assert any(line.startswith("  advice for attempt 2: ") for line in told.lines)
     assert f"medbay explain {task_id}" in told.lines[-1]
     assert all(width(line) <= columns for line in told.lines)
 

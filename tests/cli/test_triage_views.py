@@ -529,5 +529,5 @@ def test_run_tells_what_triage_says_and_where_it_leaves_you(watched: Cli, verdic
     asked = next(iter(watched.good("show", task, "--json").json["after"]), task)
     told = ran.err.splitlines()
     assert ran.code == 75
-    assert told[-3 - len(last) : -2] == ["▣ looked at by command", *(line.format(fix=asked) for line in last)]
+    assert told[-3 - len(last) : -2] == ["▣ triaged by command", *(line.format(fix=asked) for line in last)]
     assert told[-1].startswith(f"  medbay answer {asked} 1, then medbay up")

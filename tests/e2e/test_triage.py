@@ -347,10 +347,10 @@ def looked_at(terminal: Terminal) -> Any:
     give_up = time.monotonic() + 90
     with medbay.open(cwd=terminal.home) as bay:
         while True:
-            for incident, _ in bay.incidents():
-                looked, _ = bay.triage_of_incident(incident)
+            for incident in bay.incidents():
+                looked = incident.triage
                 if looked is not None and looked.ended_at is not None:
-                    return incident
+                    return incident.breaker
             assert time.monotonic() < give_up
             bay.store.changed()
             select.select((), (), (), 0.02)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from medbay.cli.demo.fleet import Patient
-from medbay.cli.output import BOLD, DIM, Screen
+from medbay.cli.output import BOLD, COLOURS, DIM, Screen
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, Question, Task
 from medbay.views import glyphs
-from medbay.views.event import soon
 from medbay.views.glyphs import Token
+from medbay.views.moments import soon
+from medbay.views.question import labels
+from medbay.views.status import status_phrase
 from medbay.views.text import clean, cut, pad
 
 TITLE_WIDE: Final = 13
@@ -102,14 +104,14 @@ def report(
 
 
 def _row(row: DemoRow, screen: Screen, now: int, width: int, *, answerable: bool) -> str:
-    phrase = glyphs.status_phrase(row.task, now)
+    phrase = status_phrase(row.task, now)
     trail = screen.plain(_trail(row))
     words = screen.plain(_words(row, now, answerable=answerable))
     head = f"{screen.plain(phrase.glyph)} {pad(cut(row.patient.title, TITLE_WIDE), TITLE_WIDE)}"
     ails = pad(cut(row.patient.ails, AILS_WIDE), AILS_WIDE) + " " if width >= AILS_FROM else ""
     room = width - (2 + TITLE_WIDE + 1 + len(ails) + TRAIL_WIDE + 1)
-    state = screen.paint(f"{pad(trail, TRAIL_WIDE)} {cut(words, room)}".rstrip(), phrase.colour)
-    return f"{screen.paint(head, phrase.colour)} {screen.paint(ails, DIM)}{state}"
+    state = screen.paint(f"{pad(trail, TRAIL_WIDE)} {cut(words, room)}".rstrip(), COLOURS[phrase.token])
+    return f"{screen.paint(head, COLOURS[phrase.token])} {screen.paint(ails, DIM)}{state}"
 
 
 def _trail(row: DemoRow) -> str:
@@ -120,7 +122,7 @@ def _trail(row: DemoRow) -> str:
             steps.append(glyphs.YOU if steps[-1] == glyphs.YOU else glyphs.WAITING)
         if steps and steps[-2:] == [glyphs.YOU, glyphs.YOU]:
             steps.pop()
-        steps.append(glyphs.outcome_glyph(attempt.outcome)[0])
+        steps.append(glyphs.of_outcome(attempt.outcome)[0])
         if _asks_a_person(attempt):
             steps.append(glyphs.YOU)
     if row.task.status == "blocked" and steps[-1:] != [glyphs.YOU]:
@@ -158,7 +160,7 @@ def _asks_a_person(attempt: Attempt) -> bool:
 def _question(asked: Question, screen: Screen, *, kept: bool) -> list[str]:
     """One question: what is needed, the answers there are, and the command to type where its store is kept."""
     first = asked.task_ids[0]
-    options = "  ".join(f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
+    options = "  ".join(labels(asked))
     return [
         screen.token(cut(f"{glyphs.YOU} {first} {clean(asked.need)}", screen.width - 1), "you"),
         cut(f"  medbay answer {first} {asked.default}   {options}" if kept else f"  {options}", screen.width - 1),

@@ -118,11 +118,11 @@ class Show:
         return 1 if wrong else 0
 
     def _round(self) -> None:
-        from medbay.views.event import changes
+        from medbay.views.event import lines
 
         titles = {task_id: title for title, (task_id, _) in self._patients.items()}
         events = [event for event in self._feed.take() if event.name != "question:answered"]
-        for change in changes(events, lambda task_id: titles.get(task_id, "")):
+        for change in lines(events, lambda task_id: titles.get(task_id, "")):
             then = f"  {change.then}" if change.then else ""
             self.note(f"{change.glyph} {change.title}  {change.what}{then}")
         self._answer_when_read()
@@ -173,7 +173,7 @@ class Show:
 
 
 def _open(home: Path) -> Bay:
-    """A store of its own: neither the configuration nor the environment of whoever looks on reaches it."""
+    """A store of its own: the configuration and the environment of the user do not reach it."""
     from medbay import app
     from medbay.bay import Bay
     from medbay.cli.demo.fleet import SETTINGS

@@ -84,7 +84,7 @@ class Display:
             self._shown = shown
 
     def pass_through(self, raw: bytes) -> None:
-        """The command's own output; raises OSError when nobody reads it any more."""
+        """The command's own output; raises OSError when its reader is gone."""
         with self._lock:
             if self._cleaner is not None:
                 raw = self._cleaner.feed(raw)
@@ -124,7 +124,7 @@ class Display:
             self._mid_line = False
 
     def _put(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody looks any more: no reason to stop the work
+        with contextlib.suppress(OSError, ValueError):  # its reader is gone: no reason to stop the work
             sys.stderr.write(text)
             sys.stderr.flush()
 

@@ -6,16 +6,16 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli.list import waits_for
 from medbay.cli.live.display import Display, Feed, Interrupts
 from medbay.cli.live.output import Tail
 from medbay.core.durations import format_duration
 from medbay.core.model import DEFAULT_QUEUE, TRIAGE, Attempt, Event, Task
 from medbay.env import SystemClock
 from medbay.errors import MedbayError, StoreError
-from medbay.views import glyphs
-from medbay.views.event import changes, diagnosed, ended, soon
-from medbay.views.glyphs import status_phrase
+from medbay.views import glyphs, moments, question
+from medbay.views.attempt import ending
+from medbay.views.event import diagnosis, lines
+from medbay.views.status import status_phrase
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Watch:
         self._obeyed = wanted
 
     def _cancel(self, daemon: Daemon) -> None:
-        why = "nobody reads its output any more" if not self._interrupts.count else "giving up"
+        why = "its output is no longer read" if not self._interrupts.count else "giving up"
         self.task = self._bay.get(self.task.id)
         if self.task.finished:
             return
@@ -143,10 +143,10 @@ class Watch:
             case "task:started":
                 self._begin(event.attempt or 1)
             case name if name in _JUDGED or (name == "task:verifying" and "evaluation" in event.data):
-                for change in changes([event], lambda _: ""):
+                for change in lines([event], lambda _: ""):
                     self._display.line(self._display.paint(f"{change.glyph} {change.what}", change.token))
             case "task:verifying":
-                self._display.line(self._display.paint(f"{glyphs.VERIFYING} ended well, its checks run", "run"))
+                self._display.line(self._display.paint(f"{glyphs.VERIFYING} succeeded, its checks run", "run"))
             case "gate:passed" if event.data.get("warning"):
                 words = f"{glyphs.VERIFYING} accepted with a warning: {clean(str(event.data['warning']))}"
                 self._display.line(self._display.paint(words, "wait"))
@@ -171,10 +171,10 @@ class Watch:
 
     def _say_failed(self, event: Event) -> None:
         self._attempt = None
-        attempt, found = self._numbered(event.attempt or 1), diagnosed(event.data["diagnosis"]).rstrip(".")
+        attempt, found = self._numbered(event.attempt or 1), diagnosis(event.data["diagnosis"]).rstrip(".")
         if attempt is None:
             return
-        how = ended(str(attempt.outcome), exit_code=attempt.exit_code, signal=attempt.signal)
+        how = ending(attempt)
         words = f"{glyphs.FAILED} {how} after {_lasted(attempt)}: {found}"
         self._display.line(self._display.paint(words, "fail") + self._then())
 
@@ -189,7 +189,7 @@ class Watch:
         scheduled = next(following, None)
         if self._display.live or scheduled is None or scheduled.name == "task:started":
             return ""
-        return f".  {glyphs.WAITING} again in {soon(scheduled.data['delay_s'])} (Ctrl-C gives up)"
+        return f".  {glyphs.WAITING} again in {moments.soon(scheduled.data['delay_s'])} (Ctrl-C gives up)"
 
     def _tick(self) -> None:
         """The line in place: how long it runs, or when it runs again."""
@@ -222,7 +222,7 @@ class Watch:
     def _hand_over(self) -> None:
         """The question and how to answer it. Its queue was ours alone: from here on `up` may take it."""
         display, task = self._display, self.task
-        known, after = self._bay.inbox(), waits_for(self._bay, [task]).get(task.id, [])
+        known, after = self._bay.inbox(), self._bay.waits_for(task.id)
         asked = next((each for name in (task.id, *after) for each in known if name in each.task_ids), None)
         need = asked.need.removeprefix(f"{task.title}: ") if asked is not None else ""
         # The line of the failure stands right above; what it said is not said again.
@@ -231,8 +231,7 @@ class Watch:
         stands = status_phrase(task, self._clock.now_ms(), after=after).words
         display.line(display.paint(f"{glyphs.YOU} {stands}: {clean(words)}", "you"))
         if asked is not None:
-            options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
-            display.line(f"  {'   '.join(options)}")
+            display.line(f"  {'   '.join(question.labels(asked))}")
             about = task.id if task.id in asked.task_ids else asked.task_ids[0]
             answer = f"medbay answer {about} {asked.default}, then medbay up"
             display.line(f"  {answer}     medbay log {task.id}     exit {self.exit_code()}")

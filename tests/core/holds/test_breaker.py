@@ -208,7 +208,7 @@ def test_nobody_to_send_ends_it_unless_a_time_was_named() -> None:
         (breaker.hold_for_answer(None, KEY, NOW, why="spent", question_id="q-1"), True, "until q-1 is answered"),
         (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None), True, "until somebody"),
         (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=NOW + 1), False, "then one"),
-        (Breaker(key="phase:s", kind="phase"), True, "until somebody closes it"),
+        (Breaker(key="phase:s", kind="phase"), True, "until it is closed"),
     ],
 )
 def test_it_says_what_ends_it(found: Breaker, person: bool, ends: str) -> None:
