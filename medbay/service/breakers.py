@@ -8,7 +8,7 @@ from typing import Final
 
 from medbay.core import rules
 from medbay.core.budget import Budget
-from medbay.core.decision import Decision
+from medbay.core.decision import Decision, together
 from medbay.core.holds import breaker as rule
 from medbay.core.holds import resources
 from medbay.core.holds.breaker import RETRY_STORM, Breaker, Kind, Limits
@@ -104,8 +104,7 @@ def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker],
         return False
     after = rule.answered(mine, tx.now, at_once=option.effect == "retry")
     noted = rules.on_noted(asked, option, actor=actor, note=note)
-    changed = changed_breaker(mine, after)
-    apply(tx, replace(changed, questions_closed=noted.questions_closed, events=noted.events))
+    apply(tx, together(changed_breaker(mine, after), noted))
     return True
 
 
@@ -130,10 +129,7 @@ def _release_some(tx: Tx, closed: Breaker) -> None:
     if len(released) < number and not task_rows.has_held(tx, closed.key):
         after = rule.all_released(closed)
         _forget(tx, closed)
-    made = changed_breaker(closed, after)
-    changes = tuple(change for each in released for change in each.changes)
-    events = (*made.events, *(event for each in released for event in each.events))
-    apply(tx, replace(made, changes=changes, events=events))
+    apply(tx, together(changed_breaker(closed, after), *released))
 
 
 def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
@@ -150,7 +146,7 @@ def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
         return
     made = changed_breaker(half_open, rule.canary_gone(half_open, tx.now))
     dropped = rules.on_canary_dropped(task, tx.now) if task is not None and task.canary else Decision()
-    apply(tx, replace(made, changes=dropped.changes))
+    apply(tx, together(made, dropped))
 
 
 def _look_for_answer(tx: Tx, held: Breaker) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, WorkingSet
@@ -19,6 +19,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 WORKER = "w-1"
 PERSON = "ada"
+W = TypeVar("W")
 
 
 def diagnosis(**given: Any) -> Diagnosis:
@@ -124,6 +125,12 @@ def end(of: Task, outcome: Outcome, *, now: int = NOW, work: WorkingSet | None =
 def after(decision: Decision, task_id: str = "t-1") -> Task:
     """A task as a decision leaves it."""
     (found,) = (change.after for change in decision.changes if change.after.id == task_id)
+    return found
+
+
+def only(decision: Decision, kind: type[W]) -> W:
+    """The one write of a type."""
+    (found,) = decision.all(kind)
     return found
 
 

@@ -140,7 +140,7 @@ def test_a_recommendation_that_no_task_waits_for_is_closed_by_its_answer(store: 
     noted = Option("noted", "wait", "nothing changes")
     filed = Question(id="q-t-1-1", need="raise the limit", why="it fails", options=(noted,), scope="recommend|f:1")
     with store.write() as tx:
-        apply(tx, Decision(questions=(filed,)))
+        apply(tx, Decision(writes=(filed,)))
         assert [each.id for each in questions.open_questions(tx)] == ["q-t-1-1"]
 
         assert tasks.answer(tx, "q-t-1-1", "1", actor="person:ann", note="did it") == ("noted", [])

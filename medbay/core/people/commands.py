@@ -9,7 +9,7 @@ from typing import Any
 from medbay.core import owners
 from medbay.core.attempt import guidance
 from medbay.core.attempt.counting import forget_failures, grant
-from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed, together
+from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, RetryClosed, Write, together
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
 from medbay.core.model import TURN, Event, Option, Question, Task
 from medbay.core.owners import Served
@@ -35,7 +35,7 @@ def on_pause_command(task: Task, now: int, *, actor: str) -> Decision:
     draft = Draft(task, now, actor=actor)
     if not task.paused:
         draft.set(paused=True)
-        draft.tell("task:paused", by=actor)
+        draft.emit("task:paused", by=actor)
     return _made(draft)
 
 
@@ -45,11 +45,11 @@ def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
     draft = Draft(task, now, actor=actor)
     if task.paused:
         draft.set(paused=False)
-        draft.tell("task:resumed", by=actor)
+        draft.emit("task:resumed", by=actor)
         if task.recurs and task.status in ("pending", "failed") and not task.forced:
             recurring.resume(draft, "paused")
-    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
-    return replace(_made(draft), questions=asked)
+    asked = person.hand_over(draft) if person.is_due(draft.task) else None
+    return _made(draft, asked)
 
 
 def on_cancel_command(
@@ -68,23 +68,17 @@ def on_cancel_command(
     if task.live is not None:
         if not task.cancel_requested:
             draft.set(cancel_requested=True)
-            draft.tell("task:cancel_requested", attempt=task.live, by=actor)
+            draft.emit("task:cancel_requested", attempt=task.live, by=actor)
         closed = _close(draft, question, answer="cancel", whole=_sole(question))
-        return replace(_made(draft), questions_closed=closed)
+        return _made(draft, closed)
     draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
-    draft.tell("task:cancelled", by=actor)
+    draft.emit("task:cancelled", by=actor)
     left = owners.cancelled(task, served, dependents)
     others = owners.block_dependents(left, now, because=task)
     passed = loops.passed_on(draft, loop) if task.waits_for != TURN else ()
     closed = _close(draft, question, answer="cancel", whole=_sole(question))
-    return Decision(
-        changes=(draft.change(), *others.changes, *passed),
-        retries_closed=(RetryClosed(task.id, "cancelled"), *others.retries_closed),
-        questions=others.questions,
-        questions_closed=closed,
-        events=(*draft.events, *others.events),
-    )
+    return together(draft.decision(RetryClosed(task.id, "cancelled"), closed), others).plus(*passed)
 
 
 def on_retry_command(
@@ -139,15 +133,10 @@ def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reaso
     if kind in BLOCKS_THAT_TIME_OUT:
         # Never before the time its last failure named: the block only comes on top.
         draft.block(kind, reason, until=max(now + timeout_ms, task.due_at or 0))
-        return _made(draft, closed=(RetryClosed(task.id, "cancelled"),))
+        return _made(draft, RetryClosed(task.id, "cancelled"))
     asked = draft.ask(ask(task, kind=kind, why=reason, now=now))
     draft.block(kind, reason)
-    return Decision(
-        changes=(draft.change(),),
-        retries_closed=(RetryClosed(task.id, "cancelled"),),
-        questions=(asked,),
-        events=tuple(draft.events),
-    )
+    return draft.decision(RetryClosed(task.id, "cancelled"), asked)
 
 
 def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision:
@@ -168,8 +157,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
     if edit.clear_triage_cooldown:
         draft.set(triaged_at=None)
     if changed or edit.reset_failures or edit.clear_triage_cooldown:
-        told = {"reset_failures": edit.reset_failures, "clear_triage_cooldown": edit.clear_triage_cooldown}
-        draft.tell("task:edited", by=actor, changed=sorted(changed), **told)
+        also = {"reset_failures": edit.reset_failures, "clear_triage_cooldown": edit.clear_triage_cooldown}
+        draft.emit("task:edited", by=actor, changed=sorted(changed), **also)
     return _made(draft)
 
 
@@ -200,17 +189,16 @@ def on_answer(
         draft.set(guidance=guidance.keep(task.guidance, told))
     if option.effect == "pause" and not task.finished:
         draft.set(paused=True)
-        draft.tell("task:paused", by=actor)
+        draft.emit("task:paused", by=actor)
     answer = _said(option, note)
     if option.effect == "retry" and task.paused and task.status != "blocked":  # it was paused when this was asked
         draft.set(paused=False)
-        draft.tell("task:resumed", by=actor)
+        draft.emit("task:resumed", by=actor)
         if task.recurs and task.status in ("pending", "failed"):
             recurring.resume(draft, "paused")
     goes_on = task.recurs and task.status != "blocked"  # by its own schedule, which the question did not stop
     if task.finished or task.live is not None or goes_on or option.effect == "wait":
-        closed = _close(draft, last, answer=answer, whole=_sole(last))
-        return replace(_made(draft), questions_closed=closed)
+        return _made(draft, _close(draft, last, answer=answer, whole=_sole(last)))
     return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet, answer=answer)
 
 
@@ -218,8 +206,8 @@ def on_noted(question: Question, option: Option, *, actor: str, note: str = "") 
     """A question that no task waits for is answered: that it was is all that follows."""
     answer = _said(option, note)
     closed = QuestionClosed(question_id=question.id, task_id="", whole=True, by=actor, answer=answer)
-    told = Event(name="question:answered", data={"question": question.id, "by": actor, "answer": answer})
-    return Decision(questions_closed=(closed,), events=(told,))
+    event = Event(name="question:answered", data={"question": question.id, "by": actor, "answer": answer})
+    return Decision(writes=(closed,), events=(event,))
 
 
 def _said(option: Option, note: str) -> str:
@@ -227,7 +215,7 @@ def _said(option: Option, note: str) -> str:
 
 
 def _done(
-    draft: Draft, note: str, *, question: Question, dependents: tuple[Task, ...], served: Served | None
+    draft: Draft[Task], note: str, *, question: Question, dependents: tuple[Task, ...], served: Served | None
 ) -> Decision:
     """A person did what was theirs to do; the note is the result."""
     task = draft.task
@@ -236,15 +224,14 @@ def _done(
     answer = f"done: {note}" if note else "done"
     draft.set(block_kind=None, due_at=None)
     draft.move("completed", "a person did it", result=note)
-    draft.tell("task:completed", by=draft.actor)
+    draft.emit("task:completed", by=draft.actor)
     closed = _close(draft, question, answer=answer, whole=_sole(question))
-    own = Decision(changes=(draft.change(),), events=tuple(draft.events))
     others = owners.ended_well(task, served, dependents, draft.now, spec=note if note.strip() else None)
-    return replace(together(own, others), questions_closed=closed)
+    return together(draft.decision(closed), others)
 
 
 def _release(
-    draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int, answer: str = ""
+    draft: Draft[Task], reason: str, *, attempts: int, question: Question | None, unmet: int, answer: str = ""
 ) -> Decision:
     """Back to pending: the streak stays, the grant is added, a free run of retries starts anew."""
     task = draft.task
@@ -257,18 +244,12 @@ def _release(
     if task.status != "pending":
         draft.move("pending", reason, granted=attempts)
     if task.status == "blocked":
-        draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
+        draft.emit("task:unblocked", by=draft.actor, kind=task.block_kind)
     else:
-        draft.tell("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
+        draft.emit("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
     closed = _close(draft, question, answer=answer or reason, whole=_sole(question))
-    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
-    return Decision(
-        changes=(draft.change(),),
-        retries_closed=(RetryClosed(task.id, "cancelled"),),
-        questions=asked,
-        questions_closed=closed,
-        events=tuple(draft.events),
-    )
+    asked = person.hand_over(draft) if person.is_due(draft.task) else None
+    return draft.decision(RetryClosed(task.id, "cancelled"), closed, asked)
 
 
 def _sole(question: Question | None) -> bool:
@@ -276,20 +257,20 @@ def _sole(question: Question | None) -> bool:
     return question is not None and len(question.task_ids) <= 1
 
 
-def _close(draft: Draft, question: Question | None, *, answer: str, whole: bool) -> tuple[QuestionClosed, ...]:
+def _close(draft: Draft[Task], question: Question | None, *, answer: str, whole: bool) -> QuestionClosed | None:
     if question is None:
-        return ()
+        return None
     if whole:
-        draft.tell("question:answered", question=question.id, by=draft.actor, answer=answer)
+        draft.emit("question:answered", question=question.id, by=draft.actor, answer=answer)
     task_id = draft.task.id
-    return (QuestionClosed(question_id=question.id, task_id=task_id, whole=whole, by=draft.actor, answer=answer),)
+    return QuestionClosed(question_id=question.id, task_id=task_id, whole=whole, by=draft.actor, answer=answer)
 
 
-def _made(draft: Draft, *, closed: tuple[RetryClosed, ...] = ()) -> Decision:
+def _made(draft: Draft[Task], *writes: Write | None) -> Decision:
+    """The decision about it; without a change where nothing changed."""
     change = draft.change()
-    changes: tuple[Change, ...] = () if change.after == change.before else (change,)
-    events: tuple[Event, ...] = tuple(draft.events)
-    return Decision(changes=changes, retries_closed=closed, events=events)
+    own = change if change.after != change.before else None
+    return NOTHING.plus(own, *writes, events=draft.events)
 
 
 def _refuse_persons(task: Task) -> None:

@@ -57,9 +57,9 @@ def send_again_at(question: Question) -> int:
 def on_unanswered(question: Question, now: int) -> Decision:
     """Nobody has answered: it is sent again. An engine that was away for days sends it once."""
     again = QuestionSent(question_id=question.id, before=question.sent, send_at=now + SENT_DAILY_MS)
-    told = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
+    data = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
     first = question.task_ids[0] if question.task_ids else None
-    return Decision(questions_sent=(again,), events=(Event(name="question:asked", task_id=first, data=told),))
+    return Decision(writes=(again,), events=(Event(name="question:asked", task_id=first, data=data),))
 
 
 def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
@@ -117,7 +117,7 @@ def is_due(task: Task) -> bool:
     return is_persons(task) and task.status == "pending" and task.unmet == 0 and not task.paused
 
 
-def hand_over(draft: Draft) -> Question:
+def hand_over(draft: Draft[Task]) -> Question:
     """Ask the person; until the answer it is blocked."""
     asked = draft.ask(_ask(draft.task, draft.now))
     draft.block("human", asked.why)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from medbay.core import rules
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.holds.breaker import open_by_hand
-from medbay.core.model import Attempt, Task
+from medbay.core.model import Attempt, Question, Task
 from medbay.core.outcome import Failed, Lost, Output, Requeued, Succeeded
 from medbay.core.people.question import choose
 from medbay.core.people.teaching import Correction, on_reclassify_command
@@ -75,7 +75,7 @@ class Story:
                 self.skipped.append((ms(said["first"]), ms(said["last"]), said["number"], said["reason"]))
         if decision.changes:
             self.task = after(decision)
-        for asked in decision.questions:
+        for asked in decision.all(Question):
             self.question = asked
 
     def wait(self, length: int, *, up: bool = True) -> None:
