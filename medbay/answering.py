@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from medbay.core.model import Question
 from medbay.core.people.preference import Preference
+from medbay.core.redaction import Redaction
 from medbay.service import tasks
 from medbay.service import teaching as preference_service
 from medbay.store import questions
@@ -22,6 +23,7 @@ class Answering:
     store: KeptStore
     actor: str
     _write: Callable[[Callable[[Tx], T]], T]
+    _redaction: Callable[[], Redaction]
 
     def inbox(self) -> list[Question]:
         """The questions that wait for a person, oldest first, with what was chosen last time."""
@@ -33,7 +35,15 @@ class Answering:
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
         return self._write(
-            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+            lambda tx: tasks.answer(
+                tx,
+                question_or_task,
+                option,
+                actor=self.actor,
+                note=note,
+                attempts=attempts,
+                redaction=self._redaction(),
+            )
         )
 
     def preferences(self) -> list[Preference]:

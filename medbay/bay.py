@@ -18,6 +18,7 @@ from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.policy.policy import Policy
+from medbay.core.redaction import Redaction
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import MedbayError, StoreBusy
@@ -192,7 +193,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             task = tasks.resolve(tx, task_id)
             share = self.place.config.engine.slots_for_recovery
             first = explaining.first_reason(tx, task, recovery_share=share)
-            waits = {**views.waits(task, self.policy.recurring, tx.now), "held_back": views.reason(first)}
+            waits = {
+                **views.waits(task, self.policy.recurring, tx.now),
+                "held_back": views.reason(first) if first else None,
+            }
             rescue = {"rescue_threshold": self.place.config.triage.rescue_threshold}
             return {**views.detail(tx, task), **waits, **rescue}
 
@@ -370,6 +374,10 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             return tasks.resolve(tx, task.id)
 
         return self._write(act)
+
+    def _redaction(self) -> Redaction:
+        """What is taken out of the words of people before they are stored."""
+        return app.redaction_of(self.place.config, os.environ)
 
     def _write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""

@@ -279,11 +279,19 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One possible answer and what it will do."""
 
     label: str
-    effect: Literal["retry", "cancel", "pause", "wait", "done"]
+    effect: str  # with the kind of the owner a row of `core.people.answer.EFFECTS`
     consequence: str
 
 
@@ -297,6 +305,8 @@ class Question:
     evidence: str = ""
     options: tuple[Option, ...] = ()
     default: int = 1
+    owner: Owner | None = None  # what it is about; None where a version before this one asked and did not say
+    free_text: bool = False  # whether any words are an answer: they go to the default option
     scope: str | None = None  # tasks with the same scope join this question
     task_ids: tuple[str, ...] = ()
     status: QuestionStatus = "open"

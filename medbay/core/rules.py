@@ -14,13 +14,12 @@ from medbay.core.holds.incident import changed_breaker
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Event, Task, changed
 from medbay.core.people import question
+from medbay.core.people.answer import Answer, AskedTask, on_answer, on_noted
 from medbay.core.people.commands import (
     Edit,
-    on_answer,
     on_block_command,
     on_cancel_command,
     on_edit_command,
-    on_noted,
     on_pause_command,
     on_resume_command,
     on_retry_command,
@@ -32,6 +31,8 @@ from medbay.core.schedule.loops import Loop, on_loop_command
 from medbay.errors import NotAllowed
 
 __all__ = [
+    "Answer",
+    "AskedTask",
     "Correction",
     "Edit",
     "Ended",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from medbay.core.holds import breaker as rule
 from medbay.core.holds import resources
 from medbay.core.holds.breaker import RETRY_STORM, Breaker, Kind, Limits
 from medbay.core.holds.incident import changed_breaker
-from medbay.core.model import Option, Question, Task
+from medbay.core.model import Task
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import budgets
 from medbay.store import activity, attempts, breakers, questions, triages, workers
@@ -92,27 +92,6 @@ def incident(tx: Tx, given: str) -> tuple[Breaker, list[Task]]:
     """One incident by any beginning of its fingerprint, and some of the tasks it holds."""
     known = [each for each in incidents(tx, closed=True) if _begins(each, given)]
     return (one := _only(known, given, "incident")), task_rows.held(tx, one.key, CANDIDATES)
-
-
-def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker], *, actor: str, note: str) -> bool:
-    """Answer a question that belongs to an incident and to no task; whether it was one.
-
-    `held` are the breakers that are not closed, taken before the question was: locks have one order.
-    """
-    mine = next((each for each in held.values() if each.question_id == asked.id), None)
-    if mine is None or asked.task_ids:
-        return False
-    after = rule.answered(mine, tx.now, at_once=option.effect == "retry")
-    noted = rules.on_noted(asked, option, actor=actor, note=note)
-    apply(tx, together(changed_breaker(mine, after), noted))
-    return True
-
-
-def hear_answer(tx: Tx, asked: Question, held: Mapping[str, Breaker]) -> None:
-    """A question was answered: an account that is held for it is looked after at once."""
-    for each in held.values():
-        if each.spent and each.question_id == asked.id:
-            apply(tx, changed_breaker(each, replace(each, probe_at=tx.now)))
 
 
 def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]) -> None:

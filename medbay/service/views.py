@@ -245,9 +245,9 @@ def pattern(each: Known) -> dict[str, Any]:
     }
 
 
-def reason(first: Reason | None) -> dict[str, Any] | None:
+def reason(each: Reason) -> dict[str, Any]:
     """What holds a task back: which of the fifteen, and in words."""
-    return None if first is None else {"number": first.number, "what": first.what, "until": iso(first.until)}
+    return {"number": each.number, "code": each.code, "what": each.what, "until": iso(each.until)}
 
 
 def retry(each: Retry) -> dict[str, Any]:
@@ -361,6 +361,8 @@ def question(each: Question) -> dict[str, Any]:
             for number, option in enumerate(each.options, start=1)
         ],
         "default": each.default,
+        "free_text": each.free_text,
+        "owner": {"kind": each.owner.kind, "id": each.owner.id} if each.owner is not None else None,
         "chosen_last_time": each.remembered or None,
         "tasks": list(each.task_ids),
         "asked_at": iso(each.asked_at),

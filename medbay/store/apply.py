@@ -36,7 +36,7 @@ from medbay.store.rows import (
     RETRY_COLUMNS,
     RETRY_FIELDS,
     TASK_TABLE,
-    Table,
+    RecordTable,
     dumps,
     encode_diagnosis,
     task_row,
@@ -257,8 +257,9 @@ def _insert_retry(tx: Tx, retry: Retry) -> None:
 def _insert_question(tx: Tx, asked: Question) -> None:
     options = [[option.label, option.effect, option.consequence] for option in asked.options]
     asking = tx.execute(
-        "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
-        " answered_at, answered_by, answer, send_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '', ?)"
+        "INSERT INTO question (id, need, why, evidence, options, default_option, owner_kind, owner_id, free_text,"
+        " scope, status, asked_at, answered_at, answered_by, answer, send_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '', ?)"
         " ON CONFLICT (scope) WHERE status = 'open' AND scope IS NOT NULL DO NOTHING",
         (
             asked.id,
@@ -267,6 +268,9 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.evidence,
             dumps(options),
             asked.default,
+            asked.owner.kind if asked.owner else "",
+            asked.owner.id if asked.owner else "",
+            int(asked.free_text),
             asked.scope,
             asked.asked_at,
             send_again_at(asked),
@@ -353,7 +357,7 @@ def _insert_effect(tx: Tx, effect: Effect) -> None:
 
 
 # Where the records that have a lifecycle are kept.
-RECORDS: Final[dict[type, Table]] = {Task: TASK_TABLE}
+RECORDS: Final[dict[type, RecordTable]] = {Task: TASK_TABLE}
 
 # What writes each type of write. They run in this order, whatever the order in the decision: breakers first, so that
 # locks are taken in one order; what is added before what is changed, which may come after it; a question is closed

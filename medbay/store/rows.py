@@ -18,6 +18,7 @@ from medbay.core.model import (
     CheckResult,
     Guidance,
     Option,
+    Owner,
     Question,
     Retry,
     Task,
@@ -122,7 +123,7 @@ TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RecordTable:
     """Where records that have a lifecycle are kept: a row each, with a column for every field of the same name."""
 
     name: str
@@ -145,7 +146,7 @@ class Table:
         return value if encode is None else encode(value)
 
 
-TASK_TABLE: Final = Table("task", TASK_FIELDS, _TASK_ENCODERS)
+TASK_TABLE: Final = RecordTable("task", TASK_FIELDS, _TASK_ENCODERS)
 task_value: Final = TASK_TABLE.value
 _TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
 _TASK_ENCODE_AT: Final = tuple((TASK_FIELDS.index(name), encode) for name, encode in _TASK_ENCODERS.items())
@@ -247,13 +248,14 @@ def worker(row: Row) -> Worker:
 
 QUESTION_COLUMNS: Final = (
     "id, need, why, evidence, options, default_option, scope, status, asked_at, answered_at, answered_by, answer,"
-    " send_at, sent"
+    " send_at, sent, owner_kind, owner_id, free_text"
 )
 
 
 def question(row: Row, task_ids: tuple[str, ...]) -> Question:
     """A question from its row and the tasks that wait for it."""
-    id_, need, why, evidence, options, default, scope, status, asked, answered, by, answer, send_at, sent = row
+    id_, need, why, evidence, options, default, scope, status, asked, answered, by, answer, send_at, sent, *rest = row
+    owner_kind, owner_id, free_text = rest
     return Question(
         id=id_,
         need=need,
@@ -261,6 +263,8 @@ def question(row: Row, task_ids: tuple[str, ...]) -> Question:
         evidence=evidence,
         options=tuple(Option(*entry) for entry in loads(options)),
         default=default,
+        owner=Owner(owner_kind, owner_id) if owner_kind else None,
+        free_text=bool(free_text),
         scope=scope,
         task_ids=task_ids,
         status=status,

@@ -15,7 +15,6 @@ from medbay.core.people import question
 from medbay.core.people.question import choose
 from medbay.core.rules import (
     Edit,
-    on_answer,
     on_cancel_command,
     on_edit_command,
     on_handed_to_person,
@@ -30,6 +29,7 @@ from tests.core.builders import (
     NOW,
     PERSON,
     after,
+    answered,
     blocked,
     end,
     failed,
@@ -58,7 +58,7 @@ def asking(**given: Any) -> tuple[Task, Question]:
 
 def answer(of: Task, asked: Question, word: str, **given: Any) -> Decision:
     """A person answers."""
-    return on_answer(asked, choose(asked, word), of, NOW, actor=PERSON, **given)
+    return answered(asked, choose(asked, word), of, NOW, actor=PERSON, **given)
 
 
 # A review

@@ -38,6 +38,7 @@ from tests.core.builders import (
     PERSON,
     SECOND,
     after,
+    answered,
     blocked,
     diagnosis,
     ended,
@@ -341,12 +342,11 @@ class Lives:
     def _answer(self, asked: Question, number: int) -> None:
         option = choose(asked, str(number % 3 + 1))
         for task_id in asked.task_ids:
-            decision = rules.on_answer(
+            decision = answered(
                 asked,
                 option,
                 self.tasks[task_id],
                 self.now,
-                actor=PERSON,
                 note="n" * (number % 2),
                 dependents=self.behind(task_id),
                 unmet=self.unmet(task_id),

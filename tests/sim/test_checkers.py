@@ -43,7 +43,7 @@ def first_broken(first: int) -> str | None:
 def without_rule(patch: Patch, number: int) -> None:
     """Take one of the reasons that hold a task back out."""
     rules_left = list(holding._RULES)
-    rules_left[number - 1] = (rules_left[number - 1][0], lambda task, now, around: None)
+    rules_left[number - 1] = replace(rules_left[number - 1], check=lambda task, now, around: None)
     patch.setattr(holding, "_RULES", tuple(rules_left))
 
 

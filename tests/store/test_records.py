@@ -16,7 +16,7 @@ from medbay.store import apply as applying
 from medbay.store import history
 from medbay.store.apply import RECORDS, WRITERS, apply
 from medbay.store.database import Store, Tx
-from medbay.store.rows import Table, dumps, loads
+from medbay.store.rows import RecordTable, dumps, loads
 
 PARCEL = Machine(
     name="parcel",
@@ -48,7 +48,7 @@ class Weighed:
     grams: int
 
 
-TABLE = Table("parcel", ("id", "weights", "status", "since", "version"), {"weights": dumps})
+TABLE = RecordTable("parcel", ("id", "weights", "status", "since", "version"), {"weights": dumps})
 
 
 def note_weight(tx: Tx, weighed: Weighed) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from medbay.core import agent
 from medbay.core.attempt import guidance, knowledge
-from medbay.core.attempt.cause import Cause, cause_of
+from medbay.core.attempt.cause import SPENT, Cause, cause_of
 from medbay.core.attempt.counting import excuse, record_of
 from medbay.core.attempt.knowledge import Known
 from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet, together
@@ -19,7 +19,7 @@ from medbay.core.durations import iso
 from medbay.core.holds import incident
 from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.holds.resources import account_of
-from medbay.core.model import TRIAGE, Event, Question, Retry, Task
+from medbay.core.model import TRIAGE, Event, Owner, Question, Retry, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people import question
 from medbay.core.policy import policy
@@ -130,13 +130,22 @@ def _stop(draft: Draft[Task], failure: Failure, step: NextStep, work: WorkingSet
     """Nothing else can help: blocked, with a question that is shared where the cause is."""
     assert step.block_kind is not None and step.event is not None
     found, number = failure.diagnosis, failure.attempt
-    scope = question.scope_of(found, account_of(draft.task, found)) if shared else None
+    account = account_of(draft.task, found) if shared else None
+    scope = question.scope_of(found, account) if shared else None
     asked = work.questions.get(scope) if scope else None
     write: Question | QuestionJoined | None = QuestionJoined(asked, draft.task.id) if asked else None
     if asked is None:
         advised = knowledge.advised(found, failure.known)
         write = draft.ask(
-            question.ask(draft.task, kind=step.block_kind, why=step.why, now=draft.now, diagnosis=advised, scope=scope)
+            question.ask(
+                draft.task,
+                kind=step.block_kind,
+                why=step.why,
+                now=draft.now,
+                diagnosis=advised,
+                scope=scope,
+                owner=Owner("hold", account) if account is not None and found.subcategory == SPENT else None,
+            )
         )
         asked = write.id
         work = replace(work, questions={**work.questions, scope: asked}) if scope else work

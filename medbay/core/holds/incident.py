@@ -14,7 +14,7 @@ from medbay.core.durations import iso
 from medbay.core.holds import breaker, resources
 from medbay.core.holds.breaker import ENGINE, Breaker, BreakerChange, CommandUse, Limits, open_incident
 from medbay.core.holds.resources import incident_key
-from medbay.core.model import Event, Option, Question, Task
+from medbay.core.model import Event, Option, Owner, Question, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.quick import quick
@@ -227,6 +227,7 @@ def asked(fingerprint: str, now: int, *, need: str, why: str, evidence: str, aga
         why=why,
         evidence=evidence,
         options=(TRY_NOW, WAIT),
+        owner=Owner("incident", incident_key(fingerprint)),
         asked_at=now,
     )
 

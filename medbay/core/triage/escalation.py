@@ -7,7 +7,7 @@ from typing import Final
 
 from medbay.core.decision import Draft
 from medbay.core.diagnosis.record import Diagnosis, Pattern
-from medbay.core.model import TRIAGE, Option, Question, Task
+from medbay.core.model import TRIAGE, Option, Owner, Question, Task
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.triage import rights
@@ -113,6 +113,7 @@ def recommend(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> tuple[Q
         why=verdict.why or verdict.root_cause or f"{task.id} failed {task.streak} times in a row",
         evidence=block("\n".join(verdict.evidence), EVIDENCE_MAX),
         options=(NOTED,),
+        owner=Owner("task", task.id),
         scope=scope,
         asked_at=draft.now,
     )

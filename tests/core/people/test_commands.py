@@ -9,21 +9,34 @@ import pytest
 from medbay.core.decision import Decision, QuestionClosed, RetryClosed
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance, Option, Question, Task
+from medbay.core.people.answer import Answer, on_noted
 from medbay.core.people.question import ask
 from medbay.core.rules import (
     Edit,
-    on_answer,
     on_block_command,
     on_cancel_command,
     on_edit_command,
-    on_noted,
     on_pause_command,
     on_resume_command,
     on_retry_command,
     on_unblock_command,
 )
 from medbay.errors import IllegalTransition, NotAllowed
-from tests.core.builders import DAY, HOUR, NOW, PERSON, after, blocked, failed, names, running, steps, task, told
+from tests.core.builders import (
+    DAY,
+    HOUR,
+    NOW,
+    PERSON,
+    after,
+    answered,
+    blocked,
+    failed,
+    names,
+    running,
+    steps,
+    task,
+    told,
+)
 
 WAITS = {"ready": False, "ready_at": None}
 COMPLETED = task(status="completed", **WAITS)
@@ -343,7 +356,7 @@ def test_the_cooldown_of_triage_can_be_cleared() -> None:
 
 def test_an_answer_releases_the_task_and_closes_the_question() -> None:
     """With who answered and what."""
-    decision = on_answer(ASKED, RETRY, blocked(), NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, blocked(), NOW, actor=PERSON)
 
     assert steps(decision) == [("blocked", "pending")]
     assert after(decision).granted == 2
@@ -357,7 +370,7 @@ def test_a_note_is_guidance_for_the_next_attempt() -> None:
 
     waiting = blocked(guidance=learnt, last_fingerprint="f:1")
 
-    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
+    decision = answered(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
 
     found = after(decision)
     assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81", "f:1")
@@ -370,14 +383,14 @@ def test_a_note_to_a_task_that_does_not_fail_is_advice_against_nothing() -> None
     """What failed before its last success is not what it was blocked for."""
     waiting = blocked(streak=0, charged=0, last_fingerprint="f:1")
 
-    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
+    decision = answered(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
 
     assert after(decision).guidance[-1].fingerprint == ""
 
 
 def test_an_answer_may_leave_it_for_later() -> None:
     """Released and paused: nothing starts until somebody resumes it."""
-    decision = on_answer(ASKED, PAUSE, blocked(), NOW, actor=PERSON)
+    decision = answered(ASKED, PAUSE, blocked(), NOW, actor=PERSON)
 
     assert (after(decision).status, after(decision).paused, after(decision).ready) == ("pending", True, False)
     assert names(decision) == ["task:paused", "task:unblocked", "question:answered"]
@@ -385,7 +398,7 @@ def test_an_answer_may_leave_it_for_later() -> None:
 
 def test_an_answer_may_cancel() -> None:
     """With everything a cancel does."""
-    decision = on_answer(ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),))
+    decision = answered(ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),))
 
     assert after(decision).status == "cancelled"
     assert after(decision, "t-2").block_kind == "dependency"
@@ -395,8 +408,8 @@ def test_an_answer_may_cancel() -> None:
 @pytest.mark.parametrize("option", [RETRY, CANCEL])
 def test_a_shared_answer_is_applied_to_each_and_closed_by_the_last(option: Option) -> None:
     """The question is answered once."""
-    first = on_answer(SHARED, option, blocked(), NOW, actor=PERSON)
-    last = on_answer(SHARED, option, blocked(id="t-2"), NOW, actor=PERSON)
+    first = answered(SHARED, option, blocked(), NOW, actor=PERSON)
+    last = answered(SHARED, option, blocked(id="t-2"), NOW, actor=PERSON)
 
     assert [decision.all(QuestionClosed)[0].whole for decision in (first, last)] == [False, True]
     assert "question:answered" not in names(first)
@@ -410,7 +423,7 @@ RECURRING = {"every_ms": HOUR, "planned_at": NOW, "streak": 3, "endless": True, 
 @pytest.mark.parametrize("some", [running(**RECURRING), task(status="completed", **WAITS)])
 def test_an_answer_never_moves_what_runs_or_is_finished(some: Task) -> None:
     """A recurring task goes on while it asks: the answer is written, and that is all."""
-    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, some, NOW, actor=PERSON)
 
     assert decision.changes == ()
     assert decision.all(QuestionClosed)[0].whole
@@ -421,18 +434,18 @@ def test_what_runs_can_be_paused_told_something_or_cancelled_by_an_answer() -> N
     """From the next attempt on, or as soon as its owner has ended it."""
     some = running(**RECURRING)
 
-    paused = on_answer(ASKED, PAUSE, some, NOW, actor=PERSON, note="wait for the vendor")
+    paused = answered(ASKED, PAUSE, some, NOW, actor=PERSON, note="wait for the vendor")
     assert (after(paused).paused, after(paused).status, len(after(paused).guidance)) == (True, "in_progress", 1)
-    assert not on_answer(ASKED, PAUSE, task(status="completed", **WAITS), NOW, actor=PERSON).changes
+    assert not answered(ASKED, PAUSE, task(status="completed", **WAITS), NOW, actor=PERSON).changes
 
-    cancelled = on_answer(ASKED, CANCEL, some, NOW, actor=PERSON)
+    cancelled = answered(ASKED, CANCEL, some, NOW, actor=PERSON)
     assert after(cancelled).cancel_requested
     assert cancelled.all(QuestionClosed)[0].whole
 
 
 def test_an_answer_that_waits_changes_nothing() -> None:
     """It was read."""
-    decision = on_answer(ASKED, WAIT, failed(**RECURRING), NOW, actor=PERSON)
+    decision = answered(ASKED, WAIT, failed(**RECURRING), NOW, actor=PERSON)
 
     assert decision.changes == ()
     assert decision.all(QuestionClosed)[0].answer == "noted"
@@ -440,18 +453,18 @@ def test_an_answer_that_waits_changes_nothing() -> None:
 
 def test_what_was_paused_when_it_asked_is_resumed_by_the_answer() -> None:
     """What somebody paused while it was blocked stays paused."""
-    decision = on_answer(ASKED, RETRY, failed(paused=True), NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, failed(paused=True), NOW, actor=PERSON)
 
     assert (after(decision).paused, after(decision).status, after(decision).ready) == (False, "pending", True)
     assert "task:resumed" in names(decision)
-    assert after(on_answer(ASKED, RETRY, blocked(paused=True), NOW, actor=PERSON)).paused
+    assert after(answered(ASKED, RETRY, blocked(paused=True), NOW, actor=PERSON)).paused
 
 
 def test_a_question_that_no_task_waits_for_is_only_noted() -> None:
     """A recommendation, for example."""
     filed = Question(id="q-9", need="", why="", options=(WAIT,))
 
-    decision = on_noted(filed, WAIT, actor=PERSON, note="did it")
+    decision = on_noted(Answer(question=filed, option=WAIT, words="did it", actor=PERSON, now=NOW))
 
     assert decision.changes == ()
     (closed,) = decision.all(QuestionClosed)
@@ -504,7 +517,7 @@ def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() ->
     hourly = {"every_ms": HOUR, "planned_at": NOW - 3 * HOUR, "due_at": NOW - 3 * HOUR}
     some = task(paused=True, questions=1, **hourly, **WAITS)
 
-    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, some, NOW, actor=PERSON)
 
     assert names(decision)[:1] == ["task:resumed"]
     assert "task:occurrences_skipped" in names(decision)
@@ -515,7 +528,7 @@ def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() ->
 @pytest.mark.parametrize("option", [CANCEL, RETRY, PAUSE])
 def test_any_answer_closes_a_question_about_what_has_ended_meanwhile(option: Option) -> None:
     """What triage asked beside a schedule may be open when the task is over."""
-    decision = on_answer(ASKED, option, COMPLETED, NOW, actor=PERSON)
+    decision = answered(ASKED, option, COMPLETED, NOW, actor=PERSON)
 
     assert [each.whole for each in decision.all(QuestionClosed)] == [True]
     assert decision.changes == ()

@@ -32,6 +32,7 @@ from tests.core.builders import (
     PERSON,
     SECOND,
     after,
+    answered,
     claimed,
     diagnosis,
     end,
@@ -475,7 +476,7 @@ def test_what_cannot_be_retried_asks_once_and_the_schedule_resumes_when_answered
     assert "its schedule goes on" in story.question.options[0].consequence
     story.wait(3 * HOUR)
 
-    story.act(rules.on_answer(story.question, choose(story.question, "1"), story.task, story.now, actor=PERSON))
+    story.act(answered(story.question, choose(story.question, "1"), story.task, story.now))
 
     assert (story.task.status, story.task.streak, story.task.due_at) == ("pending", 1, start + 5 * HOUR)
     assert story.skipped == [(start + 2 * HOUR, start + 4 * HOUR, 3, "blocked")]
