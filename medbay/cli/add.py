@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from medbay.cli.json_lines import read_lines
+from medbay.cli.files import read_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.values import DashCommand, given_values, value_options
@@ -66,9 +66,9 @@ def _add_file(session: Session, file: str) -> None:
 
 def _tell(session: Session, added: list[Any]) -> None:
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task in added])
+        print_json([view.summary(task) for task in added])
         return
     for task in added:
         say(task.id)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import clean
+from medbay.views.status import status_phrase
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.core.model import Task
@@ -34,12 +34,12 @@ def command(session: Session, attempt: str, category: str) -> None:
       medbay reclassify k7f2/3 unknown/auth
     """
     from medbay.core.diagnosis.consequences import CONSEQUENCES
-    from medbay.service import views
+    from medbay.views import task as view
 
     refuse_inside_attempts("medbay reclassify")
     done = session.bay().reclassify(attempt, category)
     if session.json:
-        print_json([views.summary(task) for task in done.tasks])
+        print_json([view.summary(task) for task in done.tasks])
         return
     shown = screen()
     for task in done.tasks:
