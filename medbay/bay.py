@@ -20,6 +20,7 @@ from medbay.core.people.preference import Preference
 from medbay.core.policy.learning import Learned
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.replay import PolicyScore
+from medbay.core.redaction import Redaction
 from medbay.core.snapshot import (
     Explanation,
     Graph,
@@ -380,7 +381,15 @@ class Bay:
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
         return self._write(
-            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+            lambda tx: tasks.answer(
+                tx,
+                question_or_task,
+                option,
+                actor=self.actor,
+                note=note,
+                attempts=attempts,
+                redaction=self._redaction(),
+            )
         )
 
     def waits_for_a_person(self, task_id: str) -> bool:
@@ -554,6 +563,10 @@ class Bay:
             return tasks.resolve(tx, task.id)
 
         return self._write(act)
+
+    def _redaction(self) -> Redaction:
+        """What is taken out of the words of people before they are stored."""
+        return app.redaction_of(self.place.config, os.environ)
 
     def _write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""

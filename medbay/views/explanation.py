@@ -90,10 +90,7 @@ def as_json(found: Explanation) -> dict[str, Any]:
         "status": found.task.status,
         "words": status_phrase(found.task, found.now, after=found.chain[:1]).words,
         "at": moments.iso(found.now),
-        "reasons": [
-            {"number": each.number, "what": each.what, "needs": each.needs, "until": moments.iso(each.until)}
-            for each in found.reasons
-        ],
+        "reasons": [{**tasks.reason_as_json(each), "needs": each.needs} for each in found.reasons],
         "triage": triage.as_json(found.triage) if found.triage else None,
         "triage_waits": {"what": found.wanted.what, "why": found.wanted.why} if found.wanted else None,
         "last_failure": attempt.as_json(found.last_failure, evaluated) if found.last_failure else None,

@@ -30,6 +30,8 @@ def as_json(each: Question) -> dict[str, Any]:
             for number, option in enumerate(each.options, start=1)
         ],
         "default": each.default,
+        "free_text": each.free_text,
+        "owner": {"kind": each.owner.kind, "id": each.owner.id} if each.owner is not None else None,
         "chosen_last_time": each.remembered or None,
         "tasks": list(each.task_ids),
         "asked_at": moments.iso(each.asked_at),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.holding import Reason
 from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
@@ -101,7 +102,7 @@ def detail(found: TaskDetail) -> dict[str, Any]:
         "questions": [question.as_json(each) for each in found.questions],
         "backoff": schedule.backoff_as_json(task, found.rules, found.now),
         "triage_cooldown_until": moments.iso(cooling_until(task, found.rules)),
-        "held_back": _reason(found),
+        "held_back": reason_as_json(found.held_back) if found.held_back else None,
         "rescue_threshold": found.rescue_threshold,
     }
 
@@ -131,11 +132,9 @@ def _specification(task: Task) -> dict[str, Any]:
     }
 
 
-def _reason(found: TaskDetail) -> dict[str, Any] | None:
-    first = found.held_back
-    if first is None:
-        return None
-    return {"number": first.number, "what": first.what, "until": moments.iso(first.until)}
+def reason_as_json(each: Reason) -> dict[str, Any]:
+    """Return what holds a task back: its number, its stable code, and in words."""
+    return {"number": each.number, "code": each.code, "what": each.what, "until": moments.iso(each.until)}
 
 
 def next_attempt_at(task: Task) -> int | None:

@@ -26,7 +26,7 @@ timeout = "20s"
 delays = ["10ms"]
 [recurring]
 failure_backoff_multiplier = 10
-failure_backoff_max_delay = "4s"
+failure_backoff_max_delay = "1500ms"
 """
 AGENT = """#!/bin/sh
 cat > seen.json

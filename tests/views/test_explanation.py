@@ -90,7 +90,7 @@ def test_the_json_says_the_same_as_the_sentences() -> None:
     made = view.as_json(found)
 
     assert made["reasons"] == [
-        {"number": 8, "what": "it is not due", "needs": "time", "until": "2027-01-15T08:01:00.000Z"}
+        {"number": 8, "code": "not_due", "what": "it is not due", "needs": "time", "until": "2027-01-15T08:01:00.000Z"}
     ]
     assert made["waits_for"] == ["m2xa"]
     assert made["changes"] == view.changes(found)

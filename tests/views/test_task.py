@@ -129,7 +129,12 @@ def test_the_detail_of_a_task_has_its_attempts_and_what_holds_it_back() -> None:
     assert made["run"] == "make docs"
     assert made["check_threshold"] == 0.5
     assert made["attempts"][0]["diagnosis"]["category"] == "transient"
-    assert made["held_back"] == {"number": 13, "what": 'no worker serves "default"', "until": None}
+    assert made["held_back"] == {
+        "number": 13,
+        "code": "queue_unserved",
+        "what": 'no worker serves "default"',
+        "until": None,
+    }
     assert (made["after"], made["question"]["id"]) == (["m2xa"], "q-k7f2-1")
     assert view.waits(detail) == 'no worker serves "default"'
 

@@ -246,6 +246,20 @@ def test_the_storm_is_looked_at_again() -> None:
     assert storm.name == "retry_storm"
 
 
+def test_a_closed_breaker_lets_one_go_at_a_time_and_then_forgets_the_pace() -> None:
+    """The pace is set by how many there were at first."""
+    closed = breaker.close(hold(), NOW)
+
+    number, closed = breaker.release_some(closed, 10, NOW)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (1, breaker.RELEASE_GAP_MS, 1)
+    assert closed.probe_at is not None
+    number, closed = breaker.release_some(closed, 100_000, closed.probe_at + 2 * breaker.RELEASE_GAP_MS)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (3, breaker.RELEASE_GAP_MS, 4)
+
+    over = breaker.all_released(closed)
+    assert (over.probe_at, over.data.keys() & {"gap_ms", "released"}) == (None, set())
+
+
 @examples(25)
 @example(held=20_000, tick=1_000)
 @given(held=st.integers(0, 1_500), tick=st.integers(20, 5_000))
