@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from medbay import config as configuration
-from medbay import config_named, env
-from medbay.config import Config
-from medbay.config_kinds import without_password
+from medbay import env
+from medbay.config import load as configuration
+from medbay.config.kinds import without_password
+from medbay.config.load import Config
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy.policy import Policy
@@ -173,7 +173,7 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 def means_of(config: Config) -> Means:
     """What triage works with."""
     chosen = config.triage
-    for each in config_named.names(chosen, config.agents):
+    for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,

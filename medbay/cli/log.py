@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import ColoursOnly
 from medbay.errors import NotFound, UsageError
+from medbay.views.text import ColoursOnly
 
 if TYPE_CHECKING:
     from medbay.bay import Bay

@@ -172,8 +172,7 @@ class Engine:
         """Start the checks of what succeeded; what a stopping engine leaves is taken over by the next."""
         if not self.claiming or self._settler.unstored or self.lease.state() != "held":
             return
-        held = [each.claim for each in self.live.values() if not self._place.waits(each.running)]
-        for claim, running in self._checker.start(self.worker.id, held, self._settler.take):
+        for claim, running in self._checker.start(self.worker.id, self.slots.begun, self._settler.take):
             self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def recover_when_due(self) -> None:
@@ -269,9 +268,10 @@ class Engine:
 
     def claim(self) -> list[Claim]:
         """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
-        self._claim_again_s = None
-        capacity = self.slots.capacity(recovery_first=self._recovery_first)
-        if capacity.room <= 0 or self._settler.unstored or self.lease.state() != "held" or self._hand_back_unheard():
+        known = self._checker.count(self.worker.id, self.slots.begun)
+        capacity, self._claim_again_s = self.slots.capacity(recovery_first=self._recovery_first), None
+        ready = known and capacity.room > 0 and not self._settler.unstored and self.lease.state() == "held"
+        if not ready or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
             if not idle.has_claimable(tx, self.settings.queues):
@@ -359,7 +359,7 @@ class Engine:
         self.kill_all()
         worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
         self.live.clear()
-        self._checker.waiting = 0
+        self._checker.waiting = ()
         self._settler.forget()
         self._unrecorded.clear()
         self.worker, self.lease = worker, lease
@@ -397,7 +397,8 @@ class Engine:
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
         if ended := self._place.end_leftovers(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
-            log.warning("ended %d processes that an earlier engine left behind", ended)
+            processes = "1 process" if ended == 1 else f"{ended} processes"
+            log.warning("ended %s that earlier attempts left behind", processes)  # of this engine, or of another
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
         """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""

@@ -183,7 +183,7 @@ class Place(Protocol):
 
 
 class Leftovers(Protocol):
-    """Finds and ends processes that an earlier engine of the same store left on this machine."""
+    """Finds and ends processes of this machine that earlier attempts of the store left, whichever engine ran them."""
 
     def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
         """End every process of the store (or of one task) that `live`, asked after looking, does not name."""

@@ -48,6 +48,7 @@ def result(**figures: int) -> ComparedFleet:
     return ComparedFleet(score=PolicyScore(tasks=100, **{**values, **figures}), right=right)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_the_shipped_defaults_beat_each_of_the_others(name: str) -> None:
     """Over all shipped fleets together, by the definition that was written down first."""
@@ -56,6 +57,7 @@ def test_the_shipped_defaults_beat_each_of_the_others(name: str) -> None:
     assert not beats(found[name], found["medbay"])
 
 
+@pytest.mark.long
 def test_where_they_are_not_the_best_is_known() -> None:
     """Immediate retries suit chance failures; one fixed long wait suits a blip whose length it happens to fit."""
     flaky, blip, poison = results()["flaky"], results()["blip"], results()["poison"]
@@ -65,6 +67,7 @@ def test_where_they_are_not_the_best_is_known() -> None:
     assert poison["airflow"].score.wasted < poison["medbay"].score.wasted
 
 
+@pytest.mark.long
 def test_a_limit_costs_a_fleet_next_to_nothing() -> None:
     """All done after it ended, and hardly anybody ran into it."""
     found = results()["limit"]["medbay"]
@@ -85,6 +88,7 @@ def test_another_policy_of_ours_gives_another_night() -> None:
     assert nights.play(fleet, strict, Limits())[1] > nights.play(fleet, Policy(), Limits())[1]
 
 
+@pytest.mark.long
 def test_everything_of_a_night_is_accounted_for() -> None:
     """Every task of every fleet has one end under every policy."""
     for name, by_policy in results().items():

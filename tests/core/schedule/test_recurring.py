@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import rules
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.holds.breaker import open_by_hand
-from medbay.core.model import Attempt, Task
+from medbay.core.model import Attempt, Question, Task
 from medbay.core.outcome import Failed, Lost, Output, Requeued, Succeeded
 from medbay.core.people.question import choose
 from medbay.core.people.teaching import Correction, on_reclassify_command
@@ -32,6 +32,7 @@ from tests.core.builders import (
     PERSON,
     SECOND,
     after,
+    answered,
     claimed,
     diagnosis,
     end,
@@ -39,6 +40,7 @@ from tests.core.builders import (
     task,
     told,
 )
+from tests.properties import examples
 
 HOURLY: dict[str, Any] = {"cron": "0 * * * *", "zone": "UTC"}
 ODD = Failed(output=Output(tail="odd", total_bytes=3), exit_code=1)
@@ -75,7 +77,7 @@ class Story:
                 self.skipped.append((ms(said["first"]), ms(said["last"]), said["number"], said["reason"]))
         if decision.changes:
             self.task = after(decision)
-        for asked in decision.questions:
+        for asked in decision.all(Question):
             self.question = asked
 
     def wait(self, length: int, *, up: bool = True) -> None:
@@ -166,7 +168,7 @@ STEPS = st.one_of(
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("catch_up", ["none", "one", "all"])
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/20 1-3 * * *", "15,45 * * * *"]),
     st.sampled_from([1_774_600_000_000, 1_792_700_000_000, 1_775_200_000_000, 1_790_900_000_000, NOW + 1]),
@@ -475,7 +477,7 @@ def test_what_cannot_be_retried_asks_once_and_the_schedule_resumes_when_answered
     assert "its schedule goes on" in story.question.options[0].consequence
     story.wait(3 * HOUR)
 
-    story.act(rules.on_answer(story.question, choose(story.question, "1"), story.task, story.now, actor=PERSON))
+    story.act(answered(story.question, choose(story.question, "1"), story.task, story.now))
 
     assert (story.task.status, story.task.streak, story.task.due_at) == ("pending", 1, start + 5 * HOUR)
     assert story.skipped == [(start + 2 * HOUR, start + 4 * HOUR, 3, "blocked")]
@@ -512,6 +514,20 @@ def test_a_retry_by_hand_is_a_run_beside_the_plan() -> None:
     story.run(Succeeded())
 
     assert (story.task.due_at, story.skipped) == (start + HOUR, [])
+
+
+def test_a_retry_by_hand_after_a_failure_skips_what_its_backoff_passed_over() -> None:
+    """The run is beside the plan, and every occurrence up to it is told once."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.run(ODD)
+    story.now += 2 * HOUR
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+    story.run(Succeeded())
+
+    assert story.skipped == [(start + 2 * HOUR, start + 3 * HOUR, 2, "backoff")]
+    assert (len(story.ran), story.task.due_at) == (2, start + 4 * HOUR)
 
 
 def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:
