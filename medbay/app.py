@@ -11,8 +11,8 @@ from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
+from medbay.config.keys import Config
 from medbay.config.kinds import without_password
-from medbay.config.load import Config
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy.policy import Policy
@@ -68,7 +68,7 @@ def find_place(
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
-    if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
+    if "store.url" in config.given and not config.in_file("store.url"):
         folder = _sqlite_path(config.store.url, start).parent
         return StoreLocation(url=config.store.url, folder=_logs_beside(folder), config=config)
     if home is None:
@@ -199,7 +199,7 @@ def policy_of(config: Config) -> Policy:
     chosen = config.policy
     return Policy(
         preset=chosen.preset,
-        rungs=chosen.rungs,
+        rungs=chosen.ladder,
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
         adaptive=chosen.adaptive,

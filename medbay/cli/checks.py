@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from medbay.cli import times
 from medbay.cli.session import ATTEMPT_KEY
-from medbay.config.keys import KEYS
+from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
 from medbay.config.load import names, programs
 from medbay.errors import MedbayError
@@ -27,7 +27,7 @@ _YEAR_2100_MS: Final = 4_102_444_800_000
 _CLOCK_SLACK_MS: Final = 5_000
 _GIT_TIMEOUT_S: Final = 5
 _NAMED: Final = 20
-_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key.variable for key in KEYS if key.variable)})
+_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,7 @@ def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     config, wrong = bay.place.config, False
-    named = config.triage, config.agents
-    for each in (*names(*named), *programs(*named, bay.place.folder.parent)):
+    for each in (*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)):
         wrong = True
         yield DoctorLine("failed", "agents", each.message, each.hint)
     if not wrong:

@@ -19,7 +19,7 @@ from medbay.core.durations import format_duration
 from medbay.errors import NotFound
 
 if TYPE_CHECKING:
-    from medbay.config.load import Config
+    from medbay.config.keys import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
 

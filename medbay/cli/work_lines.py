@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from medbay.cli import times
-from medbay.config.load import Config
+from medbay.config.keys import Config
 from medbay.core.agent import profile_of
 from medbay.core.durations import from_iso
 from medbay.core.model import Task

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
@@ -40,6 +40,8 @@ class Kind:
     entry_says: str = ""
     from_text: Callable[[str], object] | None = None  # without it a variable cannot set the value
     show: Callable[[object], str] = lambda raw: shown(raw)
+    write: Callable[[Any], object] = lambda value: list(value) if isinstance(value, tuple) else value  # undoes `read`
+    suffix: str = ""  # of the field that holds the value: its unit
 
 
 def whole(low: int, high: int) -> Kind:
@@ -92,7 +94,7 @@ def duration(*, low_ms: int = 0) -> Kind:
             raise Wrong
         return found
 
-    return Kind(says=says, read=read, from_text=str)
+    return Kind(says=says, read=read, from_text=str, write=write_duration, suffix="_ms")
 
 
 def durations() -> Kind:
@@ -101,12 +103,14 @@ def durations() -> Kind:
     def read(raw: object) -> tuple[int, ...]:
         if not isinstance(raw, list | tuple) or not raw:
             raise Wrong
-        return tuple(_milliseconds(entry, at) for at, entry in enumerate(raw))
+        return tuple([_milliseconds(entry, at) for at, entry in enumerate(raw)])
 
     return Kind(
         says='a list of one or more durations like ["30s", "2m"]',
         entry_says=_says_duration(0),
         read=read,
+        write=lambda found: [write_duration(each_ms) for each_ms in found],
+        suffix="_ms",
     )
 
 
@@ -169,7 +173,7 @@ def evaluator() -> Kind:
             raise Wrong
         return raw
 
-    return Kind(says="false or a command line", read=read)
+    return Kind(says="false or a command line", read=read, write=lambda line: line or False)
 
 
 def money() -> Kind:
@@ -180,7 +184,7 @@ def money() -> Kind:
             raise Wrong
         return round(raw * MILLION)
 
-    return Kind(says="an amount of money above 0, like 0.5 or 20", read=read)
+    return Kind(says="an amount of money above 0, like 0.5 or 20", read=read, write=lambda cost: cost / MILLION)
 
 
 def zone() -> Kind:
@@ -189,12 +193,16 @@ def zone() -> Kind:
     def read(raw: object) -> tzinfo:
         if not isinstance(raw, str):
             raise Wrong
+        if raw == "UTC":
+            return UTC
+        from zoneinfo import ZoneInfo
+
         try:
-            return UTC if raw == "UTC" else ZoneInfo(raw)
+            return ZoneInfo(raw)
         except (KeyError, ValueError, OSError):
             raise Wrong(hint='for example "Europe/Berlin"') from None
 
-    return Kind(says='a time zone like "UTC" or "Europe/Berlin"', read=read)
+    return Kind(says='a time zone like "UTC" or "Europe/Berlin"', read=read, write=str)
 
 
 def patterns() -> Kind:
