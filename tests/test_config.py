@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay import app
@@ -438,7 +438,6 @@ TOML_PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(TOML_PIECES, max_size=40).map("".join)))
 def test_hostile_text_never_breaks_the_check(text: str) -> None:
     """It is used or refused, with a line inside the file and a message fit for a terminal."""
@@ -452,7 +451,6 @@ NAMES = st.sampled_from(["a", "b-1", '"c.d"', "'e f'", '"\\u0041"'])
 VALUES = st.sampled_from(["1", "'x # y'", '"]}"', "[1, 2]", "[\n1,\n2,\n]", "{ z = 1 }", '"""\n[q]\nr = 1"""', "1.5"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.lists(NAMES, min_size=1, max_size=3), VALUES), max_size=12))
 def test_every_key_of_a_valid_text_has_its_own_line(
     statements: list[tuple[bool, list[str], str]],

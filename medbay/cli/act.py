@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medbay.cli import complaint
-from medbay.cli.bulk import many
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.filters import filter_options
 from medbay.cli.output import fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
@@ -18,6 +17,19 @@ from medbay.errors import MedbayError, UsageError
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Task
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from medbay.cli.filters import chosen as filter_of
+from medbay.cli.output import note
+from medbay.views.text import clean, cut
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.service.bulk import Bulk
+    from medbay.service.tasks import Action
 
 
 def _ids(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,7 +216,7 @@ def _resumed(bay: Bay, task: Task, *, was_paused: bool) -> str:
     if was_paused and task.status != "blocked":
         return "goes on"
     from medbay.cli.explain import changes
-    from medbay.cli.glyphs import status_phrase
+    from medbay.views.glyphs import status_phrase
 
     found = bay.explain(task.id)
     standing = status_phrase(task, found.now, after=found.chain[:1]).words
@@ -220,13 +232,104 @@ def _cancelled(task: Task) -> str:
 
 
 def _blocked(task: Task) -> str:
-    from medbay.cli import times
+    from medbay.views import moments
 
     if task.due_at is not None:
-        moment = times.local(task.due_at).strftime("%Y-%m-%d %H:%M")
+        moment = moments.local(task.due_at).strftime("%Y-%m-%d %H:%M")
         return f"is blocked until {moment}; medbay unblock {task.id} releases it"
     return f"is blocked for a person; medbay answer {task.id} releases it"
 
 
 def _granted(attempts: int) -> str:
     return "with 1 more attempt" if attempts == 1 else f"with {attempts} more attempts"
+
+
+LISTED: Final = 20
+ASKED_FROM: Final = 21  # so many cancelled at once have to be meant
+_DONE: Final = {
+    "pause": "paused",
+    "resume": "resumed",
+    "cancel": "cancelled",
+    "retry": "retried",
+    "unblock": "unblocked",
+}
+
+
+def many(session: Session, action: Action, ids: tuple[str, ...], given: dict[str, Any], attempts: int = 2) -> bool:
+    """Whether it was done to what the options choose; False when tasks are named one by one."""
+    dry_run, yes = given.pop("dry_run"), given.pop("yes", False)
+    refuse_inside_attempts(f"medbay {action}")
+    wanted = filter_of(given)
+    if ids and wanted.narrows:
+        raise UsageError("ids and a filter were both given", hint="leave one of them out")
+    if not ids and not wanted.narrows:
+        raise UsageError("no task is named", hint=f"medbay {action} ID, or --status, --tag, --queue, --text")
+    if ids and not dry_run:
+        return False
+    bay = session.bay()
+    meant = [bay.get(each).id for each in dict.fromkeys(ids)] if ids else wanted
+    found = bay.act_on(action, meant, attempts=attempts, dry_run=True)
+    if not dry_run:
+        found = _meant(bay, found, attempts=attempts, yes=yes)
+    _tell(session, found)
+    return True
+
+
+def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
+    """Do it to those it was said it would be done to; many are cancelled only when somebody means it."""
+    number = len(found.done)
+    if found.action == "cancel" and number >= ASKED_FROM and not yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"this would cancel {number} tasks for good", hint="--yes does it, --dry-run lists them")
+        typed = click.prompt(
+            f"this cancels {number} tasks for good; type {number} to go on", err=True, default="", show_default=False
+        )
+        if typed.strip() != str(number):
+            raise UsageError("nothing was cancelled", hint=f"type {number} to go on, or --dry-run lists them")
+    acted = bay.act_on(found.action, found.done, attempts=attempts)
+    return replace(acted, skipped=(*found.skipped, *acted.skipped))
+
+
+def _tell(session: Session, found: Bulk) -> None:
+    if session.json:
+        print_json(
+            {
+                "action": found.action,
+                "dry_run": found.dry_run,
+                "matched": len(found.done) + len(found.skipped),
+                "done": list(found.done),
+                "skipped": [{"id": task_id, "why": why} for task_id, why in found.skipped],
+            }
+        )
+        return
+    if screen().terminal:
+        for line in _listed(session.bay(), found) if found.dry_run else ():
+            say(line)
+        say(screen().plain(summary(found)))
+        return
+    word = f"would {found.action}" if found.dry_run else _DONE[found.action]
+    for task_id in found.done:
+        fields(task_id, word)
+    for task_id, why in found.skipped:
+        fields(task_id, "skipped", why)
+    note(summary(found))
+
+
+def _listed(bay: Bay, found: Bulk) -> list[str]:
+    """Who it would be done to, as far as a screen holds them."""
+    shown, ids = screen(), found.done[:LISTED]
+    lines = [cut(f"{each}  {clean(bay.get(each).title)}", shown.width - 1) for each in ids]
+    more = len(found.done) - len(ids)
+    return [shown.plain(line) for line in lines] + ([f"and {more} more"] if more else [])
+
+
+def summary(found: Bulk) -> str:
+    """One line that adds up: `would retry 12 of 15 (3 are running: skipped)`."""
+    matched = len(found.done) + len(found.skipped)
+    if not matched:
+        return "nothing matches"
+    word = f"would {found.action}" if found.dry_run else _DONE[found.action]
+    reasons = Counter(why for _, why in found.skipped)
+    ordered = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    why = ", ".join(f"{number} {'is' if number == 1 else 'are'} {reason}" for reason, number in ordered)
+    return f"{word} {len(found.done)} of {matched} ({why}: skipped)" if why else f"{word} {len(found.done)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from medbay.cli.json_lines import read_lines
+from medbay.cli.files import read_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.values import DashCommand, given_values, value_options

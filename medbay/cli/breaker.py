@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import glyphs, times
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
 from medbay.errors import UsageError
+from medbay.views import glyphs, moments
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.core.holds.breaker import Breaker
@@ -96,8 +96,8 @@ def show_breakers(session: Session, found: list[tuple[Breaker, int]], *, empty: 
         for line in render([_row(each, held, now) for each, held in found], _COLUMNS, shown):
             say(line)
     for each, held in found if not shown.terminal else ():
-        opened = (each.opened_by, times.iso(each.opened_at))
-        fields(each.key, each.kind, each.state, held, *opened, times.iso(each.next_at), each.why)
+        opened = (each.opened_by, moments.iso(each.opened_at))
+        fields(each.key, each.kind, each.state, held, *opened, moments.iso(each.next_at), each.why)
     if not found:
         note(empty)
 
@@ -111,16 +111,16 @@ def _row(each: Breaker, held: int, now: int) -> list[Cell]:
         Cell(each.state.replace("_", "-"), colour),
         Cell(f"{held} held"),
         Cell(clean(f"{_when(each, now)}{each.ends}" if each.state != "closed" else _ended(each, now))),
-        Cell(clean(f"{each.why} (by {each.opened_by} {times.ago(each.opened_at, now)})")),
+        Cell(clean(f"{each.why} (by {each.opened_by} {moments.ago(each.opened_at, now)})")),
     ]
 
 
 def _when(each: Breaker, now: int) -> str:
-    return f"{times.clock(each.next_at, now)}: " if each.next_at is not None else ""
+    return f"{moments.clock(each.next_at, now)}: " if each.next_at is not None else ""
 
 
 def _ended(each: Breaker, now: int) -> str:
-    return f"ended {times.ago(each.closed_at, now)}" if each.closed_at is not None else ""
+    return f"ended {moments.ago(each.closed_at, now)}" if each.closed_at is not None else ""
 
 
 def _told(session: Session, changed: Breaker, what: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from medbay.cli import glyphs
-from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
 from medbay.core.attempt import rescue
 from medbay.core.durations import format_duration
 from medbay.core.model import CheckResult, CheckStatus
+from medbay.views import glyphs
+from medbay.views.glyphs import Token
+from medbay.views.text import clean
 
 _LOOKS: Final[Mapping[CheckStatus, tuple[str, Token]]] = {
     "WAITING": (glyphs.READY, "idle"),

@@ -22,12 +22,12 @@ UNDERSTAND: Final = "Understand"
 OTHER: Final = "Other"
 
 TABLE: Final = (
-    Entry("demo", "demo", "a small fleet failing in every way, healing live", START),
+    Entry("demo", "demo.show", "a small fleet failing in every way, healing live", START),
     Entry("init", "init", "make .medbay/ and a commented medbay.toml here", START),
     Entry("run", "run", "run one command to its end, with healing", START),
     Entry("add", "add", "add a task, or many from a file, and print the id", START),
     Entry("up", "up", "run what is due until stopped, or --until-idle", START),
-    Entry("worker", "worker", "one more machine on the same store: only run attempts", START),
+    Entry("worker", "up", "one more machine on the same store: only run attempts", START, "worker"),
     Entry("list", "list", "the tasks, what needs you first", LOOK),
     Entry("show", "show", "everything about one task", LOOK),
     Entry("log", "log", "the output of an attempt; -f follows", LOOK),
@@ -55,8 +55,8 @@ TABLE: Final = (
     Entry("policy", "policy", "the rules: show, check, dry-run, learn, replay, simulate", UNDERSTAND),
     Entry("lifecycle", "lifecycle", "the states and who may move between them", UNDERSTAND),
     Entry("simulate", "simulate", "the real engine against faults, in virtual time", UNDERSTAND),
-    Entry("export", "export", "print tasks as JSON lines", OTHER),
-    Entry("import", "import_", "add the tasks of an export anew", OTHER),
+    Entry("export", "exchange", "print tasks as JSON lines", OTHER, "export"),
+    Entry("import", "exchange", "add the tasks of an export again", OTHER, "import_"),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store and this machine, and say how to fix it", OTHER),
     Entry("completion", "completion", "print the completion script of a shell", OTHER),

@@ -9,8 +9,8 @@ import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import wrap
 from medbay.config.kinds import without_password
+from medbay.views.text import wrap
 
 if TYPE_CHECKING:
     from medbay.service.upkeep import StoreReport
@@ -75,7 +75,7 @@ def check(session: Session) -> int:
 @pass_session
 def backup(session: Session, file: str) -> None:
     """Write a consistent copy to FILE while everything goes on; an existing file is never overwritten."""
-    from medbay.cli.checks import size_of
+    from medbay.cli.doctor import size_of
 
     path = session.bay().backup(file)
     size = path.stat().st_size

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import reading, times
+from medbay.cli import files
 from medbay.cli.output import BOLD, Screen, fields, note, print_json, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut
 from medbay.errors import UsageError
+from medbay.views import moments
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.core.diagnosis import Diagnosis
 
-_LINE_BYTES_MAX = reading.BYTES_MAX
+_LINE_BYTES_MAX = files.BYTES_MAX
 
 
 @click.command()
@@ -42,7 +43,7 @@ def command(session: Session, file: str | None, exit_code: int | None, timed_out
             raise UsageError(f"--jsonl {jsonl} and {file} were both given", hint="leave one of them out")
         return _judge_lines(jsonl)
     file = file or "-"
-    text = reading.text_of(file)
+    text = files.text_of(file)
     found = diagnosis_of(text, exit_code=exit_code, timed_out=timed_out)
     if session.json:
         print_json(as_json(found))
@@ -98,7 +99,7 @@ def _retry(found: Diagnosis) -> str:
     if not found.retryable:
         return "trying again cannot help: a person is needed"
     charged = "uses up an attempt" if found.charge else "uses up no attempt"
-    until = f"not before {times.iso(found.retry_after_ms)}, " if found.retry_after_ms is not None else ""
+    until = f"not before {moments.iso(found.retry_after_ms)}, " if found.retry_after_ms is not None else ""
     return f"{until}{charged}"
 
 
@@ -110,7 +111,7 @@ def _judge_lines(name: str) -> int:
     """One answer per line as it is read; a bad line is named and the rest goes on. Exit 2 if there was one."""
     source = "stdin" if name == "-" else name
     bad = 0
-    with reading.opened(name) as stream:
+    with files.opened(name) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES_MAX), b""), start=1):
             if not raw.strip():
                 continue

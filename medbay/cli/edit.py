@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from medbay.cli.act import tell
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.values import DashCommand, given_values, value_options
 from medbay.errors import UsageError

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from medbay.cli import glyphs
 from medbay.cli.check_lines import lasted
-from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
 from medbay.core.attempt import rescue
 from medbay.core.attempt.checks import shown as command_line
 from medbay.core.attempt.rescue import Evaluation
 from medbay.core.model import Attempt, CheckResult
+from medbay.views import glyphs
+from medbay.views.glyphs import Token
+from medbay.views.text import clean
 
 _COLUMNS: Final = (Column(gap=1), Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli import times
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.output import DIM, Screen, fields, flush, note, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut, pad
+from medbay.views import moments
+from medbay.views.text import clean, cut, pad
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -75,9 +75,9 @@ def _print(event: Event, shown: Screen, *, as_json: bool) -> None:
         return
     if not shown.terminal:
         data = json.dumps(event.data, ensure_ascii=False, default=str)
-        fields(event.seq, times.iso(event.at), event.name, event.task_id, event.attempt, data)
+        fields(event.seq, moments.iso(event.at), event.name, event.task_id, event.attempt, data)
         return
-    moment = times.local(event.at).strftime("%H:%M:%S")
+    moment = moments.local(event.at).strftime("%H:%M:%S")
     who = (event.task_id or "") + (f" #{event.attempt}" if event.attempt is not None else "")
     head = f"{event.seq:>6}  {moment}  {pad(event.name, 22)}  {pad(who, 9)}  "
     say(shown.plain(head + shown.paint(cut(told(event.data), max(10, shown.width - len(head))), DIM)))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli import evaluation_lines, recurring_lines, times, triage_lines
-from medbay.cli.completing import task_ids
-from medbay.cli.glyphs import status_phrase
+from medbay.cli import evaluation_lines
+from medbay.cli.completion import task_ids
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, width, wrap
 from medbay.core.durations import format_duration
 from medbay.core.holds.holding import Reason
+from medbay.views import moments, schedule, triage
+from medbay.views.glyphs import status_phrase
+from medbay.views.text import clean, width, wrap
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -44,11 +45,11 @@ def command(session: Session, task_id: str) -> None:
         return
     shown = screen()
     if not shown.terminal:
-        for label, told in sentences(found, times.iso):
+        for label, told in sentences(found, moments.iso):
             fields(label.lower(), told)
         return
     last = ""
-    for label, told in sentences(found, lambda at: times.clock(at, found.now)):
+    for label, told in sentences(found, lambda at: moments.clock(at, found.now)):
         for line in _wrapped(label if label != last else " ", clean(told), shown):
             say(line)
         last = label
@@ -97,7 +98,7 @@ def _coming_once_released(forecasts: Sequence[Forecast]) -> str:
         if each.step.due_at is None:
             parts.append(f"after attempt {each.attempt} {_stop(each.step.action)}: {each.step.why}")
         else:
-            parts.append(f"attempt {each.attempt + 1} {times.short(each.step.due_at - each.at)} later")
+            parts.append(f"attempt {each.attempt + 1} {moments.short(each.step.due_at - each.at)} later")
     return " · ".join(parts)
 
 
@@ -105,7 +106,7 @@ def changes(found: Explanation) -> list[str]:
     """The commands that would change where it stands."""
     task = found.task
     if task.finished:
-        return triage_lines.of_parts(found) or ["medbay add makes a new task"]
+        return triage.of_parts(found) or ["medbay add makes a new task"]
     if found.orphaned:
         return ["medbay up", f"medbay cancel {task.id}"]
     if task.live is not None:
@@ -113,16 +114,16 @@ def changes(found: Explanation) -> list[str]:
     if task.status == "blocked":
         answer = f"medbay answer {task.id}" if found.question else f"medbay unblock {task.id}"
         resume = [f"medbay resume {task.id}"] if task.paused else []
-        return [*triage_lines.of_helper(found), answer, *resume, f"medbay cancel {task.id}"]
+        return [*triage.of_helper(found), answer, *resume, f"medbay cancel {task.id}"]
     if task.paused:
         asked = [f"medbay answer {task.id}"] if found.question else []
         return [*asked, f"medbay resume {task.id}", f"medbay cancel {task.id}"]
-    moves = (task.ready and found.breaker is None) or task.unmet > 0 or recurring_lines.waits_for_turn(task)
+    moves = (task.ready and found.breaker is None) or task.unmet > 0 or schedule.waits_for_turn(task)
     ways = [] if moves else [f"medbay retry {task.id} (now{_likely(found)})"]
     if found.breaker is not None:
         question = found.breaker.question_id if found.breaker.spent or found.breaker.paused else None
         ways.append(f"medbay answer {question}" if question else f"medbay breaker close {found.breaker.key}")
-    ways += [*triage_lines.of_helper(found), *triage_lines.changes(found)]
+    ways += [*triage.of_helper(found), *triage.changes(found)]
     ways += [f"medbay answer {task.id}"] if found.question else []
     if any(reason.number == 13 for reason in found.reasons):
         ways.append("medbay up")
@@ -186,7 +187,7 @@ def _why(found: Explanation, when: When) -> list[str]:
         said.append(_known(found.known, when))
     if found.evaluation is not None and found.newest is not None:
         said.append(evaluation_lines.sentence(found.newest, found.evaluation, found.rescue_threshold))
-    said += triage_lines.explained(found, when)
+    said += triage.explained(found, when)
     if found.question is not None and found.task.status != "blocked" and not found.task.paused:
         said.append(f"a question about it is open: {found.question.need}")
     if len(found.chain) > 1:
@@ -208,7 +209,7 @@ def _known(known: Known, when: When) -> str:
 def _next(found: Explanation, when: When) -> str:
     task, now = found.task, found.now
     if task.finished:
-        return "its parts go on" if triage_lines.of_parts(found) else "nothing: it has ended"
+        return "its parts go on" if triage.of_parts(found) else "nothing: it has ended"
     if task.live is not None or task.status == "pending_verification":
         return _under_way(found, when)
     if found.helper is not None and not found.question and task.due_at is None:
@@ -220,16 +221,16 @@ def _next(found: Explanation, when: When) -> str:
     if task.paused:
         asked = f", or somebody answers: {found.question.need}" if found.question else ""
         return f"nothing until it is resumed{asked}"
-    if step := triage_lines.next_step(found, when):
+    if step := triage.next_step(found, when):
         return step
-    if recurring_lines.waits_for_turn(task):
+    if schedule.waits_for_turn(task):
         return f"attempt {task.attempts + 1}, when its turn comes in the loop of {task.loop}"
     if task.ready and not found.reasons:
         return f"attempt {task.attempts + 1}, as soon as a worker looks"
     if (held := _held(found, when)) or task.due_at is None:
         return f"{held}attempt {task.attempts + 1}, when what holds it back is over"
     why = _why_then(found)
-    return f"{when(task.due_at)} (in {times.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
+    return f"{when(task.due_at)} (in {moments.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
 
 
 def _held(found: Explanation, when: When) -> str:
@@ -256,11 +257,11 @@ def _under_way(found: Explanation, when: When) -> str:
 def _why_then(found: Explanation) -> str:
     """Where the time of the next attempt comes from."""
     if found.retry is None:
-        return recurring_lines.why_then(found.task)
+        return schedule.why_then(found.task)
     action = found.retry.action.replace("_", " ")
     policy = f"{found.task.policy or 'ladder'}/{found.retry.category.partition('/')[0]}"
     if found.task.recurs:
-        policy = f"recurring, {recurring_lines.how(found.task)}"
+        policy = f"recurring, {schedule.how(found.task)}"
     why = f": {action}, {format_duration(found.retry.delay_ms)} after the failure; policy {policy}"
     why += f", learned: {found.retry.learned}" if found.retry.learned else ""
     return why + (". Not sooner: the failure named a time" if _likely(found) else "")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli.completing import task_ids
-from medbay.cli.glyphs import Token, status_phrase
+from medbay.cli.completion import task_ids
 from medbay.cli.output import Screen, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut, width
+from medbay.views.glyphs import Token, status_phrase
+from medbay.views.text import clean, cut, width
 
 if TYPE_CHECKING:
     from medbay.service.graph import Graph

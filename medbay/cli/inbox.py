@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import glyphs, times
 from medbay.cli.output import DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut, wrap
 from medbay.core.triage.escalation import RECOMMENDED
+from medbay.views import glyphs, moments
+from medbay.views.text import clean, cut, wrap
 
 if TYPE_CHECKING:
     from medbay.core.model import Question
@@ -42,7 +42,7 @@ def command(session: Session) -> None:
             for line in (*question_lines(question, now, shown), *_commands(question, shown)):
                 say(line)
         else:
-            since = (times.iso(question.asked_at), question.need, question.why, question.sent)
+            since = (moments.iso(question.asked_at), question.need, question.why, question.sent)
             fields(question.id, ",".join(question.task_ids), *since)
     if not asked:
         note("no questions: nothing needs you")
@@ -51,7 +51,7 @@ def command(session: Session) -> None:
 def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
     """A question for a terminal: need, evidence and options."""
     first = question.task_ids[0] if question.task_ids else question.id
-    waits = times.short(now_ms - question.asked_at)
+    waits = moments.short(now_ms - question.asked_at)
     often = f"    asked {waits} ago, sent {question.sent} times" if question.sent > 1 else ""
     head = shown.token(f"{glyphs.YOU} {first}", "you")
     need, *rest = wrap(clean(question.need), shown.width - len(first) - len(waits) - 6)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import times
 from medbay.cli.breaker import show_breakers
 from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, clean_lines, cut
+from medbay.views import moments
+from medbay.views.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
     from medbay.core.holds.breaker import Breaker
@@ -80,10 +80,10 @@ def show(session: Session, incident_id: str) -> None:
         fields("triage", looked.id if looked is not None else "", said)
         return
     say(f"{shown.paint(clean(found.name), BOLD)}  {cut(clean(found.why), shown.width - len(found.name) - 2)}")
-    next_at = f"{times.clock(found.next_at, now)}: " if found.next_at is not None else ""
+    next_at = f"{moments.clock(found.next_at, now)}: " if found.next_at is not None else ""
     say(
         cut(
-            f"  {found.state.replace('_', '-')}, opened {times.ago(found.opened_at, now)}; {next_at}{found.ends}",
+            f"  {found.state.replace('_', '-')}, opened {moments.ago(found.opened_at, now)}; {next_at}{found.ends}",
             shown.width,
         )
     )

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
-from medbay.cli import glyphs
-from medbay.cli.glyphs import Phrase, Token
-from medbay.cli.text import clean
+from medbay.views import glyphs
+from medbay.views.glyphs import Phrase, Token
+from medbay.views.text import clean
 
 BOLD: Final = "1"
 DIM: Final = "2"

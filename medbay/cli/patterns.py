@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import times
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, clean_lines, cut
+from medbay.views import moments
+from medbay.views.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
     from medbay.core.attempt.knowledge import Advice, Known
@@ -52,7 +52,7 @@ def list_them(session: Session, limit: int, category: str | None, sort: Any) -> 
     shown = screen()
     if not shown.terminal:
         for each in found:
-            seen = (each.count, each.tasks, times.iso(each.first_seen), times.iso(each.last_seen))
+            seen = (each.count, each.tasks, moments.iso(each.first_seen), moments.iso(each.last_seen))
             fields(each.fingerprint, each.kind, "taught" if each.taught else "", *seen, _best(each), each.summary)
         return
     for line in _table(found, shown):
@@ -128,7 +128,7 @@ def _table(found: list[Known], shown: Screen) -> list[str]:
             Cell(each.fingerprint),
             Cell(f"{each.kind}{'*' if each.taught else ''}"),
             Cell(f"{each.count} x"),
-            Cell(f"{times.short(max(0, now - each.last_seen))} ago"),
+            Cell(f"{moments.short(max(0, now - each.last_seen))} ago"),
             Cell(clean(each.summary)),
             Cell(f"{each.tasks} task{'' if each.tasks == 1 else 's'}"),
             Cell(clean(_best(each))),
@@ -176,4 +176,4 @@ def _sentences(known: Known, task_ids: list[str], shown: Screen) -> list[tuple[s
 
 
 def _when(at: int, shown: Screen) -> str:
-    return times.local(at).strftime("%Y-%m-%d %H:%M") if shown.terminal else times.iso(at)
+    return moments.local(at).strftime("%Y-%m-%d %H:%M") if shown.terminal else moments.iso(at)

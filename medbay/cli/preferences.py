@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import times
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import clean, cut
+from medbay.views import moments
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.core.people.preference import Preference
@@ -71,10 +71,10 @@ def _list(session: Session) -> None:
     shown, now = screen(), SystemClock().now_ms()
     for each in found:
         if not shown.terminal:
-            fields(each.scope, each.answer, each.told_by, times.iso(each.told_at), each.used)
+            fields(each.scope, each.answer, each.told_by, moments.iso(each.told_at), each.used)
             continue
         again = f", again {'once' if each.used == 1 else f'{each.used} times'}" if each.used else ""
-        told = f"{each.answer}  by {clean(each.told_by)} {times.short(now - each.told_at)} ago{again}"
+        told = f"{each.answer}  by {clean(each.told_by)} {moments.short(now - each.told_at)} ago{again}"
         say(shown.plain(cut(f"{clean(each.scope)}  {told}", shown.width)))
     if not found:
         note("nothing is remembered: what you answer is, from now on")
@@ -87,6 +87,6 @@ def _as_json(each: Preference) -> dict[str, object]:
         "scope": each.scope,
         "answer": each.answer,
         "told_by": each.told_by,
-        "told_at": times.iso(each.told_at),
+        "told_at": moments.iso(each.told_at),
         "used": each.used,
     }

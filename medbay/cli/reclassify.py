@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import clean
+from medbay.views.glyphs import status_phrase
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.core.model import Task

@@ -15,7 +15,7 @@ from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.cli.live import Display
+    from medbay.cli.live.display import Display
     from medbay.core.model import Task
 
 TITLE_SHOWN: Final = 120
@@ -50,7 +50,7 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
     """
     if bool(words) == (line is not None):
         raise UsageError("say what to run, once", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
-    from medbay.cli.live import Display
+    from medbay.cli.live.display import Display
 
     display = Display()
     bay = _open(session, display)
@@ -59,8 +59,8 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
 
 def watch(bay: Bay, task: Task, display: Display) -> int:
     """Run this task in an engine of its own, told live; the exit code."""
-    from medbay.cli.live import Interrupts, told_on
-    from medbay.cli.live_run import Watch
+    from medbay.cli.live.display import Interrupts, told_on
+    from medbay.cli.live.run import Watch
     from medbay.errors import StoreError
 
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display):
@@ -94,9 +94,9 @@ def _open(session: Session, display: Display) -> Bay:
 
 
 def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
-    from medbay.cli.text import cut
     from medbay.core.model import PRIVATE_QUEUES
     from medbay.env import Ids
+    from medbay.views.text import cut
 
     title = options.pop("title") or cut(run if isinstance(run, str) else shlex.join(run), TITLE_SHOWN)
     given = {name: value for name, value in options.items() if value not in (None, ())}

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import check_lines, evaluation_lines, glyphs, recurring_lines, times, triage_lines, work_lines
-from medbay.cli.completing import task_ids
-from medbay.cli.glyphs import status_phrase
-from medbay.cli.listing import waits_for
+from medbay.cli import check_lines, evaluation_lines
+from medbay.cli.completion import task_ids
+from medbay.cli.list import waits_for
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, cut, width, wrap
 from medbay.core.durations import format_duration
+from medbay.views import glyphs, moments, schedule, triage
+from medbay.views import work as work_lines
+from medbay.views.glyphs import status_phrase
+from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
     from medbay.core.model import Attempt, CheckResult, Task
@@ -81,16 +83,16 @@ def _head(task: Task, waiting: Sequence[str], now: int, shown: Screen) -> list[s
     phrase = status_phrase(task, now, after=waiting)
     exact = ""
     if phrase.token == "wait" and task.due_at is not None:
-        exact = f" ({times.clock(task.due_at, now)} {times.zone(task.due_at)})"
+        exact = f" ({moments.clock(task.due_at, now)} {moments.zone(task.due_at)})"
     elif phrase.token in ("you", "held", "done"):
-        exact = f" (since {times.clock(task.since, now)} {times.zone(task.since)})"
+        exact = f" (since {moments.clock(task.since, now)} {moments.zone(task.since)})"
     words = shown.paint(shown.plain(f"{phrase.glyph} {clean(phrase.words)}{exact}"), phrase.colour)
     title = cut(clean(task.title), shown.width - len(task.id) - 2)
     facts = [f"tag {clean(tag)}" for tag in task.tags]
     facts.append(f"streak {task.streak}, {task.charged} charged" if task.streak else "")
     facts.append(f"priority {task.priority}" if task.priority != 2 else "")
     facts.append(f"queue {clean(task.queue)}" if task.queue != "default" else "")
-    facts.append(f"time limit {times.short(task.timeout_ms)}" if task.timeout_ms else "")
+    facts.append(f"time limit {moments.short(task.timeout_ms)}" if task.timeout_ms else "")
     told = "   ".join(fact for fact in facts if fact)
     lines = [f"{shown.paint(task.id, BOLD)}  {title}"]
     if width(f"  {phrase.glyph} {phrase.words}{exact}   {told}") <= shown.width:
@@ -106,8 +108,8 @@ def _recurring(task: Task, detail: dict[str, Any], now: int, shown: Screen) -> l
     """How it recurs, and where it stands in its backoff."""
     if not task.recurs:
         return []
-    standing = recurring_lines.standing(task, detail["backoff"], now, lambda at: times.clock(at, now))
-    told = [f"{recurring_lines.how(task)}   {recurring_lines.progress(task)}", standing]
+    standing = schedule.standing(task, detail["backoff"], now, lambda at: moments.clock(at, now))
+    told = [f"{schedule.how(task)}   {schedule.progress(task)}", standing]
     return [shown.plain(cut(f"  {clean(line)}", shown.width)) for line in told if line]
 
 
@@ -136,7 +138,7 @@ def _attempt_lines(attempts: list[Attempt], now: int, shown: Screen) -> list[lis
             [
                 Cell(f"#{each.number}"),
                 Cell(glyph, glyphs.COLOURS[token]),
-                Cell(times.clock(each.started_at, now)),
+                Cell(moments.clock(each.started_at, now)),
                 Cell(lasted),
                 Cell(how_it_ended(each)),
                 Cell(found.kind if found else ""),
@@ -198,7 +200,7 @@ def _wrapped(told: str, shown: Screen) -> list[str]:
 
 def _judged(task: Task, detail: dict[str, Any]) -> tuple[str, str]:
     """Whom it serves, and what triage said of it."""
-    return triage_lines.serves(task, detail), triage_lines.last(task, detail, _now())
+    return triage.serves(task, detail), triage.last(task, detail, _now())
 
 
 def _waits(detail: dict[str, Any]) -> str:
@@ -236,8 +238,8 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any], w
     fields("run", work)
     fields("consecutive_failures", task.streak)
     if task.recurs:
-        fields("recurs", recurring_lines.how(task), recurring_lines.progress(task))
-        if standing := recurring_lines.standing(task, detail["backoff"], _now(), times.iso):
+        fields("recurs", schedule.how(task), schedule.progress(task))
+        if standing := schedule.standing(task, detail["backoff"], _now(), moments.iso):
             fields("backoff", standing)
     if waits := _waits(detail):
         fields("waits", waits)
@@ -245,7 +247,12 @@ def _for_programs(task: Task, attempts: list[Attempt], detail: dict[str, Any], w
         fields("delay_learned", learned)
     for each in attempts:
         found = each.diagnosis
-        ended = (times.iso(each.started_at), times.iso(each.ended_at), each.outcome or "running", how_it_ended(each))
+        ended = (
+            moments.iso(each.started_at),
+            moments.iso(each.ended_at),
+            each.outcome or "running",
+            how_it_ended(each),
+        )
         judged = (found.kind, f"{found.confidence:.2f}", found.summary) if found else ("", "", "")
         fields("attempt", each.number, *ended, *judged)
     _tell_judged(task, detail)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import glyphs
-from medbay.cli.completing import task_ids
-from medbay.cli.glyphs import Token
+from medbay.cli.completion import task_ids
 from medbay.cli.output import fields, note, print_json, say, screen
-from medbay.cli.serving import STILL_WAITING
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, wrap
+from medbay.cli.up import STILL_WAITING
 from medbay.errors import UsageError
+from medbay.views import glyphs
+from medbay.views.glyphs import Token
+from medbay.views.text import clean, wrap
 
 if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
@@ -82,7 +82,7 @@ class _Stops:
     """Turns Ctrl-C and SIGTERM into a stop in order: what runs has a moment to end, and is handed back."""
 
     def __init__(self) -> None:
-        from medbay.cli.live import Interrupts
+        from medbay.cli.live.display import Interrupts
 
         self._interrupts = Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         self._asked = threading.Event()

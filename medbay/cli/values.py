@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.errors import NotFound, UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import glyphs, times
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
+from medbay.views import glyphs, moments
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
-    from medbay.cli.glyphs import Token
     from medbay.service.workers import ObservedWorker
+    from medbay.views.glyphs import Token
 
 _CUT: Final = Column(cut=True, least=10)
 _COLUMNS: Final = (Column(gap=1), Column(), Column(), Column(), Column(), _CUT, _CUT)
@@ -51,10 +51,10 @@ def command(session: Session, everyone: bool) -> None:
 def _cells(each: ObservedWorker, now: int) -> list[object]:
     """For programs: id, state, host, pid, lease until, slots, running, queues, started, policy, tasks."""
     worker = each.worker
-    lease = times.iso(worker.lease_until) if worker.stopped_at is None else times.iso(worker.stopped_at)
+    lease = moments.iso(worker.lease_until) if worker.stopped_at is None else moments.iso(worker.stopped_at)
     tasks = ",".join(f"{attempt.task_id}#{attempt.number}" for attempt in each.running)
     line: list[object] = [worker.id, each.state(now), worker.host, worker.pid, lease, worker.slots, len(each.running)]
-    return [*line, ",".join(worker.queues), times.iso(worker.started_at), worker.policy_hash, tasks]
+    return [*line, ",".join(worker.queues), moments.iso(worker.started_at), worker.policy_hash, tasks]
 
 
 def _row(each: ObservedWorker, now: int) -> list[Cell]:
@@ -63,7 +63,7 @@ def _row(each: ObservedWorker, now: int) -> list[Cell]:
     colour = glyphs.COLOURS[token]
     running = " ".join(f"{attempt.task_id}#{attempt.number}" for attempt in each.running)
     slots = f"{len(each.running)} of {worker.slots} slots" if worker.stopped_at is None else f"{worker.slots} slots"
-    since = f"since {times.clock(worker.started_at, now, seconds=False)}, policy {worker.policy_hash}"
+    since = f"since {moments.clock(worker.started_at, now, seconds=False)}, policy {worker.policy_hash}"
     return [
         Cell(glyph, colour),
         Cell(worker.id),
@@ -78,10 +78,10 @@ def _row(each: ObservedWorker, now: int) -> list[Cell]:
 def _lease(each: ObservedWorker, now: int) -> str:
     worker, state = each.worker, each.state(now)
     if worker.stopped_at is not None:
-        return f"{state} {times.ago(worker.stopped_at, now)}"
+        return f"{state} {moments.ago(worker.stopped_at, now)}"
     if state == "expired":
-        return f"lease expired {times.ago(worker.lease_until, now)}"
-    return f"lease {times.short(worker.lease_until - now)}"
+        return f"lease expired {moments.ago(worker.lease_until, now)}"
+    return f"lease {moments.short(worker.lease_until - now)}"
 
 
 _LOOKS: dict[str, tuple[str, Token]] = {

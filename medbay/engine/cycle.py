@@ -11,7 +11,7 @@ from medbay.core.model import PRIVATE_QUEUES, Task, Triage
 from medbay.core.policy.policy import Policy
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import Cycle, Item
-from medbay.engine.triaging import SUPPRESSED
+from medbay.engine.triage import SUPPRESSED
 from medbay.env import Ids
 from medbay.errors import MedbayError
 from medbay.service import tasks, triage, working_set

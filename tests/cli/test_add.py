@@ -77,7 +77,7 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
     assert len(cli.good("list").lines) == 1
     for words in (("list",), ("show", task_id), ("explain", task_id)):
         for columns in (60, 200):
-            told = cli.terminal(*words, columns=columns, env={"NO_COLOR": "1"})
+            told = cli.screen(*words, columns=columns, env={"NO_COLOR": "1"})
             assert told.code == 0
             assert "\x1b" not in told.out
             assert "\u202e" not in told.out
@@ -183,4 +183,4 @@ def test_added_tasks_can_be_data(cli: Cli) -> None:
 
 def test_a_terminal_is_told_when_nothing_runs_tasks(cli: Cli) -> None:
     """The next command to type."""
-    assert "medbay up" in cli.terminal("add", "a", "--run", "true").out
+    assert "medbay up" in cli.screen("add", "a", "--run", "true").out

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from medbay.cli.checks import size_of
-from medbay.cli.text import width
+from medbay.cli.doctor import size_of
+from medbay.views.text import width
 from tests.cli.calling import Cli, RealTime
 from tests.worlds import World, quick_policy
 
@@ -40,7 +40,7 @@ def test_a_terminal_sees_marks_and_fixes(cli: Cli, columns: int) -> None:
     """With a summary at the end."""
     cli.add("waits")
 
-    told = cli.terminal("doctor", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("doctor", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "! engines: none alive, and 1 task waits\n    fix: medbay up\n" in told.out

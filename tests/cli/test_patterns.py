@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli.text import width
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.outcome import Succeeded
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
@@ -152,8 +152,8 @@ def test_an_empty_list_says_so(cli: Cli) -> None:
     """On a terminal; for programs nothing is nothing."""
     assert cli.good("patterns", "list").out == ""
     assert cli.good("patterns", "list", "--json").json == []
-    assert "nothing has failed yet" in cli.terminal("patterns", "list").out
-    assert "no failure is taken for timeout" in cli.terminal("patterns", "list", "--category", "timeout").out
+    assert "nothing has failed yet" in cli.screen("patterns", "list").out
+    assert "no failure is taken for timeout" in cli.screen("patterns", "list", "--category", "timeout").out
 
 
 @pytest.mark.parametrize("columns", [60, 100, 200])
@@ -161,7 +161,7 @@ def test_a_list_fits_the_terminal(cli: Cli, columns: int) -> None:
     """What a person taught has a star."""
     cli.good("reclassify", failing(cli), "transient")
 
-    told = cli.terminal("patterns", "list", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("patterns", "list", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "transient*" in told.lines[0] and "1 x" in told.lines[0]
@@ -196,7 +196,7 @@ def test_guidance_is_shown_with_its_record(cli: Cli) -> None:
     task_id = failing(cli, "third", AUTH)
     cli.good("reclassify", task_id, "transient/rate_limit")
 
-    told = cli.terminal("show", task_id, columns=60, env={"NO_COLOR": "1"})
+    told = cli.screen("show", task_id, columns=60, env={"NO_COLOR": "1"})
     rows = [cells for cells in cli.good("show", task_id).cells if cells[0] == "guidance"]
     (given,) = cli.good("show", task_id, "--json").json["guidance"]
 
@@ -211,7 +211,7 @@ def test_a_pattern_on_a_terminal_says_who_taught_it_and_quotes_the_output(cli: C
     cured_twice(cli, "run vault login")
     cli.good("reclassify", failing(cli, "third", AUTH), "transient")
 
-    told = cli.terminal("patterns", "show", "unknown", columns=100, env={"NO_COLOR": "1"})
+    told = cli.screen("patterns", "show", "unknown", columns=100, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "said so on" in told.out and "the rules say unknown/auth" in told.out
@@ -271,20 +271,20 @@ def test_the_installed_command_walks_the_whole_way(cli: Cli) -> None:
     quick = '[policy.ladder.transient]\ndelays = ["10ms"]\n'
     (cli.folder / "medbay.toml").write_text(quick, encoding="utf-8")
     heals = f"[ $MEDBAY_ATTEMPT -gt 1 ] && exit 0; echo '{AUTH}'; exit 1"
-    first = cli.process("add", "first", "--run", heals).out.strip()
-    assert cli.process("up", "--until-idle").code == 75
-    assert cli.process("show", first, "--json").json["status"] == "blocked"
+    first = cli("add", "first", "--run", heals).out.strip()
+    assert cli("up", "--until-idle").code == 75
+    assert cli("show", first, "--json").json["status"] == "blocked"
 
-    corrected = cli.process("reclassify", first, "transient/service")
-    healed = cli.process("up", "--until-idle")
-    second = cli.process("add", "second", "--run", heals).out.strip()
-    again = cli.process("up", "--until-idle")
+    corrected = cli("reclassify", first, "transient/service")
+    healed = cli("up", "--until-idle")
+    second = cli("add", "second", "--run", heals).out.strip()
+    again = cli("up", "--until-idle")
 
     assert (corrected.code, healed.code, again.code) == (0, 0, 0), (corrected, healed, again)
-    shown = [cli.process("show", each, "--json").json for each in (first, second)]
+    shown = [cli("show", each, "--json").json for each in (first, second)]
     assert [each["status"] for each in shown] == ["completed", "completed"]
     assert [each["attempts_total"] for each in shown] == [2, 2]
-    (known,) = cli.process("patterns", "list", "--json").json
+    (known,) = cli("patterns", "list", "--json").json
     assert (known["category"], known["diagnosed"], known["count"]) == ("transient", "unknown/auth", 2)
     assert [(each["given"], each["cured"]) for each in known["advice"]] == [(2, 2)]
     names = [event.name for event in cli.bay().events(task_id=first)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli import times
 from medbay.cli.output import Screen
 from medbay.cli.table import Cell, Column, aligned, render
-from medbay.cli.text import width
+from medbay.views import moments
+from medbay.views.text import width
 
 KEPT, CUT = Column(), Column(cut=True, least=5)
 
@@ -64,10 +64,10 @@ def test_plain_rows_are_aligned_and_the_last_column_is_free() -> None:
 )
 def test_durations_are_short(ms: int, said: str) -> None:
     """One unit, two from an hour on."""
-    assert times.short(ms) == said
+    assert moments.short(ms) == said
 
 
 def test_a_moment_is_also_said_in_iso_utc() -> None:
     """For programs; no time is an empty text."""
-    assert times.iso(1_800_000_000_000) == "2027-01-15T08:00:00.000Z"
-    assert times.iso(None) == ""
+    assert moments.iso(1_800_000_000_000) == "2027-01-15T08:00:00.000Z"
+    assert moments.iso(None) == ""

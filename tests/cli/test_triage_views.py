@@ -50,13 +50,13 @@ def judged(cli: Cli, verdict: str | dict[str, Any], *, title: str = "import") ->
         verdict = json.dumps({"root_cause": "the ledger is down", "evidence": ["row 77"], "confidence": 0.8} | verdict)
     (cli.folder / "verdict").write_text(verdict, encoding="utf-8")
     task_id = cli.add(title, "--run", f"echo 'ledger of {title} looks odd' >&2; exit 3")
-    cli.process("up", "--until-idle")
+    cli("up", "--until-idle")
     return task_id
 
 
 def seen(cli: Cli, *args: str, columns: int = 100) -> Called:
     """On a terminal without colours."""
-    return cli.terminal(*args, columns=columns, env=PLAIN)
+    return cli.screen(*args, columns=columns, env=PLAIN)
 
 
 @contextlib.contextmanager
@@ -199,7 +199,7 @@ def test_what_a_daemon_did_is_the_work_of_people(watched: Cli) -> None:
     watched.add("good")
     watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
 
-    told = watched.process("up", "--until-idle").err.splitlines()
+    told = watched("up", "--until-idle").err.splitlines()
 
     assert "✓ 1 completed   ▣ 1 triage   ! 1 needs you" in told
 
@@ -350,7 +350,7 @@ def evaluated(cli: Cli, *said: str) -> str:
     (cli.folder / "scores").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
     program(cli.folder, "evaluate.sh", 'echo looking >&2; echo x >> n; sed -n "$(wc -l < n)p" scores')
     task_id = cli.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    cli.process("up", "--until-idle")
+    cli("up", "--until-idle")
     return task_id
 
 
@@ -464,7 +464,7 @@ def test_a_question_is_read_to_its_end_on_any_terminal(watched: Cli, columns: in
         "utf-8",
     )
     task = watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    watched.process("up", "--until-idle")
+    watched("up", "--until-idle")
 
     told = seen(watched, "inbox", columns=columns)
 
@@ -481,7 +481,7 @@ def test_a_question_beside_a_schedule_is_explained(watched: Cli) -> None:
     """A recurring task goes on, and says that somebody is asked."""
     (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
     task = watched.add("poll", "--every", "1h", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    watched.process("up", "--until-idle")
+    watched("up", "--until-idle")
     watched("triage", task)
 
     told = explained(watched, task)
@@ -523,7 +523,7 @@ def test_run_tells_what_triage_says_and_where_it_leaves_you(watched: Cli, verdic
         verdict = json.dumps({"root_cause": "down"} | verdict)
     (watched.folder / "verdict").write_text(verdict, encoding="utf-8")
 
-    ran = watched.process("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    ran = watched("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
 
     (task,) = (each["id"] for each in watched.good("list", "--json").json if each["title"] == "import")
     asked = next(iter(watched.good("show", task, "--json").json["after"]), task)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import medbay
-from medbay.runners.processes import marks
+from medbay.places.processes import marks
 from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
 from tests.waiting import wait_for
 

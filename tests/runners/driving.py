@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from medbay.core.outcome import Outcome
-from medbay.runners.protocol import Launch, Running
-from medbay.runners.shell import ShellRunner, ShellRunning
+from medbay.places.protocol import Launch, Running
+from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 PYTHON = sys.executable
 LIMIT_S = 30.0

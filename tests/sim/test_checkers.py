@@ -18,8 +18,8 @@ from medbay.core.policy import policy
 from medbay.core.triage import effects
 from medbay.core.triage.case import TriageCase
 from medbay.core.triage.effects import Made
-from medbay.engine import settling
-from medbay.engine.engine import Engine
+from medbay.engine import settlement
+from medbay.engine.round import Engine
 from medbay.engine.slots import Slots
 from medbay.service import attempts as attempt_service
 from medbay.sim.checker import Checker
@@ -197,7 +197,7 @@ def break_a_rule(patch: Patch) -> None:
 
 def forget_outcomes(patch: Patch) -> None:
     """What ended is dropped before the store has it."""
-    patch.setattr(settling.Settler, "take", lambda self, finished: None)
+    patch.setattr(settlement.Settler, "take", lambda self, finished: None)
 
 
 def stay_ready(patch: Patch) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medbay.core.holds import breaker
 from medbay.core.holds.breaker import KINDS, Breaker, Kind
 from tests.core.builders import HOUR, MINUTE, NOW, SECOND
+from tests.properties import examples
 
 KEY = "provider:anthropic"
 
@@ -245,7 +246,7 @@ def test_the_storm_is_looked_at_again() -> None:
     assert storm.name == "retry_storm"
 
 
-@settings(max_examples=25)
+@examples(25)
 @example(held=20_000, tick=1_000)
 @given(held=st.integers(0, 1_500), tick=st.integers(20, 5_000))
 def test_the_release_is_spread_out_and_over_in_a_quarter_of_an_hour(held: int, tick: int) -> None:

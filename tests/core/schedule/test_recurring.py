@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import rules
@@ -39,6 +39,7 @@ from tests.core.builders import (
     task,
     told,
 )
+from tests.properties import examples
 
 HOURLY: dict[str, Any] = {"cron": "0 * * * *", "zone": "UTC"}
 ODD = Failed(output=Output(tail="odd", total_bytes=3), exit_code=1)
@@ -166,7 +167,7 @@ STEPS = st.one_of(
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("catch_up", ["none", "one", "all"])
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/20 1-3 * * *", "15,45 * * * *"]),
     st.sampled_from([1_774_600_000_000, 1_792_700_000_000, 1_775_200_000_000, 1_790_900_000_000, NOW + 1]),

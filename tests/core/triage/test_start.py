@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.decision import Draft
+from medbay.core.decision import Draft, RetryClosed
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
 from medbay.core.people.question import ask
@@ -180,12 +180,14 @@ def test_nothing_waits_for_what_somebody_decided() -> None:
 def test_instead_of_another_triage_a_person_is_asked_once() -> None:
     """A one-off is blocked; a recurring task stays where it is, also in a loop."""
     made = to_a_person(waiting(wants_triage=True), NOW, "the same again", open_question=None)
+    assert made.retries_closed == (RetryClosed("t-1", "cancelled"),)
     left = after(made)
     assert (left.status, left.block_kind, left.waits_for, left.wants_triage) == ("blocked", "human", None, False)
     assert (len(made.questions), told(made, "task:escalated").data["reason"]) == (1, "the same again")
 
     turn = repeating(status="pending", loop="t-0", waits_for="turn", due_at=None)
     asked = to_a_person(turn, NOW, "the same again", open_question=None)
+    assert asked.retries_closed == ()
     assert (after(asked).status, after(asked).waits_for, len(asked.questions)) == ("pending", "turn", 1)
 
     known = ask(waiting(), kind="human", why="before", now=NOW)
