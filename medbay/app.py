@@ -20,12 +20,14 @@ from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
+from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.integrations.command import CommandSender
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
 from medbay.runners.agent import rules
@@ -39,6 +41,7 @@ from medbay.store.sqlite import SqliteStore, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+DELIVERY_GRACE_S: Final = 5.0  # between asking a command of a channel to stop and ending it
 PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
 
@@ -108,8 +111,9 @@ def build_engine(
     clock: Clock | None = None,
     slots: int | None = None,
     queues: tuple[str, ...] | None = None,
+    guard: str = "",
 ) -> Engine:
-    """A real engine on this machine."""
+    """A real engine on this machine; `guard` is the mark of every process it starts."""
     config = place.config
     host = this_host()
     settings = Settings(
@@ -127,7 +131,7 @@ def build_engine(
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
-    guard = Ids().store()  # carried by every process this engine starts
+    guard = guard or Ids().store()
     return Engine(
         store=store,
         clock=clock or SystemClock(),
@@ -138,6 +142,26 @@ def build_engine(
         settings=settings,
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
+    )
+
+
+def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> DeliveryThread | None:
+    """What delivers to the configured channels, beside an engine with the same mark; None where there are none."""
+    config = place.config
+    if not config.notify:
+        return None
+    senders = {"command": _command_sender(place, guard)}
+    channels, owner = tuple(config.notify.values()), Ids().store()
+    return DeliveryThread(lambda store: Deliverer(store, clock, channels, senders, owner=owner), clock)
+
+
+def _command_sender(place: StoreLocation, guard: str) -> CommandSender:
+    config = place.config
+    return CommandSender(
+        runner=ShellRunner(min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000), config.runner.secrets, guard=guard),
+        folder=config.folder or place.folder.parent,
+        files=place.folder.resolve() / "deliveries",
+        redaction=redaction_of(config, os.environ),
     )
 
 

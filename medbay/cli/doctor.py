@@ -131,6 +131,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("disk", _disk),
         ("logs", _logs),
         ("agents", _agents),
+        ("channels", _channels),
         ("engines", _engines),
         ("standstill", _standstills),
     )
@@ -210,6 +211,23 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     if not wrong:
         told = (f"triage by {config.triage.agent}", *sorted(config.agents))
         yield DoctorLine("fine", "agents", ", ".join(told))
+
+
+def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    for found, waiting in bay.channels():
+        last = (
+            f"last delivery {moments.ago(found.delivered_at, now_ms)}"
+            if found.delivered_at
+            else "nothing delivered yet"
+        )
+        waits = f", {waiting} to deliver" if waiting else ""
+        if found.failing_since is None:
+            yield DoctorLine("fine", f"channel {found.name}", last + waits)
+            continue
+        since = moments.ago(found.failing_since, now_ms)
+        said = f"failing since {since} ({found.error}); {last}{waits}"
+        fix = f"run {' '.join(bay.place.config.notify[found.name].command)} by hand; it is tried again by itself"
+        yield DoctorLine("warning", f"channel {found.name}", said, fix)
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

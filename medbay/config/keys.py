@@ -19,9 +19,11 @@ from medbay.config.kinds import (
     account,
     agent_command,
     choice,
+    command_words,
     duration,
     durations,
     evaluator,
+    event_names,
     factor,
     money,
     patterns,
@@ -37,13 +39,14 @@ from medbay.config.kinds import (
 from medbay.config.lines import Document
 from medbay.core.agent import SPEC_ROLE, Profile
 from medbay.core.budget import Budget
+from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
 
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models notify web beads intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 BY_VARIABLE: Final = ("store", "engine", "policy", "recurring")
@@ -128,6 +131,7 @@ class Config:
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     agents: Mapping[str, Profile] = field(default_factory=dict)
+    notify: Mapping[str, Channel] = field(default_factory=dict)
     folder: Path | None = None  # where the file is
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
@@ -146,7 +150,7 @@ class Config:
         return tuple(self.given.get(path) or _by_default(key_at(path)) for path in wanted)
 
 
-NAMED_PARTS: Final[Mapping[str, type[Any]]] = MappingProxyType({"agents": Profile})
+NAMED_PARTS: Final[Mapping[str, type[Any]]] = MappingProxyType({"agents": Profile, "notify": Channel})
 """What a table with a name of its own becomes, by its section."""
 
 DEFAULT: Final = "default"
@@ -281,6 +285,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
+        "notify.NAME": "A channel that is told of events as they happen. One such table for each.",
     }
 )
 
@@ -460,6 +465,18 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
         "agents.NAME.model": partial(Key, text, "The model it is told to use, unless a task names another."),
+        "notify.NAME.command": partial(
+            Key,
+            command_words,
+            "The program that is started for each event, which it gets as JSON on its standard input; it runs in the "
+            "directory of this file, without a shell.",
+            default_is="none: it has to be said",
+            example=["./notify.sh"],
+        ),
+        "notify.NAME.on": partial(Key, event_names, "The events it is started for."),
+        "notify.NAME.timeout": partial(
+            Key, _FROM_1S, "How long it may take; then it and all it started is ended, and it is tried again later."
+        ),
     }
 )
 

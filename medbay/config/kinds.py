@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from difflib import get_close_matches
 from typing import Any
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
+from medbay.core.events import EVENT_NAMES
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
@@ -129,6 +131,33 @@ def texts() -> Kind:
     """A list of texts."""
 
     return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=_words)
+
+
+def command_words() -> Kind:
+    """The words a program is started with, without a shell."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        words = _words(raw)
+        if not words:
+            raise Wrong
+        return words
+
+    says = 'a list of one or more words like ["./notify.sh", "urgent"]'
+    return Kind(says=says, entry_says="a text that is not empty", read=read)
+
+
+def event_names() -> Kind:
+    """A list of events."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        names = _words(raw)
+        for at, name in enumerate(names):
+            if name not in EVENT_NAMES:
+                near = get_close_matches(name[:100], sorted(EVENT_NAMES), n=1)
+                raise Wrong(entry=at, hint=f"did you mean {shown(near[0])}?" if near else "docs/reference/events.md")
+        return names
+
+    return Kind(says='a list of events like ["question:asked"]', entry_says="the name of an event", read=read)
 
 
 def agent_command() -> Kind:

@@ -34,13 +34,14 @@ from medbay.config.keys import (
 from medbay.config.kinds import Wrong, shown
 from medbay.config.lines import Document
 from medbay.core import agent
-from medbay.core.agent import Profile
 from medbay.errors import ConfigError
 
 FILE_NAME: Final = "medbay.toml"
 STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 1_000_000
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
+
+_CALLED = {"agents": "an agent", "notify": "a channel"}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -203,7 +204,7 @@ class _Reading:
     def _check_named(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:
         self.named.setdefault(parts[0], []).append(name)
         if not agent.NAME.fullmatch(name):
-            self.mistake(parts, f"{shown(name)} is no name for an agent", "letters, digits, dots, dashes")
+            self.mistake(parts, f"{shown(name)} is no name for {_CALLED[parts[0]]}", "letters, digits, dots, dashes")
         if "command" not in raw:
             self.mistake(parts, f"{'.'.join(parts)} has no command", f"write how {name} is started")
 
@@ -327,21 +328,23 @@ def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
 
 
 def programs(config: Config, folder: Path) -> Iterator[Missing]:
-    """Every program of triage, evaluation and agents that could not be started from this folder."""
-    for path, word in _programs(config.triage, config.agents):
+    """Every program of triage, evaluation, agents and channels that could not be started from this folder."""
+    for path, word in _programs(config):
         if wrong := _why_not(word, folder):
             said, hint = wrong
             yield Missing(path, f"{'.'.join(path)}: {said}", hint)
 
 
-def _programs(chosen: TriageConfig, known: Mapping[str, Profile]) -> Iterator[tuple[Parts, str]]:
+def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
     """The setting and the program of everything that is started."""
+    chosen = config.triage
     if chosen.agent == "command" and chosen.command:
         yield ("triage", "command"), chosen.command[0]
     if word := _first_word(chosen.evaluate or ""):
         yield ("triage", "evaluate"), word
-    for name, profile in known.items():
-        yield ("agents", name, "command"), profile.command[0]
+    for part in NAMED_PARTS:
+        for name, each in getattr(config, part).items():
+            yield (part, name, "command"), each.command[0]
 
 
 def _first_word(line: str) -> str:
