@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,12 +15,22 @@ from medbay.core.attempt.knowledge import Known
 from medbay.core.delivery import ChannelState
 from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Triage, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
 from medbay.core.people.preference import Preference
 from medbay.core.policy.learning import Learned
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.replay import PolicyScore
+from medbay.core.redaction import Redaction
+from medbay.core.snapshot import (
+    Explanation,
+    Graph,
+    IncidentDetail,
+    ObservedWorker,
+    StoreReport,
+    TaskDetail,
+    TaskList,
+)
 from medbay.core.triage.cycle import Cycle
 from medbay.engine.cycle import TriageCycle
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
@@ -40,26 +49,26 @@ from medbay.service import (
     tasks,
     teaching,
     upkeep,
-    views,
 )
 from medbay.service import breakers as breaker_service
 from medbay.service import deliveries as delivery_service
+from medbay.service import detail as details
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
+from medbay.service import listing as listings
 from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
-from medbay.service.explain import Explanation
-from medbay.service.graph import Graph
+from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
-from medbay.service.upkeep import StoreReport
-from medbay.service.workers import ObservedWorker
 from medbay.store import activity, attempts, breakers, checks, history, meta, patterns, questions, retries, triages
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.database import KeptStore, Tx
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
+from medbay.views import exchange as export_lines
+from medbay.views import task as task_views
 
 T = TypeVar("T")
 
@@ -183,9 +192,8 @@ class Bay:
 
     def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
         """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
-        chosen = replace(wanted or TaskFilter(), order="oldest", triages=False)
         with self.store.read() as tx:
-            return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
+            return [export_lines.as_line(task, after) for task, after in exchange.export(tx, wanted or TaskFilter())]
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
@@ -199,15 +207,26 @@ class Bay:
 
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
-        with self.store.read() as tx:
-            task = tasks.resolve(tx, task_id)
-            share = self.place.config.engine.slots_for_recovery
-            first = explaining.first_reason(tx, task, recovery_share=share)
-            waits = {**views.waits(task, self.policy.recurring, tx.now), "held_back": views.reason(first)}
-            rescue = {"rescue_threshold": self.place.config.triage.rescue_threshold}
-            return {**views.detail(tx, task), **waits, **rescue}
+        return task_views.detail(self.detail(task_id))
 
-    def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
+    def detail(self, task_id: str) -> TaskDetail:
+        """Everything that is recorded about one task."""
+        config = self.place.config
+        with self.store.read() as tx:
+            return details.load(
+                tx,
+                tasks.resolve(tx, task_id),
+                rules=self.policy.recurring,
+                recovery_share=config.engine.slots_for_recovery,
+                rescue_threshold=config.triage.rescue_threshold,
+            )
+
+    def listing(self, query: ListQuery) -> TaskList:
+        """The tasks of a list in their order, with what is said beside them."""
+        with self.store.read() as tx:
+            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+
+    def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
         with self.store.read() as tx:
             return attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit)
@@ -232,7 +251,9 @@ class Bay:
         with self.store.read() as tx:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
-            return explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+        gone = found.engine is not None and app.is_gone(found.engine)
+        return explaining.without_engine(found) if gone else found
 
     def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
         """What comes after what: around one task, or everything that waits for another."""
@@ -240,6 +261,11 @@ class Bay:
             if task_id is not None:
                 return graphs.around(tx, tasks.resolve(tx, task_id), limit=limit)
             return graphs.whole(tx, everything=everything, limit=limit)
+
+    def waits_for(self, task_id: str) -> list[str]:
+        """The ids of what a task comes after and is not completed."""
+        with self.store.read() as tx:
+            return [other for other, status in task_rows.comes_after(tx, task_id) if status != "completed"]
 
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""
@@ -357,7 +383,15 @@ class Bay:
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
         return self._write(
-            lambda tx: tasks.answer(tx, question_or_task, option, actor=self.actor, note=note, attempts=attempts)
+            lambda tx: tasks.answer(
+                tx,
+                question_or_task,
+                option,
+                actor=self.actor,
+                note=note,
+                attempts=attempts,
+                redaction=self._redaction(),
+            )
         )
 
     def waits_for_a_person(self, task_id: str) -> bool:
@@ -381,27 +415,15 @@ class Bay:
         with self.store.read() as tx:
             return [(each, breaker_service.count_held(tx, each)) for each in breakers.select(tx, closed=closed)]
 
-    def incidents(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
-        """The incidents, the newest first, each with how many tasks are parked under it."""
+    def incidents(self, *, closed: bool = False) -> list[IncidentDetail]:
+        """The incidents, the newest first, with how many tasks each holds and what is asked about it."""
         with self.store.read() as tx:
-            found = breaker_service.incidents(tx, closed=closed)
-            return [(each, task_rows.count_held(tx, each.key)) for each in found]
+            return breaker_service.incidents(tx, closed=closed)
 
-    def incident(self, incident_id: str) -> tuple[Breaker, int, list[Task]]:
-        """One incident by any beginning of its fingerprint: how many tasks it holds, and some of them."""
+    def incident(self, incident_id: str) -> IncidentDetail:
+        """One incident by any beginning of its fingerprint, with some of the tasks it holds."""
         with self.store.read() as tx:
-            found, some = breaker_service.incident(tx, incident_id)
-            return found, task_rows.count_held(tx, found.key), some
-
-    def question_of(self, found: Breaker) -> Question | None:
-        """What is asked about a breaker or an incident."""
-        with self.store.read() as tx:
-            return questions.get(tx, found.question_id) if found.question_id else None
-
-    def triage_of_incident(self, found: Breaker) -> tuple[Triage | None, str]:
-        """The one triage that an incident has or had, and what came of it in words."""
-        with self.store.read() as tx:
-            return triages.get(tx, found.data.get("triage") or ""), explaining.looked_at(tx, found)
+            return breaker_service.incident(tx, incident_id)
 
     def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
         """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""
@@ -411,11 +433,6 @@ class Bay:
     def close_breaker(self, key: str) -> Breaker:
         """Say that it is over: what it held is released, spread out."""
         return self._write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
-
-    def queues_out_of_share(self, queues: set[str], share: float) -> set[str]:
-        """The queues in which retries have had their share of the slots while fresh work waits."""
-        with self.store.read() as tx:
-            return explaining.queues_out_of_share(tx, queues, share)
 
     # Studying the record
 
@@ -556,6 +573,10 @@ class Bay:
 
         return self._write(act)
 
+    def _redaction(self) -> Redaction:
+        """What is taken out of the words of people before they are stored."""
+        return app.redaction_of(self.place.config, os.environ)
+
     def _write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""
         for _ in range(_BUSY_TRIES):
@@ -565,16 +586,6 @@ class Bay:
             except StoreBusy as error:
                 busy = error
         raise busy
-
-
-def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:
-    """Events as they come, for as long as `wait` says to go on."""
-    while True:
-        found = bay.events(since)
-        yield from found
-        since = found[-1].seq if found else since
-        if not found and not wait():
-            return
 
 
 def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

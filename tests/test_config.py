@@ -19,6 +19,7 @@ from medbay.config import lines as toml_lines
 from medbay.config.keys import LATER, SECTIONS, Config, commented_file, key_at, paths, reference_tables
 from medbay.config.kinds import shown, without_password
 from medbay.config.load import check_text, load
+from medbay.core.delivery import Channel
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError
 
@@ -125,6 +126,20 @@ def test_the_lease_follows_the_kind_of_store_unless_set() -> None:
     assert as_set.lease_for("postgresql://host/x") == 5_000
 
 
+def test_a_table_with_a_name_of_its_own_makes_one_of_each(tmp_path: Path) -> None:
+    """Agents and channels, by name, dots and all; what is not said is the default."""
+    config = of_text(
+        tmp_path, '[notify.desk]\ncommand = ["./hook.sh"]\ntimeout = "5s"\n[notify."on.call"]\ncommand = ["x"]'
+    )
+
+    assert config.notify == {
+        "desk": Channel(name="desk", command=("./hook.sh",), timeout_ms=5_000),
+        "on.call": Channel(name="on.call", command=("x",)),
+    }
+    assert config.source("notify.on.call.command").endswith("medbay.toml:5")
+    assert config.folder == tmp_path
+
+
 # Mistakes
 
 
@@ -182,6 +197,15 @@ MISTAKES = [
     ),
     ('[store]\nurl = "mysql://u:hush@h/x"', 2, 'not "mysql://u:***@h/x"'),
     ("[store]\nurl = 3", 2, "store.url must be an address like"),
+    ("[notify.desk]\ncommand = []", 2, 'a list of one or more words like ["./notify.sh", "urgent"], not []'),
+    ('[notify.desk]\ncommand = "./hook.sh loud"', 2, 'write ["./hook.sh", "loud"]'),
+    ('[notify.desk]\non = ["task:failed"]', 1, "notify.desk has no command; write how desk is started"),
+    (
+        '[notify.desk]\ncommand = ["x"]\non = [\n"question:asked",\n"question:ask"]',
+        5,
+        'entry 2 of notify.desk.on must be the name of an event, not "question:ask"; did you mean "question:asked"?',
+    ),
+    ('[notify."a b"]\ncommand = ["x"]', 1, '"a b" is no name for a channel; letters, digits, dots, dashes'),
     ("[engine]\nworkers =", 2, "is not valid TOML: Invalid value"),
     ("[engine]\nworkers = 1\nworkers = 2\n", 3, "is not valid TOML: Cannot overwrite a value"),
     ('[engine]\n\nlease = """', 3, "is not valid TOML"),
@@ -363,6 +387,9 @@ def test_the_file_of_init_is_the_defaults_commented_out() -> None:
     assert check_text(uncommented, "f") == ()
     document = tomllib.loads(uncommented)
     for key in KEYS:
+        if key.hidden:
+            assert f"# {key.name} = " not in written
+            continue
         value: object = document
         for part in key.parts:
             assert isinstance(value, dict)

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli import complaint
 from medbay.cli.completion import task_ids
+from medbay.cli.filters import chosen as filter_of
 from medbay.cli.filters import filter_options
-from medbay.cli.output import fields, print_json, say, screen
+from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
-
-if TYPE_CHECKING:
-    from medbay.bay import Bay
-    from medbay.core.model import Task
-import sys
-from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
-
-from medbay.cli.filters import chosen as filter_of
-from medbay.cli.output import note
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+    from medbay.core.model import Task
     from medbay.service.bulk import Bulk
     from medbay.service.tasks import Action
 
@@ -117,8 +111,8 @@ def retry(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: An
     """
     if many(session, "retry", ids, chosen, attempts):
         return 0
-    told = f"is tried again now, {_granted(attempts)}"
-    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: told)
+    text = f"is tried again now, {_granted(attempts)}"
+    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: text)
 
 
 @click.command()
@@ -136,9 +130,9 @@ def unblock(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: 
     """
     if many(session, "unblock", ids, chosen, attempts):
         return 0
-    told = f"is released, {_granted(attempts)}"
+    text = f"is released, {_granted(attempts)}"
     act = lambda bay, task_id: bay.unblock(task_id, attempts=attempts)  # noqa: E731
-    return _each(session, ids, "unblock", act, lambda task: told)
+    return _each(session, ids, "unblock", act, lambda task: text)
 
 
 @click.command()
@@ -165,19 +159,19 @@ def block(session: Session, task_id: str, reason: str, kind: Any) -> int:
     return _each(session, (task_id,), "block", lambda bay, given: bay.block(given, reason, kind=kind), _blocked)
 
 
-def tell(session: Session, done: Sequence[tuple[Task, str]]) -> None:
+def print_done(session: Session, done: Sequence[tuple[Task, str]]) -> None:
     """Say what was done to each task."""
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task, _ in done])
+        print_json([view.summary(task) for task, _ in done])
         return
     show = say if screen().terminal else None
-    for task, told in done:
+    for task, text in done:
         if show:
-            show(screen().plain(f"{task.id} {told}"))
+            show(screen().plain(f"{task.id} {text}"))
         else:
-            fields(task.id, told)
+            fields(task.id, text)
 
 
 def _each(
@@ -185,7 +179,7 @@ def _each(
     ids: Sequence[str],
     name: str,
     act: Callable[[Bay, str], Task],
-    told: Callable[[Task], str],
+    text: Callable[[Task], str],
 ) -> int:
     """Do it to every task; what cannot be done is said and the rest goes on. The first refusal's exit code."""
     refuse_inside_attempts(f"medbay {name}")
@@ -195,13 +189,13 @@ def _each(
     for task_id in dict.fromkeys(ids):
         try:
             task = act(bay, task_id)
-            done.append((task, told(task)))
+            done.append((task, text(task)))
         except MedbayError as error:
             if len(ids) == 1:
                 raise
             refused = complaint.complain(error, as_json=session.json, debug=session.debug)
             code = code or refused
-    tell(session, done)
+    print_done(session, done)
     return code
 
 
@@ -215,8 +209,8 @@ def _resumed(bay: Bay, task: Task, *, was_paused: bool) -> str:
     """That it goes on; else what holds it all the same, and which command helps against that."""
     if was_paused and task.status != "blocked":
         return "goes on"
-    from medbay.cli.explain import changes
-    from medbay.views.glyphs import status_phrase
+    from medbay.views.explanation import changes
+    from medbay.views.status import status_phrase
 
     found = bay.explain(task.id)
     standing = status_phrase(task, found.now, after=found.chain[:1]).words
@@ -271,12 +265,12 @@ def many(session: Session, action: Action, ids: tuple[str, ...], given: dict[str
     found = bay.act_on(action, meant, attempts=attempts, dry_run=True)
     if not dry_run:
         found = _meant(bay, found, attempts=attempts, yes=yes)
-    _tell(session, found)
+    _print(session, found)
     return True
 
 
 def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
-    """Do it to those it was said it would be done to; many are cancelled only when somebody means it."""
+    """Do it to those that were listed; many are cancelled only when a person confirms it."""
     number = len(found.done)
     if found.action == "cancel" and number >= ASKED_FROM and not yes:
         if not sys.stdin.isatty():
@@ -290,7 +284,7 @@ def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
     return replace(acted, skipped=(*found.skipped, *acted.skipped))
 
 
-def _tell(session: Session, found: Bulk) -> None:
+def _print(session: Session, found: Bulk) -> None:
     if session.json:
         print_json(
             {

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from medbay.cli.output import Screen, fields, print_json, say, screen
-from medbay.cli.session import Session, json_option, pass_session
-from medbay.errors import MedbayError
-from medbay.views import glyphs
-from medbay.views.glyphs import Token
-from medbay.views.text import clean, cut
-
-if TYPE_CHECKING:
-    pass
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from medbay.cli.session import ATTEMPT_KEY
+from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
 from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
 from medbay.config.load import names, programs
+from medbay.core import durations
+from medbay.errors import MedbayError
 from medbay.views import moments
+from medbay.views import store as view
+from medbay.views.store import DoctorLine, Mark
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
 
 
-_SHOWN: Final[dict[str, tuple[str, Token]]] = {
-    "fine": (glyphs.DONE, "done"),
-    "warning": (glyphs.YOU, "wait"),
-    "failed": (glyphs.FAILED, "fail"),
-}
+_YEAR_2024_MS: Final = 1_704_067_200_000
+_YEAR_2100_MS: Final = 4_102_444_800_000
+_CLOCK_SLACK_MS: Final = 5_000
+_GIT_TIMEOUT_S: Final = 5
+_NAMED: Final = 20
+_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
 
 
 @click.command()
@@ -51,11 +46,10 @@ def command(session: Session) -> int:
     Example:
       medbay doctor
     """
-    made = _looked_at(session)
+    made = _examined(session)
     counts = Counter(each.mark for each in made)
     if session.json:
-        rows = [{"mark": each.mark, "name": each.name, "said": each.said, "fix": each.fix or None} for each in made]
-        print_json({"checks": rows, "failed": counts["failed"], "warnings": counts["warning"], "fine": counts["fine"]})
+        print_json(view.doctor_as_json(made, counts))
         return 1 if counts["failed"] else 0
     shown = screen()
     for each in made:
@@ -65,11 +59,11 @@ def command(session: Session) -> int:
         else:
             fields(each.mark, each.name, each.said, each.fix and f"fix: {each.fix}")
     if shown.terminal:
-        say(_summary(counts))
+        say(view.doctor_summary(counts))
     return 1 if counts["failed"] else 0
 
 
-def _looked_at(session: Session) -> list[DoctorLine]:
+def _examined(session: Session) -> list[DoctorLine]:
     from medbay.env import SystemClock
 
     made: list[DoctorLine] = []
@@ -83,37 +77,12 @@ def _looked_at(session: Session) -> list[DoctorLine]:
 
 
 def _lines(each: DoctorLine, shown: Screen) -> list[str]:
-    glyph, token = _SHOWN[each.mark]
+    glyph, token = view.LOOKS[each.mark]
     head = shown.token(shown.plain(glyph), token)
     lines = [f"{head} {each.name}: {cut(clean(each.said), shown.width - len(each.name) - 4)}"]
     if each.fix:
         lines.append(f"    fix: {cut(clean(each.fix), shown.width - 9)}")
     return [shown.plain(line) for line in lines]
-
-
-def _summary(counts: Counter[Mark]) -> str:
-    warnings = "1 warning" if counts["warning"] == 1 else f"{counts['warning']} warnings"
-    return f"{counts['failed']} failed, {warnings}, {counts['fine']} fine"
-
-
-Mark = Literal["fine", "warning", "failed"]
-
-_YEAR_2024_MS: Final = 1_704_067_200_000
-_YEAR_2100_MS: Final = 4_102_444_800_000
-_CLOCK_SLACK_MS: Final = 5_000
-_GIT_TIMEOUT_S: Final = 5
-_NAMED: Final = 20
-_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorLine:
-    """One line of the report."""
-
-    mark: Mark
-    name: str
-    said: str
-    fix: str = ""
 
 
 def of_machine(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
@@ -153,7 +122,7 @@ def _store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         yield DoctorLine("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
         return
     path = Path(bay.place.url.removeprefix("sqlite:///"))
-    size = size_of(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
+    size = view.size(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
     yield DoctorLine("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")
     wal = found.get("journal") == "wal"
     said = f"{bay.store.kind} {found['version']}, journal {found.get('journal', '?')}"
@@ -161,7 +130,7 @@ def _store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 
 def _clock(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
-    moment = moments.iso(now_ms)
+    moment = durations.iso(now_ms)
     if not _YEAR_2024_MS < now_ms < _YEAR_2100_MS:
         yield DoctorLine("failed", "clock", f"says {moment}", "set the clock of this machine")
         return
@@ -177,7 +146,7 @@ def _clock(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 def _disk(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     found = shutil.disk_usage(bay.place.folder)
     share = found.free / max(1, found.total)
-    said = f"{share:.0%} free, {size_of(found.free)}"
+    said = f"{share:.0%} free, {view.size(found.free)}"
     full = share < 0.01 or found.free < 100_000_000
     short = share < 0.05 or found.free < 1_000_000_000
     mark: Mark = "failed" if full else "warning" if short else "fine"
@@ -209,8 +178,8 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         wrong = True
         yield DoctorLine("failed", "agents", each.message, each.hint)
     if not wrong:
-        told = (f"triage by {config.triage.agent}", *sorted(config.agents))
-        yield DoctorLine("fine", "agents", ", ".join(told))
+        text = (f"triage by {config.triage.agent}", *sorted(config.agents))
+        yield DoctorLine("fine", "agents", ", ".join(text))
 
 
 def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
@@ -275,8 +244,8 @@ def _standstills(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 def _git() -> Iterator[DoctorLine]:
     try:
-        told = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
-        version = told.stdout.strip().removeprefix("git version ") if told.returncode == 0 else ""
+        text = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
+        version = text.stdout.strip().removeprefix("git version ") if text.returncode == 0 else ""
     except (OSError, subprocess.SubprocessError):
         version = ""
     if version:
@@ -314,16 +283,6 @@ def _variables(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
     if not odd:
         used = sorted(name for name in environ if name in _OURS)
         yield DoctorLine("fine", "environment", ", ".join(used) or "no MEDBAY variables")
-
-
-def size_of(count: int) -> str:
-    """Bytes as people say them: `4.1 MB`."""
-    size = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def _bytes(path: str) -> int:

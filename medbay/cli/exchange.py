@@ -58,9 +58,9 @@ def import_(session: Session, /, file: str, key: str, everything: bool) -> None:
             error.hint = error.hint or "nothing was added"
         raise
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task in added])
+        print_json([view.summary(task) for task in added])
     else:
         for task in added:
             say(task.id)

@@ -116,7 +116,7 @@ def _hear_ctrl_c() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A caller may have closed stdout or stderr (`>&-`): then nobody wants to read it."""
+    """A caller may have closed stdout or stderr (`>&-`): then it is not read."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli import files
-from medbay.cli.diagnose import as_json as diagnosis_json
 from medbay.cli.diagnose import diagnosis_of
-from medbay.cli.diagnose import sentences as diagnosis_sentences
 from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import aligned
-from medbay.core.durations import format_duration
-from medbay.errors import NotFound
-from medbay.views import moments
+from medbay.core.durations import parse_duration
+from medbay.errors import NotFound, UsageError
+from medbay.views import diagnosis, moments
+from medbay.views import policy as view
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.config.keys import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from medbay.core.policy.replay import PolicyScore
-if TYPE_CHECKING:
-    from medbay.core.policy.learning import Band, Choice, Learned
+    from medbay.core.policy.learning import Choice, Learned
     from medbay.core.policy.policy import Policy
-from typing import TYPE_CHECKING
-
-from medbay.core.durations import parse_duration
-from medbay.errors import UsageError
-
-if TYPE_CHECKING:
+    from medbay.core.policy.replay import PolicyScore
     from medbay.sim.comparison import ComparedFleet, Ours
 
 
@@ -129,19 +118,21 @@ def dry_run(session: Session, file: str, exit_code: int | None, timed_out: bool)
     now = SystemClock().now_ms()
     steps = _decisions(found, rules, now)
     if session.json:
-        print_json({"diagnosis": diagnosis_json(found), "decisions": [_step(each) for each in steps]})
+        print_json(
+            {"diagnosis": diagnosis.as_json(found), "decisions": [view.forecast_as_json(each) for each in steps]}
+        )
         return
     shown = screen()
     if not shown.terminal:
-        for label, told in diagnosis_sentences(found):
-            fields(label, told)
+        for label, sentence in diagnosis.sentences(found):
+            fields(label, sentence)
         for each in steps:
             fields("decision", each.attempt, each.step.action, moments.iso(each.step.due_at), each.step.why)
         return
-    for label, told in diagnosis_sentences(found):
-        say(shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(told), shown.width - 12)))
+    for label, sentence in diagnosis.sentences(found):
+        say(shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(sentence), shown.width - 12)))
     say(shown.paint("then, if every attempt failed like this", BOLD))
-    rows = [(f"attempt {each.attempt}", clean(_told(each, now)), clean(each.step.why)) for each in steps]
+    rows = [(f"attempt {each.attempt}", clean(view.decision(each, now)), clean(each.step.why)) for each in steps]
     for line in aligned(rows, indent=2):
         say(shown.plain(cut(line, shown.width)))
 
@@ -172,72 +163,22 @@ def _decisions(found: Diagnosis, rules: Any, now: int) -> list[Forecast]:
     return [*made, *forecast(replace(task, due_at=first.due_at), found, rules, now, steps=STEPS - 1)]
 
 
-def _told(each: Forecast, now: int) -> str:
-    step = each.step
-    if step.due_at is None:
-        return f"{step.action.replace('_', ' ')} (blocked · {step.block_kind})"
-    wait = format_duration(step.due_at - each.at)
-    return f"{step.action.replace('_', ' ')} after {wait}, {moments.clock(step.due_at, now)}"
-
-
-def _step(each: Forecast) -> dict[str, Any]:
-    step = each.step
-    return {
-        "attempt": each.attempt,
-        "at": moments.iso(each.at),
-        "action": step.action,
-        "why": step.why,
-        "delay_s": None if step.delay_ms is None else step.delay_ms / 1000,
-        "due_at": moments.iso(step.due_at) or None,
-        "block_kind": step.block_kind,
-        "guidance": step.guidance.text if step.guidance else None,
-    }
-
-
-_HEAD: Final = ("policy", "tasks", "healed", "blocked", "open", "wasted", "tokens", "median", "p95", "people")
-
-
 def print_scores(
     scores: Mapping[str, PolicyScore], *, within: str = "", more: tuple[str, Mapping[str, str]] = ("", {})
 ) -> None:
     """A line per policy; with a head where people read it. `more` is a last column by policy."""
     shown = screen()
-    rows = [(name, *cells(each), *((more[1][name],) if more[0] else ())) for name, each in scores.items()]
+    rows = [(name, *view.score_cells(each), *((more[1][name],) if more[0] else ())) for name, each in scores.items()]
     if not shown.terminal:
         for row in rows:
             fields(*((within,) if within else ()), *row)
         return
-    head, *lines = aligned([(*_HEAD, *((more[0],) if more[0] else ())), *((clean(row[0]), *row[1:]) for row in rows)])
+    head, *lines = aligned(
+        [(*view.SCORE_HEAD, *((more[0],) if more[0] else ())), *((clean(row[0]), *row[1:]) for row in rows)]
+    )
     say(shown.paint(cut(head, shown.width), BOLD))
     for line in lines:
         say(shown.plain(cut(line, shown.width)))
-
-
-def cells(each: PolicyScore) -> tuple[str, ...]:
-    """The figures of one policy; a time is from the first failure to success."""
-    counted = (each.tasks, each.healed, each.blocked, each.open, each.wasted)
-    tokens = f"{each.tokens:,}" if each.tokens else "-"
-    return (*map(str, counted), tokens, _time(each.median_ms), _time(each.p95_ms), str(each.people))
-
-
-def score_json(name: str, each: PolicyScore) -> dict[str, Any]:
-    """The same as data."""
-    return {
-        "policy": name,
-        "tasks": each.tasks,
-        "healed": each.healed,
-        "blocked": each.blocked,
-        "open": each.open,
-        "attempts_wasted": each.wasted,
-        "tokens_wasted": each.tokens,
-        "median_heal_s": None if each.median_ms is None else each.median_ms / 1000,
-        "p95_heal_s": None if each.p95_ms is None else each.p95_ms / 1000,
-        "people_called": each.people,
-    }
-
-
-def _time(ms: int | None) -> str:
-    return "-" if ms is None else format_duration(ms)
 
 
 @command.command("learn")
@@ -255,7 +196,7 @@ def learn(session: Session) -> None:
     bay = session.bay()
     found = [(each, _choices(each, bay.policy)) for each in bay.learned()]
     if session.json:
-        print_json({"adaptive": bay.policy.adaptive, "classes": [_as_json(*each) for each in found]})
+        print_json({"adaptive": bay.policy.adaptive, "classes": [view.learned_as_json(*each) for each in found]})
         return
     if screen().terminal:
         _for_people(found)
@@ -279,12 +220,12 @@ def _choices(learned: Learned, policy: Policy) -> list[Choice]:
 def _for_people(found: list[tuple[Learned, list[Choice]]]) -> None:
     shown = screen()
     for learned, choices in found:
-        say(shown.paint(clean(learned.kind), BOLD) + shown.plain(f"   {_history(learned)}"))
+        say(shown.paint(clean(learned.kind), BOLD) + shown.plain(f"   {view.record(learned)}"))
         if not learned.enough:
             say(shown.plain(cut(f"  as scheduled: {choices[0].why}", shown.width)))
             continue
-        bands = [(f"waited {_span(band)}", f"{band.tries} tried", _share(band)) for band in learned.bands]
-        rows = [(_delay(choice), clean(choice.why)) for choice in choices]
+        bands = [(f"waited {view.span(band)}", f"{band.tries} tried", view.share(band)) for band in learned.bands]
+        rows = [(view.delay(choice), clean(choice.why)) for choice in choices]
         for line in (*aligned(bands, indent=2), *aligned(rows, indent=2)):
             say(shown.plain(cut(line, shown.width)))
 
@@ -297,60 +238,6 @@ def _for_programs(found: list[tuple[Learned, list[Choice]]]) -> None:
             fields("waited", learned.kind, *spread)
         for choice in choices:
             fields("delay", learned.kind, choice.scheduled_ms / 1000, choice.delay_ms / 1000, choice.why)
-
-
-def _history(learned: Learned) -> str:
-    share = f" ({learned.well / learned.tries:.0%})"
-    return f"{learned.tries} {'retry' if learned.tries == 1 else 'retries'}, {learned.well} ended well{share}"
-
-
-def _span(band: Band) -> str:
-    low, high = format_duration(band.low_ms), format_duration(band.high_ms)
-    return low if low == high else f"{low} to {high}"
-
-
-def _share(band: Band) -> str:
-    """How many ended well; where neighbours were pooled, what is believed instead."""
-    said = f"{band.well / band.tries:.0%} ended well"
-    if not band.decides:
-        return f"{said}, too few to decide anything"
-    pooled = abs(band.share - band.well / band.tries) >= 0.005
-    return said + (f", taken as {band.share:.0%}" if pooled else "")
-
-
-def _delay(choice: Choice) -> str:
-    scheduled = format_duration(choice.scheduled_ms)
-    return f"{scheduled} → {format_duration(choice.delay_ms)}" if choice.differs else f"{scheduled} stays"
-
-
-def _as_json(learned: Learned, choices: list[Choice]) -> dict[str, Any]:
-    return {
-        "class": learned.kind,
-        "retries": learned.tries,
-        "ended_well": learned.well,
-        "enough": learned.enough,
-        "bands": [
-            {
-                "from_s": band.low_ms / 1000,
-                "to_s": band.high_ms / 1000,
-                "typical_s": band.typical_ms / 1000,
-                "tried": band.tries,
-                "ended_well": band.well,
-                "share": round(band.share, 3),
-                "decides": band.decides,
-            }
-            for band in learned.bands
-        ],
-        "delays": [
-            {
-                "scheduled_s": choice.scheduled_ms / 1000,
-                "chosen_s": choice.delay_ms / 1000,
-                "differs": choice.differs,
-                "why": choice.why,
-            }
-            for choice in choices
-        ],
-    }
 
 
 IN_FORCE: Final = "in force"
@@ -389,15 +276,15 @@ def replay(session: Session, file: str | None, since: str) -> None:
     scores = bay.replay(policies, since_ms=since_ms)
     guessed = {name: each.guessed for name, each in scores.items()}
     if session.json:
-        rows = [{**score_json(name, each), "attempts_guessed": each.guessed} for name, each in scores.items()]
+        rows = [{**view.score_as_json(name, each), "attempts_guessed": each.guessed} for name, each in scores.items()]
         print_json({"since": since, "assumed": list(MODEL), "policies": rows})
         return
     print_scores(scores)
     for line in MODEL:
         note(line)
     if any(guessed.values()):
-        told = ", ".join(f"{name} {count}" for name, count in guessed.items() if count)
-        note(f"attempts that only this assumption decides: {told}")
+        text = ", ".join(f"{name} {count}" for name, count in guessed.items() if count)
+        note(f"attempts that only this assumption decides: {text}")
 
 
 OURS: Final = "medbay"
@@ -405,7 +292,7 @@ TOTAL: Final = "all"
 
 
 @command.command("simulate")
-@click.option("--scenario", metavar="NAME", help="One fleet only; all of them if not said.")
+@click.option("--scenario", metavar="NAME", help="One fleet only. Default: all of them.")
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Nights of each."
 )
@@ -478,7 +365,7 @@ def _comparison(name: str, stories: Mapping[str, str], results: Mapping[str, Com
     ours = results[OURS]
     rows = [
         {
-            **score_json(each, result.score),
+            **view.score_as_json(each, result.score),
             "right": result.right,
             "beaten": None if each == OURS else beats(ours, result),
         }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
 @pass_session
 def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
-    """Run what is due, heal what fails, ask about the rest. Ctrl-C ends it in order, twice at once.
+    """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
@@ -36,7 +36,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
 @pass_session
 def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
-    """Run attempts of a store that others use too, until stopped. Ctrl-C or SIGTERM ends it in order, twice at once.
+    """Run attempts of a store that others use too, until stopped. Ctrl-C stops gracefully, twice stops now.
 
     \b
     Example:
@@ -48,35 +48,35 @@ def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
 
 
 STILL_WAITING: Final = 75
-ROUND_EVERY_S: Final = 0.5  # the line in place counts down; what happens is told when it happens
+ROUND_EVERY_S: Final = 0.5  # the line in place counts down; events are printed when they happen
 
 
 def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
-    """Run an engine on this store and tell what happens, under the name of the command that asked for it."""
-    from medbay.cli.live.display import Display, Interrupts, told_on
-    from medbay.cli.live.up import Telling
+    """Run an engine on this store and print its events, under the name of the command that started it."""
+    from medbay.cli.live.display import Display, Interrupts, log_to
+    from medbay.cli.live.up import Reporter
 
     display = Display()
-    telling = Telling(bay, display, name=name)
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display, telling.note):
+    reporter = Reporter(bay, display, name=name)
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
         daemon = bay.daemon(
             workers=workers,
             queues=queues,
-            on_round=lambda: telling.round(interrupts.count),
+            on_round=lambda: reporter.round(interrupts.count),
             round_every_s=ROUND_EVERY_S,
         )
-        telling.greet(daemon)
+        reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         try:
             code = daemon.run(until_idle=until_idle)
-            telling.round()
+            reporter.round()
         finally:
             interrupts.then = None
             display.clear()
     if until_idle and not interrupts.count:
-        telling.sum_up(bay.inbox())
+        reporter.sum_up(bay.inbox())
         return code
-    telling.note(f"stopped; {name} goes on from here")
+    reporter.note(f"stopped; {name} goes on from here")
     return (code or STILL_WAITING) if until_idle else 0
 
 

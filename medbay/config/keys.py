@@ -170,6 +170,7 @@ class Key:
     at: str = field(default="", kw_only=True)  # the field, where it does not have the name of the key
     default_is: str = field(default="", kw_only=True)  # the default in words, where there is no value
     example: object = field(default=None, kw_only=True)
+    hidden: bool = field(default=False, kw_only=True)  # accepted, but in no help: it has one value so far
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -335,7 +336,10 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, share, "The share of the slots that retries may take while fresh work is ready."
         ),
         "policy.preset": partial(
-            Key, partial(choice, "ladder", later=("tiers", "recurring", "phase")), "The rules for one-off tasks."
+            Key,
+            partial(choice, "ladder", later=("tiers", "recurring", "phase")),
+            "The rules for one-off tasks.",
+            hidden=True,
         ),
         "policy.max_retries_total": partial(
             Key, _RETRIES, "Charged retries a task gets over all categories; only a person grants more."
@@ -524,8 +528,9 @@ def reference_tables() -> str:
 
 
 def keys_of(section: str) -> Iterator[Key]:
-    """The keys of a section."""
-    return (key_at(path) for path in ROWS if path.rpartition(".")[0] == section)
+    """The keys of a section that are told of."""
+    own = (key_at(path) for path in ROWS if path.rpartition(".")[0] == section)
+    return (key for key in own if not key.hidden)
 
 
 if __name__ == "__main__":

@@ -1,43 +1,72 @@
-"""A decision as a value: what changes, what is recorded, what is told. The store applies it in one transaction.
+"""A decision as a value: what is written and what is recorded of it. The store applies it in one transaction.
 
-`Draft` collects one while a rule thinks; it is the only place that computes `ready`, `recovery` and `since`.
+A write is a frozen record of any type; the store has a writer for it. `Draft` collects what happens to one record that
+has a lifecycle, of whatever kind; for tasks it is the only place that computes `ready`, `recovery` and `since`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
-from medbay.core.attempt.knowledge import Learned
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import holding
-from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse
-from medbay.core.lifecycles import TASK, BlockKind, Status
-from medbay.core.model import TRIAGE, CheckResult, Event, Question, Retry, RetryStatus, Task, Triage, changed
+from medbay.core.holds.breaker import Breaker
+from medbay.core.lifecycles import LIFECYCLES, BlockKind
+from medbay.core.model import TRIAGE, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
 from medbay.core.quick import quick
 from medbay.core.schedule import occurrences
+
+Write = object  # any frozen record that `store.apply` has a writer for
+W = TypeVar("W")
+
+
+class Lifecycled(Protocol):
+    """A record whose status changes by a table of `core.lifecycles`. A frozen dataclass."""
+
+    kind: ClassVar[str]  # names its events: `KIND:moved`
+
+    @property
+    def id(self) -> str:
+        """What it is known by."""
+
+    @property
+    def status(self) -> Any:
+        """Where it stands."""
+
+    @property
+    def lifecycle(self) -> str:
+        """The name of its table."""
+
+    @property
+    def version(self) -> int:
+        """How often its row was written."""
+
+
+R = TypeVar("R", bound=Lifecycled)
+R_co = TypeVar("R_co", bound=Lifecycled, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One step of a lifecycle, with who took it and why."""
 
-    source: Status
-    target: Status
+    source: str
+    target: str
     actor: str
     reason: str
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A task as it was read and as it is to be; applied only if it is still as it was read."""
+class Change(Generic[R_co]):
+    """A record as it was read and as it is to be; applied only if it is still as it was read."""
 
-    before: Task
-    after: Task
+    before: R_co
+    after: R_co
     transitions: tuple[Transition, ...] = ()
 
 
@@ -96,7 +125,7 @@ class RetryClosed:
 
     task_id: str
     status: RetryStatus
-    told: bool = True  # whether an event says so; not where there can hardly be one
+    emits: bool = True  # whether an event says so; not where there can hardly be one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +150,13 @@ class QuestionSent:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionEnriched:
+    """A question that is open already says more now: its need, why and evidence."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionJoined:
     """One more task waits for the answer to a question that is open already."""
 
@@ -129,10 +165,10 @@ class QuestionJoined:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """A new task that a rule of ours makes, as `Draft.change` left it, with the tasks it comes after."""
+class Added(Generic[R_co]):
+    """A new record that a rule of ours makes, as `Draft.change` left it; a task with the tasks it comes after."""
 
-    change: Change
+    change: Change[R_co]
     after: tuple[str, ...] = ()
 
 
@@ -172,129 +208,167 @@ class WorkingSet:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Everything one rule wants done. Nothing has happened until the store applied it."""
+    """Everything one rule wants done. Nothing has happened until the store applied it.
 
-    changes: tuple[Change, ...] = ()
-    added: tuple[Added, ...] = ()
-    rewired: tuple[Rewired, ...] = ()
-    triages: tuple[Triage, ...] = ()  # started or ended now; saved under their id
-    attempt_end: AttemptEnd | None = None
-    checks_planned: ChecksPlanned | None = None
-    checks_ended: ChecksEnded | None = None
-    rediagnosed: Rediagnosed | None = None
-    learned: tuple[Learned, ...] = ()
-    retry: Retry | None = None
-    retries_closed: tuple[RetryClosed, ...] = ()
-    retry_outcome: str | None = None  # how the attempt a retry led to ended
-    questions: tuple[Question, ...] = ()
-    question_joined: QuestionJoined | None = None
-    questions_closed: tuple[QuestionClosed, ...] = ()
-    questions_sent: tuple[QuestionSent, ...] = ()
-    questions_enriched: tuple[Question, ...] = ()  # open ones that say more now
+    The order of writes of different types means nothing: the store has its own.
+    """
+
+    writes: tuple[Write, ...] = ()
     events: tuple[Event, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    breakers: tuple[BreakerChange, ...] = ()
-    uses: tuple[CommandUse, ...] = ()
     work: WorkingSet = field(default_factory=WorkingSet)
+
+    @property
+    def changes(self) -> tuple[Change[Task], ...]:
+        """What becomes of tasks that exist already."""
+        return tuple(each for each in self.writes if isinstance(each, Change) and isinstance(each.after, Task))
+
+    def all(self, kind: type[W]) -> tuple[W, ...]:
+        """The writes of one type, in their order."""
+        return tuple(each for each in self.writes if isinstance(each, kind))
+
+    def first(self, kind: type[W]) -> W | None:
+        """The first write of a type, where there is one."""
+        return next((each for each in self.writes if isinstance(each, kind)), None)
+
+    def without(self, kind: type[W]) -> Decision:
+        """The same without any write of one type."""
+        return replace(self, writes=tuple(each for each in self.writes if not isinstance(each, kind)))
+
+    def plus(self, *writes: Write | None, events: Iterable[Event] = ()) -> Decision:
+        """The same with more writes (None is none) and more events."""
+        more = tuple(each for each in writes if each is not None)
+        return replace(self, writes=self.writes + more, events=(*self.events, *events))
 
 
 NOTHING: Final = Decision()
 
 
 def together(*decisions: Decision) -> Decision:
-    """Decisions of one transaction as one; of what there can be only one, the first one's."""
+    """Decisions of one transaction as one, with the working set of the first."""
     made = [each for each in decisions if each is not NOTHING]
     if len(made) < 2:
         return made[0] if made else NOTHING
-    merged: dict[str, Any] = {}
-    for each in fields(Decision):
-        values = [getattr(one, each.name) for one in made]
-        if isinstance(values[0], tuple):
-            merged[each.name] = tuple(chain.from_iterable(values))
-        else:
-            merged[each.name] = next((value for value in values if value is not None), None)
-    return Decision(**merged)
+    return Decision(
+        writes=tuple(chain.from_iterable(each.writes for each in made)),
+        events=tuple(chain.from_iterable(each.events for each in made)),
+        work=made[0].work,
+    )
 
 
-class Draft:
-    """Collects the decision about one task. Every move is checked against the lifecycle."""
+class Draft(Generic[R]):
+    """Collects the decision about one record. Every move is checked against the lifecycle of its kind."""
 
-    def __init__(self, task: Task, now: int, *, actor: str) -> None:
-        self.before = task
+    def __init__(self, record: R, now: int, *, actor: str) -> None:
+        self.before: R = record
         self.now = now
         self.actor = actor
         self.events: list[Event] = []
-        self._task = task
-        self._set: dict[str, Any] = {}  # what is set and not in the task yet: making one takes a while
+        self._record = record
+        self._set: dict[str, Any] = {}  # what is set and not in the record yet: making one takes a while
         self._transitions: list[Transition] = []
 
     @property
-    def task(self) -> Task:
-        """The task as it is to be."""
+    def record(self) -> R:
+        """The record as it is to be."""
         if self._set:
-            self._task = changed(self._task, **self._set)
+            self._record = changed(self._record, **self._set)
             self._set.clear()
-        return self._task
+        return self._record
+
+    @property
+    def task(self: Draft[Task]) -> Task:
+        """The task as it is to be."""
+        return self.record
 
     @task.setter
-    def task(self, task: Task) -> None:
-        self._task = task
+    def task(self: Draft[Task], task: Task) -> None:
+        self._record = task
         self._set.clear()
 
     def set(self, **fields: Any) -> None:
         """Change fields that are not the status."""
         self._set.update(fields)
 
-    def move(self, target: Status, reason: str, **context: Any) -> None:
-        """Take one step of the lifecycle."""
-        source = self._set.get("status", self._task.status)
-        TASK.check(self.before.id, source, target)
+    def move(self, target: str, reason: str, **context: Any) -> None:
+        """Take one step of the lifecycle; what is no task says so in an event of its own."""
+        source = self._set.get("status", self._record.status)
+        lifecycle = LIFECYCLES[self.before.lifecycle]
+        lifecycle.check(self.before.id, source, target)
         self._transitions.append(Transition(source, target, self.actor, reason, context))
-        ended = self.now if target in TASK.terminal else None
-        self._set.update(status=target, since=self.now, reason=reason, ended_at=ended)
+        ended = self.now if target in lifecycle.terminal else None
+        stamped = {"status": target, "since": self.now, "reason": reason, "ended_at": ended}
+        if isinstance(self.before, Task):
+            self._set.update(stamped)
+            return
+        known = {each.name for each in fields(self.before)}  # type: ignore[arg-type]
+        self._set.update((name, value) for name, value in stamped.items() if name in known)
+        moved = {"from": source, "to": target, "by": self.actor, "why": reason}
+        self.emit(f"{self.before.kind}:moved", **moved)
 
-    def block(self, kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
-        """Stop until somebody or something releases it; `until` only for kinds that time out."""
+    def block(self: Draft[Task], kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
+        """Stop until a person or something else releases it; `until` only for kinds that time out."""
         if self.task.status == "pending":  # what is planned has not run
             self.set(planned_at=occurrences.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False, wants_triage=False)
         if self.task.waits_for == TRIAGE:
             self.set(waits_for=None)
-        self.tell("task:blocked", kind=kind, reason=reason)
+        self.emit("task:blocked", kind=kind, reason=reason)
 
-    def ask(self, asked: Question) -> Question:
-        """Put a question to a person about this task."""
-        self.set(questions=self.task.questions + 1)
-        self.tell("question:asked", question=asked.id, need=asked.need, why=asked.why)
+    def ask(self: Draft[Any], asked: Question) -> Question:
+        """Put a question to a person about this record, which counts its questions."""
+        self.set(questions=self.record.questions + 1)
+        self.emit("question:asked", question=asked.id, need=asked.need, why=asked.why)
         return asked
 
     def escalate(
-        self, why: str, *, attempt: int, asked: Question | None = None, known: str | None = None, blocks: bool = True
+        self: Draft[Task],
+        why: str,
+        *,
+        attempt: int,
+        asked: Question | None = None,
+        known: str | None = None,
+        blocks: bool = True,
     ) -> tuple[Question, ...]:
         """Leave it to a person: with a new question, or with the one that is open already (`known`)."""
-        self.tell("task:recovery_action", attempt=attempt, action="escalate_to_human", why=why)
+        self.emit("task:recovery_action", attempt=attempt, action="escalate_to_human", why=why)
         questions = (self.ask(asked),) if asked is not None else ()
-        self.tell("task:escalated", attempt=attempt, reason=why, question=asked.id if asked is not None else known)
+        self.emit("task:escalated", attempt=attempt, reason=why, question=asked.id if asked is not None else known)
         if blocks:
             self.block("human", why, attempt=attempt)
         return questions
 
-    def tell(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
-        """Record an event about this task."""
-        self.events.append(Event(name=name, task_id=self.before.id, attempt=attempt, data=data))
+    def emit(self, name: str, *, attempt: int | None = None, **data: Any) -> None:
+        """Record an event about this record; one about anything but a task names it in its data."""
+        task_id = self.before.id if isinstance(self.before, Task) else None
+        about = data if task_id is not None else {self.before.kind: self.before.id, **data}
+        self.events.append(Event(name=name, task_id=task_id, attempt=attempt, data=about))
 
-    def change(self) -> Change:
-        """The finished change, with the derived fields computed."""
-        task = self.task
-        ready = holding.is_ready(task, self.now)
-        derived: dict[str, Any] = {
-            "recovery": task.streak > 0 or task.canary or task.role == "triage",
-            "hold": task.hold if ready and not (task.forced or task.canary) else None,
-            "endless": task.recurs and task.max_iterations is None,
-        }
-        if ready and not self.before.ready:
-            derived |= {"ready": True, "ready_at": self.now if task.due_at is None else task.due_at, "due_at": None}
-        elif not ready:
-            derived |= {"ready": False, "ready_at": None}
-        return Change(self.before, changed(task, **derived), tuple(self._transitions))
+    def change(self) -> Change[R]:
+        """The finished change; what follows from the fields of a task is computed."""
+        record = self.record
+        if isinstance(record, Task):
+            assert isinstance(self.before, Task)
+            record = changed(record, **_derived(self.before, record, self.now))
+        return Change(self.before, record, tuple(self._transitions))
+
+    def decision(self, *writes: Write | None, work: WorkingSet | None = None) -> Decision:
+        """The change and its events, with other writes beside it (None is none)."""
+        mine = tuple(each for each in (self.change(), *writes) if each is not None)
+        events = tuple(self.events)
+        return Decision(writes=mine, events=events) if work is None else Decision(writes=mine, events=events, work=work)
+
+
+def _derived(before: Task, task: Task, now: int) -> dict[str, Any]:
+    """What a task's other fields say: whether it is ready and since when, and whose share of the slots it uses."""
+    ready = holding.is_ready(task, now)
+    derived: dict[str, Any] = {
+        "recovery": task.streak > 0 or task.canary or task.role == "triage",
+        "hold": task.hold if ready and not (task.forced or task.canary) else None,
+        "endless": task.recurs and task.max_iterations is None,
+    }
+    if ready and not before.ready:
+        derived |= {"ready": True, "ready_at": now if task.due_at is None else task.due_at, "due_at": None}
+    elif not ready:
+        derived |= {"ready": False, "ready_at": None}
+    return derived

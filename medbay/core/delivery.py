@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from medbay.core.durations import iso
 from medbay.core.model import Event
 
 Status = Literal["pending", "done", "given_up"]
@@ -108,22 +107,6 @@ def subject(event: Event) -> str:
     """What an event is about; those about the same thing are delivered in their order."""
     data = event.data
     return str(event.task_id or data.get("key") or data.get("question") or event.name.partition(":")[0])
-
-
-def message(delivery: Delivery) -> dict[str, Any]:
-    """What leaves: the event as `medbay events --json` prints it, and what tells a repeated delivery."""
-    event = delivery.event
-    return {
-        "seq": event.seq,
-        "at": iso(event.at),
-        "name": event.name,
-        "task": event.task_id,
-        "attempt": event.attempt,
-        "data": event.data,
-        "channel": delivery.channel,
-        "key": delivery.key,
-        "try": delivery.tries,
-    }
 
 
 def on_ended(delivery: Delivery, error: str, now: int) -> Delivery:

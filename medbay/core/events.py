@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from medbay.core.lifecycles import LIFECYCLES
+
 EVENT_NAMES: Final = frozenset(
     """
     task:created task:started task:completed task:failed task:retry_scheduled task:retry_executed
@@ -19,3 +21,9 @@ EVENT_NAMES: Final = frozenset(
     worker:started worker:stopped worker:lost clock:jumped delivery:failed delivery:restored
     """.split()
 )
+
+
+def exists(name: str) -> bool:
+    """Whether there is such an event: one of the list, or `KIND:moved` of a kind of record that has a lifecycle."""
+    kind, _, what = name.partition(":")
+    return name in EVENT_NAMES or (what == "moved" and kind in LIFECYCLES and kind != "task")

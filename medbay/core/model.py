@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.lifecycles import BlockKind, Status
@@ -21,6 +21,8 @@ TEXT_MAX: Final = 200_000  # description and specification
 CHECKS_MAX: Final = 50
 CHECK_TIMEOUT_MS: Final = 300_000
 FAILURE_RESTARTS: Final = 3
+PYTHON: Final = "python"  # the runner of what calls a function
+ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
@@ -54,6 +56,9 @@ class Check:
 @dataclass(frozen=True, kw_only=True)  # without slots: a dict is copied at once, which `changed` does all the time
 class Task:
     """A unit of work. Statuses change only through `store.apply`."""
+
+    kind: ClassVar[str] = "task"
+    lifecycle: ClassVar[str] = "task"
 
     id: str
     title: str
@@ -149,6 +154,7 @@ class Task:
 
 TASK_FIELDS: Final = tuple(each.name for each in fields(Task))
 task_values: Final = attrgetter(*TASK_FIELDS)
+Record = TypeVar("Record")
 _fill: Final = object.__setattr__  # a frozen record refuses its own
 
 
@@ -159,24 +165,28 @@ def task_of(values: Iterable[Any]) -> Task:
     return task
 
 
-def changed(task: Task, **to: Any) -> Task:
-    """The task with these fields, itself when it has them."""
-    have = task.__dict__
+def changed(record: Record, **to: Any) -> Record:
+    """The record with these fields, itself when it has them. A task is changed much faster than others are."""
+    if not isinstance(record, Task):
+        return replace(record, **to)  # type: ignore[type-var]
+    have = record.__dict__
     for name, value in to.items():
         if have[name] != value:
             break
     else:
-        return task
+        return record
     now = have | to
     if len(now) != len(have):
         raise TypeError(f"a task has no field {', '.join(sorted(to.keys() - have.keys()))}")
-    new: Task = object.__new__(Task)
+    new = object.__new__(type(record))
     _fill(new, "__dict__", now)
     return new
 
 
-def changed_fields(before: Task, after: Task) -> tuple[str, ...]:
-    """The names of the fields in which two states of a task differ."""
+def changed_fields(before: Any, after: Any) -> tuple[str, ...]:
+    """The names of the fields in which two states of a record differ."""
+    if not isinstance(before, Task):
+        return tuple(each.name for each in fields(before) if getattr(before, each.name) != getattr(after, each.name))
     return tuple(compress(TASK_FIELDS, map(ne, before.__dict__.values(), after.__dict__.values())))
 
 
@@ -271,11 +281,19 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One possible answer and what it will do."""
 
     label: str
-    effect: Literal["retry", "cancel", "pause", "wait", "done"]
+    effect: str  # with the kind of the owner a row of `core.people.answer.EFFECTS`
     consequence: str
 
 
@@ -289,6 +307,8 @@ class Question:
     evidence: str = ""
     options: tuple[Option, ...] = ()
     default: int = 1
+    owner: Owner | None = None  # what it is about; None where a version before this one asked and did not say
+    free_text: bool = False  # whether any words are an answer: they go to the default option
     scope: str | None = None  # tasks with the same scope join this question
     task_ids: tuple[str, ...] = ()
     status: QuestionStatus = "open"

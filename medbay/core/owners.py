@@ -11,7 +11,7 @@ from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, 
 from medbay.core.holds.breaker import Breaker, probe_soon
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Question, Task
+from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
 from medbay.core.people import question
 from medbay.core.policy import policy
@@ -57,8 +57,8 @@ def ended_well(
     if last is None:
         return together(free, made)
     whole = Change(both.before, last.after, both.transitions + last.transitions)
-    freed = replace(free, changes=tuple(whole if each is both else each for each in free.changes))
-    return together(freed, replace(made, changes=tuple(each for each in made.changes if each is not last)))
+    freed = replace(free, writes=tuple(whole if each is both else each for each in free.writes))
+    return together(freed, replace(made, writes=tuple(each for each in made.writes if each is not last)))
 
 
 def released(dependents: Iterable[Task], now: int) -> Decision:
@@ -70,7 +70,7 @@ def released(dependents: Iterable[Task], now: int) -> Decision:
         if question.is_due(draft.task):
             questions.append(question.hand_over(draft))
         drafts.append(draft)
-    return _made(drafts, questions=tuple(questions))
+    return _made(drafts).plus(*questions) if drafts else NOTHING
 
 
 def completed(task: Task, served: Served | None, now: int, *, spec: str | None = None) -> Decision:
@@ -112,20 +112,16 @@ def block_dependents(left: tuple[Task, ...], now: int, *, because: Task) -> Deci
         if task.finished or task.live is not None or asked_already:
             continue
         draft = Draft(task, now, actor="engine")
-        draft.tell("task:recovery_action", action="mark_as_blocked", why=why)
+        draft.emit("task:recovery_action", action="mark_as_blocked", why=why)
         questions.append(draft.ask(question.ask(task, kind="dependency", why=why, now=now)))
         if task.status == "blocked":  # it waits for more than time now
             draft.set(block_kind="dependency", reason=why, due_at=None)
-            draft.tell("task:blocked", kind="dependency", reason=why)
+            draft.emit("task:blocked", kind="dependency", reason=why)
         else:
             draft.block("dependency", why)
         drafts.append(draft)
-    return Decision(
-        changes=tuple(draft.change() for draft in drafts),
-        retries_closed=tuple(RetryClosed(draft.task.id, "cancelled") for draft in drafts),
-        questions=tuple(questions),
-        events=tuple(event for draft in drafts for event in draft.events),
-    )
+    closed = (RetryClosed(draft.task.id, "cancelled") for draft in drafts)
+    return together(*(draft.decision() for draft in drafts)).plus(*closed, *questions)
 
 
 def spec_block_until(review: Task, now: int, timeout_ms: int) -> int | None:
@@ -139,7 +135,7 @@ def _reviewed(task: Task, served: Served, now: int, spec: str | None) -> Decisio
     draft = Draft(subject, now, actor="engine")
     if spec is not None and spec != subject.spec:
         draft.set(spec=spec)
-        draft.tell("task:edited", by=task.id, changed=["spec"], reset_failures=False)
+        draft.emit("task:edited", by=task.id, changed=["spec"], reset_failures=False)
     if subject.status == "blocked" and subject.block_kind == "spec":
         draft.set(block_kind=None, due_at=None)
         if subject.recurs:
@@ -147,7 +143,7 @@ def _reviewed(task: Task, served: Served, now: int, spec: str | None) -> Decisio
         if (served.named or 0) > max(now, draft.task.due_at or 0):
             draft.set(due_at=served.named)
         draft.move("pending", f"its specification was reviewed in {task.id}")
-        draft.tell("task:unblocked", by=task.id, kind="spec")
+        draft.emit("task:unblocked", by=task.id, kind="spec")
     return _made([draft])
 
 
@@ -162,17 +158,14 @@ def _fixed(task: Task, served: Served, now: int) -> Decision:
     draft.set(due_at=at if at > now else None)
     draft.move("pending", f"its fix {task.id} is completed")
     if at > now:
-        return replace(_made([draft]), retries_closed=(RetryClosed(subject.id, "cancelled"),))
-    draft.tell("task:retry_executed", attempt=subject.attempts, fix=task.id)
-    return replace(_made([draft]), retries_closed=(RetryClosed(subject.id, "executed"),))
+        return draft.decision(RetryClosed(subject.id, "cancelled"))
+    draft.emit("task:retry_executed", attempt=subject.attempts, fix=task.id)
+    return draft.decision(RetryClosed(subject.id, "executed"))
 
 
-def _made(drafts: list[Draft], *, questions: tuple[Question, ...] = ()) -> Decision:
-    if not drafts:
-        return NOTHING
+def _made(drafts: list[Draft[Task]]) -> Decision:
     changes = (draft.change() for draft in drafts)
     return Decision(
-        changes=tuple(change for change in changes if change.after != change.before),
-        questions=questions,
+        writes=tuple(change for change in changes if change.after != change.before),
         events=tuple(event for draft in drafts for event in draft.events),
     )

@@ -5,24 +5,21 @@ Each door is a pure function from frozen data to a `Decision`; `core.attempt` an
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from medbay.core.attempt.checks import on_checks_taken_over
 from medbay.core.attempt.counting import excuse
 from medbay.core.attempt.ending import Ended, on_attempt_ended, on_engine_error
-from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.decision import Decision, Draft, RetryClosed, together
 from medbay.core.holds.breaker import Breaker, canary_started, send_canary
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Event, Task, changed
 from medbay.core.people import question
+from medbay.core.people.answer import Answer, AskedTask, on_answer, on_noted
 from medbay.core.people.commands import (
     Edit,
-    on_answer,
     on_block_command,
     on_cancel_command,
     on_edit_command,
-    on_noted,
     on_pause_command,
     on_resume_command,
     on_retry_command,
@@ -34,6 +31,8 @@ from medbay.core.schedule.loops import Loop, on_loop_command
 from medbay.errors import NotAllowed
 
 __all__ = [
+    "Answer",
+    "AskedTask",
     "Correction",
     "Edit",
     "Ended",
@@ -71,21 +70,20 @@ def on_added(task: Task, now: int) -> Decision:
     draft.set(since=now, created_at=now)
     if task.recurs:
         recurring.begin(draft, task.due_at)
-    draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
-    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    draft.emit("task:created", title=task.title, queue=task.queue, priority=task.priority)
+    return draft.decision()
 
 
 def on_handed_to_person(task: Task, now: int) -> Decision:
     """A new task that a person does: asked at once, unless it comes after something."""
     draft = Draft(task, now, actor=task.created_by)
-    asked = question.hand_over(draft)
-    return Decision(changes=(draft.change(),), questions=(asked,), events=tuple(draft.events))
+    return draft.decision(question.hand_over(draft))
 
 
-def on_added_alike(added: Task, told: Event, task: Task) -> tuple[Task, Event]:
-    """What became of a new task and was told of it, for one that differs from it in id, title and command only."""
+def on_added_alike(added: Task, event: Event, task: Task) -> tuple[Task, Event]:
+    """What became of a new task, and its event, for one that differs from it in id, title and command only."""
     after = changed(added, id=task.id, title=task.title, command=task.command)
-    return after, Event(name=told.name, task_id=task.id, data=told.data | {"title": task.title})
+    return after, Event(name=event.name, task_id=task.id, data=event.data | {"title": task.title})
 
 
 def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: str) -> Decision:
@@ -94,8 +92,8 @@ def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: 
         raise NotAllowed(f"{task.id} is {task.status}", hint="what it comes after can be changed before it starts")
     draft = Draft(task, now, actor=actor)
     draft.set(unmet=unmet)
-    draft.tell("task:edited", by=actor, changed=["after"], after=after)
-    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    draft.emit("task:edited", by=actor, changed=["after"], after=after)
+    return draft.decision()
 
 
 def on_due(task: Task, now: int, *, actor: str, up_since: int = 0) -> Decision:
@@ -104,14 +102,14 @@ def on_due(task: Task, now: int, *, actor: str, up_since: int = 0) -> Decision:
     `up_since` says from when on an engine was there: what a recurring task missed before, it may have to catch up.
     """
     draft = Draft(task, now, actor=actor)
-    closed: tuple[RetryClosed, ...] = ()
+    closed: RetryClosed | None = None
     if task.status == "failed":
         if task.recurs:
             recurring.rerun(draft, task.due_at or now)
             draft.set(due_at=None)
         draft.move("pending", "the retry is due")
-        draft.tell("task:retry_executed", attempt=task.attempts)
-        closed = (RetryClosed(task.id, "executed"),)
+        draft.emit("task:retry_executed", attempt=task.attempts)
+        closed = RetryClosed(task.id, "executed")
     elif task.status == "blocked" and task.block_kind in BLOCKS_THAT_TIME_OUT:
         kind = task.block_kind
         draft.set(block_kind=None)
@@ -119,10 +117,10 @@ def on_due(task: Task, now: int, *, actor: str, up_since: int = 0) -> Decision:
             draft.set(due_at=None)
             recurring.resume(draft, "blocked")
         draft.move("pending", f"blocked_timeout passed while it was blocked ({kind}): {task.reason}")
-        draft.tell("task:unblocked", kind=kind, by="blocked_timeout")
+        draft.emit("task:unblocked", kind=kind, by="blocked_timeout")
     elif task.recurs:
         recurring.release(draft, up_since=up_since)
-    return Decision(changes=(draft.change(),), retries_closed=closed, events=tuple(draft.events))
+    return draft.decision(closed)
 
 
 def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None = None) -> Decision:
@@ -132,18 +130,17 @@ def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None
     draft.set(attempts=number, live=number, forced=False, canary=False)
     draft.move("in_progress", f"claimed for attempt {number}", attempt=number)
     if sent_for is None:
-        draft.tell("task:started", attempt=number, worker=worker_id)
-        return Decision(changes=(draft.change(),), events=tuple(draft.events))
-    draft.tell("task:started", attempt=number, worker=worker_id, canary=sent_for.key)
-    made = changed_breaker(sent_for, canary_started(sent_for, task.id, number, now))
-    return replace(made, changes=(draft.change(),), events=(*draft.events, *made.events))
+        draft.emit("task:started", attempt=number, worker=worker_id)
+        return draft.decision()
+    draft.emit("task:started", attempt=number, worker=worker_id, canary=sent_for.key)
+    return together(draft.decision(), changed_breaker(sent_for, canary_started(sent_for, task.id, number, now)))
 
 
 def on_parked(task: Task, now: int, *, hold: str) -> Decision:
     """Something it needs is held: parked under that key, and not looked at again until it is released."""
     draft = Draft(task, now, actor="engine")
     draft.set(hold=hold)
-    return Decision(changes=(draft.change(),))
+    return draft.decision()
 
 
 def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
@@ -153,25 +150,24 @@ def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
     draft.set(hold=None)
     if hold.data.get("named") and (task.uncharged_since or now) <= hold.opened_at:
         draft.task = excuse(draft.task, now - hold.opened_at)
-    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    return draft.decision()
 
 
 def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
     """It goes ahead for all that this breaker holds, past its due time and every hold, and is never charged."""
     draft = Draft(task, now, actor="engine")
-    closed: tuple[RetryClosed, ...] = ()
+    closed: RetryClosed | None = None
     if task.status == "failed":
         draft.move("pending", f"goes ahead to see whether {breaker.key} is over")
-        draft.tell("task:retry_executed", attempt=task.attempts, canary=breaker.key)
-        closed = (RetryClosed(task.id, "executed"),)
+        draft.emit("task:retry_executed", attempt=task.attempts, canary=breaker.key)
+        closed = RetryClosed(task.id, "executed")
     recurring.unparked(draft)
     draft.set(canary=True)
-    made = changed_breaker(breaker, send_canary(breaker, task.id, now))
-    return replace(made, changes=(draft.change(),), retries_closed=closed, events=(*draft.events, *made.events))
+    return together(draft.decision(closed), changed_breaker(breaker, send_canary(breaker, task.id, now)))
 
 
 def on_canary_dropped(task: Task, now: int) -> Decision:
     """It was chosen and cannot start: another one goes ahead."""
     draft = Draft(task, now, actor="engine")
     draft.set(canary=False)
-    return Decision(changes=(draft.change(),))
+    return draft.decision()

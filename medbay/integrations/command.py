@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from medbay.core.delivery import Channel, Delivery, message
+from medbay.core.delivery import Channel, Delivery
 from medbay.core.durations import format_duration
 from medbay.core.outcome import Failed, Outcome, Succeeded, TimedOut, redacted
 from medbay.core.redaction import Redaction
 from medbay.places.processes import end_marked
 from medbay.places.protocol import Launch, Runner, Running
+from medbay.views.event import as_json
 
 _LINES_SHOWN: Final = 3
 
@@ -29,6 +30,7 @@ class CommandSender:
 
     def start(self, channel: Channel, delivery: Delivery, monotonic_s: float) -> CommandSending:
         """Start the command of a channel."""
+        told = {**as_json(delivery.event), "channel": channel.name, "key": delivery.key, "try": delivery.tries}
         path = self.files / channel.name / str(delivery.seq)
         launch = Launch(
             store_id=delivery.key.partition(":")[0],
@@ -42,7 +44,7 @@ class CommandSender:
             idempotency_key=delivery.key,
             env={"MEDBAY_DELIVERY_KEY": delivery.key, "MEDBAY_EVENT": delivery.event.name},
             timeout_s=channel.timeout_ms / 1000,
-            stdin_text=json.dumps(message(delivery), ensure_ascii=False) + "\n",
+            stdin_text=json.dumps(told, ensure_ascii=False) + "\n",
             stdin_path=path.with_suffix(".json"),
             part=f"delivery {delivery.key}",  # its processes carry this mark, and are nobody's attempt
         )

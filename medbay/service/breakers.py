@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from medbay.core import rules
 from medbay.core.budget import Budget
-from medbay.core.decision import Decision
+from medbay.core.decision import Decision, together
 from medbay.core.holds import breaker as rule
 from medbay.core.holds import resources
 from medbay.core.holds.breaker import RETRY_STORM, Breaker, Kind, Limits
 from medbay.core.holds.incident import changed_breaker
-from medbay.core.model import Option, Question, Task
+from medbay.core.model import Task
+from medbay.core.snapshot import IncidentDetail
+from medbay.core.triage.incident import LOOKED_AT
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import budgets
 from medbay.store import activity, attempts, breakers, questions, triages, workers
@@ -83,37 +85,30 @@ def count_held(tx: Tx, each: Breaker) -> int:
     return task_rows.count_held(tx, each.key)
 
 
-def incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
-    """The incidents, the newest first."""
+def incidents(tx: Tx, *, closed: bool) -> list[IncidentDetail]:
+    """Return the incidents, the newest first, with what is asked about each."""
+    return [_detail(tx, each) for each in _incidents(tx, closed=closed)]
+
+
+def incident(tx: Tx, given: str) -> IncidentDetail:
+    """Return one incident by any beginning of its fingerprint, with some of the tasks it holds."""
+    known = [each for each in _incidents(tx, closed=True) if _begins(each, given)]
+    found = _detail(tx, _only(known, given, "incident"))
+    return replace(found, tasks=tuple(task_rows.held(tx, found.breaker.key, CANDIDATES)))
+
+
+def _incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
     return [each for each in breakers.select(tx, closed=closed) if each.kind == "incident"]
 
 
-def incident(tx: Tx, given: str) -> tuple[Breaker, list[Task]]:
-    """One incident by any beginning of its fingerprint, and some of the tasks it holds."""
-    known = [each for each in incidents(tx, closed=True) if _begins(each, given)]
-    return (one := _only(known, given, "incident")), task_rows.held(tx, one.key, CANDIDATES)
-
-
-def answer(tx: Tx, asked: Question, option: Option, held: Mapping[str, Breaker], *, actor: str, note: str) -> bool:
-    """Answer a question that belongs to an incident and to no task; whether it was one.
-
-    `held` are the breakers that are not closed, taken before the question was: locks have one order.
-    """
-    mine = next((each for each in held.values() if each.question_id == asked.id), None)
-    if mine is None or asked.task_ids:
-        return False
-    after = rule.answered(mine, tx.now, at_once=option.effect == "retry")
-    noted = rules.on_noted(asked, option, actor=actor, note=note)
-    changed = changed_breaker(mine, after)
-    apply(tx, replace(changed, questions_closed=noted.questions_closed, events=noted.events))
-    return True
-
-
-def hear_answer(tx: Tx, asked: Question, held: Mapping[str, Breaker]) -> None:
-    """A question was answered: an account that is held for it is looked after at once."""
-    for each in held.values():
-        if each.spent and each.question_id == asked.id:
-            apply(tx, changed_breaker(each, replace(each, probe_at=tx.now)))
+def _detail(tx: Tx, found: Breaker) -> IncidentDetail:
+    return IncidentDetail(
+        now=tx.now,
+        breaker=found,
+        held=task_rows.count_held(tx, found.key),
+        question=questions.get(tx, found.question_id) if found.question_id else None,
+        triage=triages.get(tx, found.data.get(LOOKED_AT) or ""),
+    )
 
 
 def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]) -> None:
@@ -130,10 +125,7 @@ def _release_some(tx: Tx, closed: Breaker) -> None:
     if len(released) < number and not task_rows.has_held(tx, closed.key):
         after = rule.all_released(closed)
         _forget(tx, closed)
-    made = changed_breaker(closed, after)
-    changes = tuple(change for each in released for change in each.changes)
-    events = (*made.events, *(event for each in released for event in each.events))
-    apply(tx, replace(made, changes=changes, events=events))
+    apply(tx, together(changed_breaker(closed, after), *released))
 
 
 def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
@@ -150,7 +142,7 @@ def _look_at_canary(tx: Tx, half_open: Breaker, served: Iterable[str]) -> None:
         return
     made = changed_breaker(half_open, rule.canary_gone(half_open, tx.now))
     dropped = rules.on_canary_dropped(task, tx.now) if task is not None and task.canary else Decision()
-    apply(tx, replace(made, changes=dropped.changes))
+    apply(tx, together(made, dropped))
 
 
 def _look_for_answer(tx: Tx, held: Breaker) -> None:

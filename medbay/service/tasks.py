@@ -7,14 +7,12 @@ from typing import Any, Final, Literal
 
 from medbay.core import rules
 from medbay.core.decision import Decision
-from medbay.core.holds.breaker import Limits
+from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import (
-    Question,
-    Task,
-)
-from medbay.core.people.question import GRANTED_BY_A_RELEASE, choose
-from medbay.core.rules import Edit
+from medbay.core.model import Option, Question, Task
+from medbay.core.people.question import GRANTED_BY_A_RELEASE, choose, free_text
+from medbay.core.redaction import Redaction
+from medbay.core.rules import Answer, AskedTask, Edit
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import breakers, dependencies, owners, schedules, teaching, triage
 from medbay.store import breakers as breaker_rows
@@ -23,6 +21,7 @@ from medbay.store.apply import apply
 from medbay.store.database import Tx
 
 RELEASED_AT_ONCE: Final = 500
+HELD: Final = ("incident", "hold")  # owners of questions that are breakers
 
 Action = Literal["pause", "resume", "cancel", "retry", "unblock"]  # what a person does to a task, or to many
 
@@ -138,39 +137,55 @@ def edit(
 
 
 def answer(
-    tx: Tx, given: str, choice: str, *, actor: str, note: str = "", attempts: int = GRANTED_BY_A_RELEASE
+    tx: Tx,
+    given: str,
+    choice: str,
+    *,
+    actor: str,
+    note: str = "",
+    attempts: int = GRANTED_BY_A_RELEASE,
+    redaction: Redaction = Redaction(),
 ) -> tuple[str, list[str]]:
     """Answer a question by its id or by any of its tasks; what was chosen, and for which tasks."""
     held = breaker_rows.not_closed(tx, changing=True)  # first: locks are taken in one order
     asked = _asked(tx, given.strip())
-    option = choose(teaching.offered(tx, [asked])[0], choice)
+    said = redaction.text(free_text(asked, choice))
+    option = choose(asked if said else teaching.offered(tx, [asked])[0], choice)
     teaching.remember(tx, asked, option, actor=actor)
-    if breakers.answer(tx, asked, option, held, actor=actor, note=note):
-        return option.label, []
-    if not asked.task_ids:
-        apply(tx, rules.on_noted(asked, option, actor=actor, note=note))
+    words = "\n".join(each for each in (said, note) if each)
+    answered = Answer(question=asked, option=option, words=words, actor=actor, now=tx.now, attempts=attempts)
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:
         task = tasks.get(tx, task_id)
         assert task is not None
-        decision = rules.on_answer(
-            asked,
-            option,
-            task,
-            tx.now,
-            actor=actor,
-            note=note,
-            attempts=attempts,
-            dependents=tasks.dependents(tx, task_id) if option.effect in ("cancel", "done") else (),
-            served=owners.served_by(tx, task),
-            loop=tasks.of_loop(tx, task.loop),
-            unmet=dependencies.unmet(tx, task_id),
-        )
-        apply(tx, decision)
+        apply(tx, rules.on_answer(answered, "task", _asked_task(tx, task, option)))
         if option.effect == "cancel":
             triage.abandon(tx, task)
-    breakers.hear_answer(tx, asked, held)
+    _answer_for_owner(tx, answered, held)
     return option.label, list(asked.task_ids)
+
+
+def _asked_task(tx: Tx, task: Task, option: Option) -> AskedTask:
+    return AskedTask(
+        task=task,
+        dependents=tasks.dependents(tx, task.id) if option.effect in ("cancel", "done") else (),
+        served=owners.served_by(tx, task),
+        loop=tasks.of_loop(tx, task.loop),
+        unmet=dependencies.unmet(tx, task.id),
+    )
+
+
+def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> None:
+    """Apply an answer to what the question is about, where that is no task; without any, that it was is recorded.
+
+    `held` are the breakers that are not closed, taken before the question was: locks have one order.
+    """
+    asked = answered.question
+    mine = held.get(asked.owner.id) if asked.owner is not None and asked.owner.kind in HELD else None
+    if asked.owner is not None and mine is not None and mine.question_id == asked.id:
+        apply(tx, rules.on_answer(answered, asked.owner.kind, mine))
+    elif not asked.task_ids:
+        apply(tx, rules.on_noted(answered))
 
 
 def _asked(tx: Tx, given: str) -> Question:

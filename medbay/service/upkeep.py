@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from medbay.core import durations
+from medbay.core.snapshot import StoreReport
 from medbay.errors import NotAllowed, StoreError
 from medbay.service import liveness
 from medbay.store import archive, meta, tasks, workers
@@ -17,23 +17,6 @@ from medbay.store.database import KeptStore, Store, Tx
 
 ROWS_AT_ONCE: Final = 500
 ROWS_COPIED_AT_ONCE: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreReport:
-    """What a check found; empty lists mean that all is well."""
-
-    kind: str
-    damage: tuple[str, ...]
-    standstills: tuple[tuple[str, str], ...]
-    contradictions: tuple[tuple[str, str], ...]
-    tasks: dict[str, int]
-    rows: dict[str, int]
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.damage or self.standstills or self.contradictions)
 
 
 def check(store: KeptStore) -> StoreReport:

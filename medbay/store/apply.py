@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from medbay.core.attempt.knowledge import Seen, Taught, Tried
 from medbay.core.decision import (
     Added,
     AttemptEnd,
     Change,
+    ChecksEnded,
+    ChecksPlanned,
     Decision,
+    Effect,
     QuestionClosed,
+    QuestionEnriched,
     QuestionJoined,
     QuestionSent,
     Rediagnosed,
     RetryClosed,
     Rewired,
+    Write,
 )
-from medbay.core.events import EVENT_NAMES
-from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, changed_fields
+from medbay.core.events import exists
+from medbay.core.holds.breaker import BreakerChange, CommandUse
+from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, Triage, changed_fields
 from medbay.core.outcome import Output
 from medbay.core.people.question import send_again_at
 from medbay.errors import StaleClaim
@@ -28,7 +35,8 @@ from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
     RETRY_FIELDS,
-    TASK_COLUMNS,
+    TASK_TABLE,
+    RecordTable,
     dumps,
     encode_diagnosis,
     task_row,
@@ -42,58 +50,25 @@ def apply(tx: Tx, decision: Decision) -> None:
     Inside `tx.together()` it is saved with others, and StaleClaim may come at the end of the block.
     """
     tx.begin_decision()
-    for breaker in decision.breakers:  # first: locks are taken in one order
-        breakers.save(tx, breaker)
-    _save_tasks(tx, decision)
-    if decision.attempt_end is not None:
-        _end_attempt(tx, decision.attempt_end)
-        if decision.retry_outcome is not None:
-            _record_retry_outcome(tx, decision.attempt_end, decision.retry_outcome)
-    _save_checks(tx, decision)
-    if decision.rediagnosed is not None:
-        _correct_attempt(tx, decision.rediagnosed)
-    for closed in decision.retries_closed:
-        _close_retry(tx, closed)
-    if decision.retry is not None:
-        _insert_retry(tx, decision.retry)
-    for question in decision.questions_closed:  # first: a task waits for one question at a time
-        _close_question(tx, question)
-    for asked in decision.questions:
-        _insert_question(tx, asked)
-    if decision.questions_enriched or decision.questions_sent:
-        _save_told_again(tx, decision)
-    if decision.question_joined is not None:
-        _join_open_question(tx, decision.question_joined)
-    patterns.learn(tx, decision.learned)
-    breakers.note_uses(tx, decision.uses)
-    for effect in decision.effects:
-        tx.execute(
-            "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"
-            " VALUES (?, ?, ?, 'pending', 0, ?, ?, '') ON CONFLICT (key) DO NOTHING",
-            (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
-        )
+    for write in sorted(decision.writes, key=_place):
+        WRITERS[type(write)](tx, write)
     write_events(tx, decision.events)
 
 
-def _save_tasks(tx: Tx, decision: Decision) -> None:
-    for added in decision.added:  # first: what is changed may come after it
-        _insert_added(tx, added)
-    for change in decision.changes:
-        _save_change(tx, change)
-    for edge in decision.rewired:
-        _rewire(tx, edge)
-    for each in decision.triages:
-        triages.save(tx, each)
+def _place(write: Write) -> int:
+    return _PLACES.get(type(write), len(_PLACES))
 
 
-def _insert_added(tx: Tx, added: Added) -> None:
-    """A new task with what it comes after; its change is applied to the row as any other."""
-    task = added.change.before
-    if tx.execute(_INSERT_TASK_SQL, task_row(task)) != 1:
-        raise StaleClaim(f"{task.id} was added while this was decided", hint="try again")
+def _insert_added(tx: Tx, added: Added[Any]) -> None:
+    """A new record, and what a task comes after; its change is applied to the row as any other."""
+    record = added.change.before
+    table = RECORDS[type(record)]
+    if tx.execute(table.insert_sql, table.row(record)) != 1:
+        raise StaleClaim(f"{record.id} was added while this was decided", hint="try again")
     for other in added.after:
-        tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (task.id, other))
-    _write_tags(tx, (task,))
+        tx.execute("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", (record.id, other))
+    if isinstance(record, Task):
+        _write_tags(tx, (record,))
     _save_change(tx, added.change)
 
 
@@ -106,21 +81,8 @@ def _rewire(tx: Tx, edge: Rewired) -> None:
     )
 
 
-def _save_checks(tx: Tx, decision: Decision) -> None:
-    if (planned := decision.checks_planned) is not None:
-        checks.plan(tx, planned)
-        _insert_output(tx, planned.task_id, planned.number, planned.output)
-    if decision.checks_ended is not None:
-        checks.end(tx, decision.checks_ended)
-
-
-_INSERT_TASK_SQL: Final = (
-    f"INSERT INTO task ({TASK_COLUMNS}) VALUES ({', '.join('?' * len(TASK_FIELDS))}) ON CONFLICT (id) DO NOTHING"
-)
-
-
 class Arrival(NamedTuple):
-    """A new task as it is saved, what is told of it, and the tasks it comes after."""
+    """A new task as it is saved, its event, and the tasks it comes after."""
 
     task: Task
     event: Event
@@ -136,7 +98,7 @@ class Arrival(NamedTuple):
 
 def insert_tasks(tx: Tx, arrivals: Sequence[Arrival]) -> list[Task]:
     """Save new tasks. Raises StaleClaim when somebody took an id meanwhile."""
-    if tx.execute_many(_INSERT_TASK_SQL, _new_rows(arrivals)) != len(arrivals):
+    if tx.execute_many(TASK_TABLE.insert_sql, _new_rows(arrivals)) != len(arrivals):
         raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(each.task.id, other) for each in arrivals for other in each.after]
     if edges:
@@ -153,7 +115,11 @@ def _new_rows(arrivals: Iterable[Arrival]) -> Iterator[list[Any]]:
     for task, _, _, alike in arrivals:
         if alike:
             row = row.copy()
-            row[_ID_AT], row[_TITLE_AT], row[_COMMAND_AT] = task.id, task.title, task_value("command", task.command)
+            row[_ID_AT], row[_TITLE_AT], row[_COMMAND_AT] = (
+                task.id,
+                task.title,
+                task_value("command", task.command),
+            )
         else:
             row = task_row(task)
         yield row
@@ -166,31 +132,43 @@ _EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
     """Append events, in the transaction of what they report; their numbers follow the order of commits."""
     for event in events:
-        assert event.name in EVENT_NAMES, event.name
+        assert exists(event.name), event.name
         tx.execute_last(_EVENT_SQL, (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)))
 
 
-def _save_change(tx: Tx, change: Change) -> None:
+def _save_change(tx: Tx, change: Change[Any]) -> None:
+    """The row, guarded by how it was read, and a row of history for every step."""
     before, after = change.before, change.after
+    table = RECORDS[type(before)]
     changed = changed_fields(before, after)
     if changed:
-        values = [task_value(name, getattr(after, name)) for name in changed]
+        values = [table.value(name, getattr(after, name)) for name in changed]
         guard = (before.id, before.status, before.version)
-        tx.put(_update_sql(changed), (*values, *guard), stale=f"{before.id} changed while this was decided")
-        if "tags" in changed:
+        tx.put(_update_sql(table.name, changed), (*values, *guard), stale=f"{before.id} changed while this was decided")
+        if "tags" in changed and isinstance(after, Task):
             tx.execute("DELETE FROM task_tag WHERE task_id = ?", (before.id,))
             _write_tags(tx, (after,))
     for step in change.transitions:
-        tx.put(
-            "INSERT INTO history (task_id, source, target, actor, reason, context, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (before.id, step.source, step.target, step.actor, step.reason, dumps(step.context), tx.now),
-        )
+        steps = (before.id, step.source, step.target, step.actor, step.reason, dumps(step.context), tx.now)
+        if isinstance(before, Task):
+            tx.put(_HISTORY_SQL, steps)
+        else:
+            tx.put(_RECORD_HISTORY_SQL, (before.kind, *steps))
+
+
+_HISTORY_SQL: Final = (
+    "INSERT INTO history (task_id, source, target, actor, reason, context, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_RECORD_HISTORY_SQL: Final = (
+    "INSERT INTO record_history (kind, record_id, source, target, actor, reason, context, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 @lru_cache(maxsize=512)
-def _update_sql(changed: tuple[str, ...]) -> str:
+def _update_sql(table: str, changed: tuple[str, ...]) -> str:
     sets = ", ".join(f"{name} = ?" for name in changed)
-    return f"UPDATE task SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?"
+    return f"UPDATE {table} SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?"
 
 
 def _write_tags(tx: Tx, tasks: Iterable[Task]) -> None:
@@ -218,6 +196,18 @@ def _end_attempt(tx: Tx, end: AttemptEnd) -> None:
         stale=f"attempt {end.number} of {end.task_id} has ended already, or is another worker's",
     )
     _insert_output(tx, end.task_id, end.number, end.output)
+    if end.number > 1:  # how the attempt that a retry led to ended
+        tx.put(
+            "UPDATE retry SET outcome = ? WHERE task_id = ? AND attempt ="
+            " (SELECT max(attempt) FROM retry WHERE task_id = ? AND attempt < ?)"
+            " AND status = 'executed' AND outcome IS NULL",
+            (end.outcome, end.task_id, end.task_id, end.number),
+        )
+
+
+def _plan_checks(tx: Tx, planned: ChecksPlanned) -> None:
+    checks.plan(tx, planned)
+    _insert_output(tx, planned.task_id, planned.number, planned.output)
 
 
 def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
@@ -242,21 +232,11 @@ def _correct_attempt(tx: Tx, corrected: Rediagnosed) -> None:
     )
 
 
-def _record_retry_outcome(tx: Tx, end: AttemptEnd, outcome: str) -> None:
-    if end.number > 1:
-        tx.put(
-            "UPDATE retry SET outcome = ? WHERE task_id = ? AND attempt ="
-            " (SELECT max(attempt) FROM retry WHERE task_id = ? AND attempt < ?)"
-            " AND status = 'executed' AND outcome IS NULL",
-            (outcome, end.task_id, end.task_id, end.number),
-        )
-
-
 def _close_retry(tx: Tx, closed: RetryClosed) -> None:
     sql = "UPDATE retry SET status = ?, executed_at = ? WHERE task_id = ? AND status = 'pending'"
     executed = closed.status == "executed"
     values = (closed.status, tx.now if executed else None, closed.task_id)
-    if executed or not closed.told:
+    if executed or not closed.emits:
         tx.put(sql, values)
     elif tx.execute(sql, values):
         write_events(tx, (Event(name="task:retry_cancelled", task_id=closed.task_id),))
@@ -277,8 +257,9 @@ def _insert_retry(tx: Tx, retry: Retry) -> None:
 def _insert_question(tx: Tx, asked: Question) -> None:
     options = [[option.label, option.effect, option.consequence] for option in asked.options]
     asking = tx.execute(
-        "INSERT INTO question (id, need, why, evidence, options, default_option, scope, status, asked_at,"
-        " answered_at, answered_by, answer, send_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '', ?)"
+        "INSERT INTO question (id, need, why, evidence, options, default_option, owner_kind, owner_id, free_text,"
+        " scope, status, asked_at, answered_at, answered_by, answer, send_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, NULL, '', '', ?)"
         " ON CONFLICT (scope) WHERE status = 'open' AND scope IS NOT NULL DO NOTHING",
         (
             asked.id,
@@ -287,6 +268,9 @@ def _insert_question(tx: Tx, asked: Question) -> None:
             asked.evidence,
             dumps(options),
             asked.default,
+            asked.owner.kind if asked.owner else "",
+            asked.owner.id if asked.owner else "",
+            int(asked.free_text),
             asked.scope,
             asked.asked_at,
             send_again_at(asked),
@@ -298,15 +282,8 @@ def _insert_question(tx: Tx, asked: Question) -> None:
         _join_question(tx, asked.id, task_id)
 
 
-def _save_told_again(tx: Tx, decision: Decision) -> None:
-    """Questions that are open already: what they say now, and that they were sent once more."""
-    for more in decision.questions_enriched:
-        _enrich_question(tx, more)
-    for again in decision.questions_sent:
-        _send_question_again(tx, again)
-
-
-def _enrich_question(tx: Tx, more: Question) -> None:
+def _enrich_question(tx: Tx, enriched: QuestionEnriched) -> None:
+    more = enriched.question
     tx.put(
         "UPDATE question SET need = ?, why = ?, evidence = ? WHERE id = ? AND status = 'open'",
         (more.need, more.why, more.evidence, more.id),
@@ -369,3 +346,43 @@ def _close_question(tx: Tx, closed: QuestionClosed) -> None:
             " WHERE id = ? AND status = 'open'",
             (closed.status, tx.now, closed.by, closed.answer, closed.question_id),
         )
+
+
+def _insert_effect(tx: Tx, effect: Effect) -> None:
+    tx.execute(
+        "INSERT INTO effect (key, kind, payload, status, tries, due_at, created_at, error)"
+        " VALUES (?, ?, ?, 'pending', 0, ?, ?, '') ON CONFLICT (key) DO NOTHING",
+        (effect.key, effect.kind, dumps(effect.payload), tx.now, tx.now),
+    )
+
+
+# Where the records that have a lifecycle are kept.
+RECORDS: Final[dict[type, RecordTable]] = {Task: TASK_TABLE}
+
+# What writes each type of write. They run in this order, whatever the order in the decision: breakers first, so that
+# locks are taken in one order; what is added before what is changed, which may come after it; a question is closed
+# before another is asked, because a task waits for one at a time. A new type of write is a row here.
+WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
+    BreakerChange: breakers.save,
+    Added: _insert_added,
+    Change: _save_change,
+    Rewired: _rewire,
+    Triage: triages.save,
+    AttemptEnd: _end_attempt,
+    ChecksPlanned: _plan_checks,
+    ChecksEnded: checks.end,
+    Rediagnosed: _correct_attempt,
+    RetryClosed: _close_retry,
+    Retry: _insert_retry,
+    QuestionClosed: _close_question,
+    Question: _insert_question,
+    QuestionEnriched: _enrich_question,
+    QuestionSent: _send_question_again,
+    QuestionJoined: _join_open_question,
+    Seen: patterns.learn,
+    Tried: patterns.learn,
+    Taught: patterns.learn,
+    CommandUse: breakers.note_use,
+    Effect: _insert_effect,
+}
+_PLACES: Final = {each: place for place, each in enumerate(WRITERS)}

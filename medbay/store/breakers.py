@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import fields
 from typing import Any, Final
 
@@ -77,14 +77,13 @@ def save(tx: Tx, change: BreakerChange) -> None:
         raise StaleClaim(f"{after.key} changed while this was decided", hint="try again")
 
 
-def note_uses(tx: Tx, uses: Iterable[CommandUse]) -> None:
-    """Remember which command needs what."""
-    for use in uses:
-        tx.execute(
-            "INSERT INTO command_resource (command, resource, seen_at) VALUES (?, ?, ?)"
-            " ON CONFLICT (command, resource) DO UPDATE SET seen_at = excluded.seen_at",
-            (use.command, use.resource, tx.now),
-        )
+def note_use(tx: Tx, use: CommandUse) -> None:
+    """Remember that a command needs something."""
+    tx.execute(
+        "INSERT INTO command_resource (command, resource, seen_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (command, resource) DO UPDATE SET seen_at = excluded.seen_at",
+        (use.command, use.resource, tx.now),
+    )
 
 
 def forget_uses(tx: Tx, resource: str) -> None:

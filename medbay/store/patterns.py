@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
@@ -85,26 +84,25 @@ def tasks_of(tx: Tx, fingerprint: str, limit: int = TASKS_SHOWN) -> list[str]:
     return [row[0] for row in rows]
 
 
-def learn(tx: Tx, learned: Iterable[Learned]) -> None:
-    """Remember what one decision taught us, in its transaction.
+def learn(tx: Tx, learned: Learned) -> None:
+    """Remember what a decision taught us, in its transaction.
 
     At the end of it, one transaction after the other: two that learn of the same failures cannot wait for each other.
     """
-    for each in learned:
-        match each:
-            case Seen():
-                _see(tx, each.diagnosis, each.task_id, again=True)
-            case Tried():
-                _try(tx, each)
-            case Taught():
-                _see(tx, each.diagnosis, each.task_id, again=False)
-                tx.execute_last(
-                    "UPDATE failure_pattern SET taught_category = ?, taught_subcategory = ?, taught_by = ?,"
-                    " taught_at = ? WHERE fingerprint = ?",
-                    (each.category, each.subcategory, each.by, tx.now, each.diagnosis.fingerprint),
-                )
-            case _:
-                assert_never(each)
+    match learned:
+        case Seen():
+            _see(tx, learned.diagnosis, learned.task_id, again=True)
+        case Tried():
+            _try(tx, learned)
+        case Taught():
+            _see(tx, learned.diagnosis, learned.task_id, again=False)
+            tx.execute_last(
+                "UPDATE failure_pattern SET taught_category = ?, taught_subcategory = ?, taught_by = ?,"
+                " taught_at = ? WHERE fingerprint = ?",
+                (learned.category, learned.subcategory, learned.by, tx.now, learned.diagnosis.fingerprint),
+            )
+        case _:
+            assert_never(learned)
 
 
 def forget(tx: Tx, fingerprint: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from medbay.core import durations as moments
+from medbay.core import durations
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -14,7 +14,7 @@ _DAY: Final = 24 * _HOUR
 
 
 def short(ms: int) -> str:
-    """A duration in the fewest words that still help: `41s`, `4m`, `3h 16m`, `2d 4h`; never negative."""
+    """Return a duration in the fewest words that still help: `41s`, `4m`, `3h 16m`, `2d 4h`; never negative."""
     ms = max(0, ms)
     if ms < _MINUTE:
         return f"{ms // _SECOND}s"
@@ -26,12 +26,12 @@ def short(ms: int) -> str:
 
 
 def ago(at_ms: int, now_ms: int) -> str:
-    """`3s ago`."""
+    """Return how long ago it was: `3s ago`."""
     return f"{short(now_ms - at_ms)} ago"
 
 
 def clock(at_ms: int, now_ms: int, *, seconds: bool = True) -> str:
-    """The local time of day; with its date when it is more than a day away."""
+    """Return the local time of day, with its date when it is more than a day away."""
     moment = local(at_ms)
     form = "%H:%M:%S" if seconds else "%H:%M"
     if abs(at_ms - now_ms) >= _DAY:
@@ -40,17 +40,26 @@ def clock(at_ms: int, now_ms: int, *, seconds: bool = True) -> str:
 
 
 def local(at_ms: int) -> datetime:
-    """A moment in the zone of this process."""
+    """Return a moment in the zone of this process."""
     return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
 
 
 def zone(at_ms: int) -> str:
-    """The short name of the local zone at a moment: `CET`."""
+    """Return the short name of the local zone at a moment: `CET`."""
     return local(at_ms).strftime("%Z")
 
 
-def iso(at_ms: int | None) -> str:
-    """ISO 8601 in UTC; empty for no time."""
-    if at_ms is None:
-        return ""
-    return moments.iso(at_ms)
+def iso(at_ms: int | None) -> str | None:
+    """Return ISO 8601 in UTC for programs, None for no time."""
+    return None if at_ms is None else durations.iso(at_ms)
+
+
+def seconds(ms: int | None) -> float | None:
+    """Return a duration in seconds for programs, None for none."""
+    return None if ms is None else ms / 1000
+
+
+def soon(delay_s: float) -> str:
+    """Return how long until then in the fewest words, never less than a second for what is still to come."""
+    ms = round(delay_s * 1000)
+    return "1s" if 0 < ms < 1_000 else short(ms + 500)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from medbay.cli.events import told
 from medbay.views.text import width
 from tests.cli.calling import Cli
 
@@ -60,8 +59,3 @@ def test_more_than_one_page_is_read_to_the_end(cli: Cli) -> None:
     cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 1_001)
 
     assert len(cli.good("events", "--json").lines) == 1_001
-
-
-def test_values_are_written_as_people_do() -> None:
-    """Neither `True` nor brackets."""
-    assert told({"charged": True, "changed": ["guidance", "title"], "by": ""}) == "charged=yes  changed=guidance, title"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from medbay.store.tasks import TaskFilter
-from medbay.views.glyphs import status_phrase
+from medbay.views.status import status_phrase
 from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
@@ -107,7 +107,7 @@ def test_verbose_adds_counters(cli: Cli) -> None:
 
     for columns in (60, 120):
         told = cli.screen("list", "-v", columns=columns, env={"NO_COLOR": "1"})
-        assert "0 tries, streak 0, never triaged" in told.out
+        assert "0 tries, 0 failed in a row, never triaged" in told.out
 
 
 def test_colours_only_on_a_terminal_and_never_under_no_color(cli: Cli) -> None:

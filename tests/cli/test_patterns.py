@@ -184,14 +184,14 @@ def test_advice_that_cured_is_shown_wherever_the_failure_is(cli: Cli) -> None:
     assert (known["count"], known["tasks"], known["taught"]) == (3, 3, None)
     assert data["task_ids"][0] == third and len(data["task_ids"]) == 3
     assert "advice\t2\t2\trun vault login" in shown.out
-    assert "run vault login (cured 2 of 2)" in cli.good("inbox").out
+    assert "run vault login (worked 2 of 2 times)" in cli.good("inbox").out
     assert "was seen 3 times on 3 tasks" in explained
-    assert "what helped: run vault login (cured 2 of 2)" in explained
+    assert "what worked: run vault login (worked 2 of 2 times)" in explained
     assert cli.good("explain", third, "--json").json["known"]["fingerprint"] == known["fingerprint"]
 
 
 def test_guidance_is_shown_with_its_record(cli: Cli) -> None:
-    """`guidance for #2: ... (cured 2 of 2)`, never cut off."""
+    """`advice for attempt 2: ... (worked 2 of 2 times)`, never cut off."""
     cured_twice(cli, "page size 50")
     task_id = failing(cli, "third", AUTH)
     cli.good("reclassify", task_id, "transient/rate_limit")
@@ -200,8 +200,8 @@ def test_guidance_is_shown_with_its_record(cli: Cli) -> None:
     rows = [cells for cells in cli.good("show", task_id).cells if cells[0] == "guidance"]
     (given,) = cli.good("show", task_id, "--json").json["guidance"]
 
-    assert "  guidance for #2: page size 50 (cured 2 of 2)" in told.lines
-    assert rows == [["guidance", "2", "page size 50", "cured 2 of 2"]]
+    assert "  advice for attempt 2: page size 50 (worked 2 of 2 times)" in told.lines
+    assert rows == [["guidance", "2", "page size 50", "worked 2 of 2 times"]]
     assert given["record"] == {"given": 2, "cured": 2}
     assert (given["cured"], given["fingerprint"]) == (None, cli.bay().get(task_id).last_fingerprint)
 
@@ -215,7 +215,7 @@ def test_a_pattern_on_a_terminal_says_who_taught_it_and_quotes_the_output(cli: C
 
     assert told.code == 0
     assert "said so on" in told.out and "the rules say unknown/auth" in told.out
-    assert "100 %  (cured 2 of 2)  run vault login" in told.out
+    assert "100 %  (worked 2 of 2 times)  run vault login" in told.out
     assert any(line.startswith("  | ") for line in told.lines)
     assert all(width(line) <= 100 for line in told.lines)
 

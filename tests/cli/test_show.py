@@ -46,7 +46,7 @@ def test_a_failed_task_shows_its_attempts_and_what_comes(cli: Cli, columns: int)
     assert told.lines[1].startswith("  ◷ failed · retry in ")
     assert "UTC)" in told.lines[1]
     assert any(line.startswith("  #1 ✗ ") and "exit 1" in line for line in told.lines)
-    assert any(line.startswith("  guidance for #2: ") for line in told.lines)
+    assert any(line.startswith("  advice for attempt 2: ") for line in told.lines)
     assert f"medbay explain {task_id}" in told.lines[-1]
     assert all(width(line) <= columns for line in told.lines)
 
@@ -147,7 +147,7 @@ def test_explain_of_blocked_and_running_tasks(cli: Cli) -> None:
         return cli.good("explain", task_id).out
 
     assert "attempt 1 ends, at the latest" in told(running.id)
-    assert "nothing until somebody answers" in told(asks)
+    assert "nothing until a person answers" in told(asks)
     assert f"medbay unblock {outside}" in told(outside)
 
 
@@ -198,5 +198,5 @@ def test_what_waits_for_a_person_is_given_no_time(cli: Cli) -> None:
 
     told = dict(cells[:2] for cells in cli.good("explain", task.id).cells)["if it fails the same way"]
 
-    assert told.startswith("attempt 2 when somebody lets it go on · attempt 3 ")
+    assert told.startswith("attempt 2 when a person lets it go on · attempt 3 ")
     assert " later" in told and " at " not in told.split(" · after ")[0]

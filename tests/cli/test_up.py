@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from medbay.cli.live.display import Interrupts
-from medbay.core.model import Event
-from medbay.views.event import changes
 from tests.cli.calling import Cli
 from tests.cli.test_run import QUICK, processes_of, started, wait_until_it_says
 from tests.guardians import kill_with_guardian
@@ -183,23 +181,6 @@ def test_without_a_store_it_says_what_to_do(bare: Cli) -> None:
     ran = bare("up")
 
     assert (ran.code, ran.err) == (3, "medbay: no store here or above; medbay init makes one, --store names one\n")
-
-
-def test_a_failure_and_what_follows_are_one_line() -> None:
-    """The events of one decision are told together, those of others in between notwithstanding."""
-    found = {"category": "transient", "subcategory": "network", "confidence": 0.8, "summary": "no\x1b[2J route"}
-    events = [
-        Event(name="task:failed", task_id="a", attempt=2, data={"outcome": "failed", "diagnosis": found}),
-        Event(name="task:completed", task_id="b", attempt=1, data={"failures": 0}),
-        Event(name="task:retry_scheduled", task_id="a", attempt=2, data={"delay_s": 27.0}),
-        Event(name="task:blocked", task_id="c", data={"kind": "human", "reason": "why"}),
-    ]
-
-    told = changes(events, lambda task_id: f"title of {task_id}")
-
-    assert [(each.task_id, each.glyph) for each in told] == [("a", "✗"), ("b", "✓"), ("c", "!")]
-    assert told[0].what == "attempt 2 failed: transient/network 0.80, no\\x1b[2J route"
-    assert told[0].then == "◷ retry in 27s"
 
 
 def test_the_engine_speaks_through_the_screen(quick: Cli) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Pattern
-from medbay.core.model import Attempt, Event, Task
+from medbay.core.model import Attempt, Event, Option, Question, Task
 from medbay.core.outcome import Outcome
+from medbay.core.people.answer import Answer, AskedTask, on_answer
+from medbay.core.people.question import GRANTED_BY_A_RELEASE
 from medbay.core.policy.policy import Policy
 
 NOW = 1_800_000_000_000
@@ -19,6 +21,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 WORKER = "w-1"
 PERSON = "ada"
+W = TypeVar("W")
 
 
 def diagnosis(**given: Any) -> Diagnosis:
@@ -121,9 +124,24 @@ def end(of: Task, outcome: Outcome, *, now: int = NOW, work: WorkingSet | None =
     return on_attempt_ended(ended(of, outcome, **given), now, work or WorkingSet())
 
 
+def answered(
+    question: Question, option: Option, of: Task, now: int = NOW, *, actor: str = PERSON, note: str = "", **given: Any
+) -> Decision:
+    """What follows for a task from an answer; `attempts` goes to the answer, the rest to what is around the task."""
+    attempts = given.pop("attempts", GRANTED_BY_A_RELEASE)
+    said = Answer(question=question, option=option, words=note, actor=actor, now=now, attempts=attempts)
+    return on_answer(said, "task", AskedTask(task=of, **given))
+
+
 def after(decision: Decision, task_id: str = "t-1") -> Task:
     """A task as a decision leaves it."""
     (found,) = (change.after for change in decision.changes if change.after.id == task_id)
+    return found
+
+
+def only(decision: Decision, kind: type[W]) -> W:
+    """The one write of a type."""
+    (found,) = decision.all(kind)
     return found
 
 

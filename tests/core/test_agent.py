@@ -6,6 +6,7 @@ import pytest
 
 from medbay.core import agent
 from medbay.core.agent import Profile, filled, find, never_got_to_work, with_role
+from medbay.core.holds.breaker import BreakerChange
 from medbay.core.holds.incident import FailureSurroundings
 from medbay.core.model import Guidance, Task
 from medbay.core.outcome import Failed, Output, Succeeded
@@ -82,7 +83,7 @@ def test_an_agent_that_never_got_to_work_strikes_its_profile_and_is_not_charged(
     made = end(agents(), SILENT, around=FailureSurroundings(host="h-1", ran_ms=100))
 
     assert (after(made).streak, after(made).charged) == (1, 0)
-    assert [change.after.key for change in made.breakers] == ["crash_loop:agent:claude@h-1"]
+    assert [change.after.key for change in made.all(BreakerChange)] == ["crash_loop:agent:claude@h-1"]
 
 
 FOUND = diagnosis()

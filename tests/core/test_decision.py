@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import pytest
 
-from medbay.core.decision import Draft, Transition
+from medbay.core.decision import (
+    NOTHING,
+    Change,
+    Decision,
+    Draft,
+    RetryClosed,
+    Transition,
+    WorkingSet,
+    together,
+)
+from medbay.core.model import Event, Question, Retry, Task
 from medbay.errors import IllegalTransition
 from tests.core.builders import HOUR, NOW, PERSON, blocked, failed, running, task
 
+RETRY: dict[str, Any] = {
+    "task_id": "t-1",
+    "attempt": 1,
+    "category": "unknown",
+    "action": "x",
+    "scheduled_at": 0,
+    "due_at": 0,
+    "delay_ms": 0,
+}
 
-def draft_of(**given: object) -> Draft:
+
+def draft_of(**given: object) -> Draft[Task]:
     """A draft by a person about a ready task."""
     return Draft(task(**given), NOW, actor=PERSON)
 
@@ -84,7 +107,7 @@ def test_an_event_carries_its_attempt_apart_from_its_data() -> None:
     """As a column, where it has one."""
     draft = draft_of()
 
-    draft.tell("task:started", attempt=3, worker="w-1")
+    draft.emit("task:started", attempt=3, worker="w-1")
 
     (event,) = draft.events
     assert (event.attempt, event.data) == (3, {"worker": "w-1"})
@@ -157,3 +180,78 @@ def test_a_failed_or_blocked_task_is_never_ready() -> None:
     """Whatever its time says."""
     for some in (failed(due_at=NOW - HOUR), blocked(due_at=NOW - HOUR)):
         assert not Draft(some, NOW, actor="engine").change().after.ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A record of another kind, which goes the way of a capture."""
+
+    kind: ClassVar[str] = "letter"
+    lifecycle: ClassVar[str] = "capture"
+
+    id: str = "l-1"
+    status: str = "PENDING"
+    version: int = 0
+    reason: str = ""
+    ended_at: int | None = None
+    questions: int = 0
+
+
+def test_a_record_of_any_kind_moves_by_its_own_lifecycle_and_says_so() -> None:
+    """`KIND:moved` with from, to, by and why, for each step; what it has no field for is left out."""
+    draft = Draft(Letter(), NOW, actor=PERSON)
+
+    draft.move("POISON", "three times", tries=3)
+    draft.move("PENDING", "once more")
+    change = draft.change()
+
+    assert change == Change(Letter(), Letter(reason="once more"), change.transitions)
+    assert [(step.source, step.target) for step in change.transitions] == [("PENDING", "POISON"), ("POISON", "PENDING")]
+    assert [(event.name, event.task_id) for event in draft.events] == [("letter:moved", None)] * 2
+    first = {"letter": "l-1", "from": "PENDING", "to": "POISON", "by": PERSON, "why": "three times"}
+    assert draft.events[0].data == first
+
+
+def test_the_end_of_a_record_of_any_kind_is_its_lifecycles() -> None:
+    """What is terminal there is an end."""
+    draft = Draft(Letter(), NOW, actor=PERSON)
+
+    draft.move("PROCESSED", "done")
+
+    assert (draft.record.status, draft.record.ended_at) == ("PROCESSED", NOW)
+    with pytest.raises(IllegalTransition):
+        draft.move("PENDING", "no")
+
+
+def test_a_record_of_any_kind_can_be_asked_about() -> None:
+    """It counts its questions, and the event names it."""
+    draft = Draft(Letter(questions=2), NOW, actor=PERSON)
+
+    draft.ask(Question(id="q-l-1-3", need="a stamp", why="it has none"))
+
+    assert draft.record.questions == 3
+    assert draft.events[0].data == {"letter": "l-1", "question": "q-l-1-3", "need": "a stamp", "why": "it has none"}
+
+
+def test_decisions_of_one_transaction_are_one() -> None:
+    """Writes and events in their order, the working set of the first; nothing adds nothing."""
+    work = WorkingSet(questions={"s": "q-1"})
+    first = draft_of().decision(RetryClosed("t-1", "cancelled"), None, work=work)
+    second = Decision(writes=(Retry(**RETRY),), events=(Event(name="task:edited"),))
+
+    both = together(NOTHING, first, second)
+
+    assert [type(write).__name__ for write in both.writes] == ["Change", "RetryClosed", "Retry"]
+    assert (both.work, both.events) == (work, second.events)
+    assert (together(NOTHING), together(first, NOTHING)) == (NOTHING, first)
+
+
+def test_a_decision_is_asked_by_the_type_of_its_writes() -> None:
+    """All of one type, the first of it, all but it; more can be added."""
+    closed = RetryClosed("t-1", "cancelled"), RetryClosed("t-2", "cancelled")
+    made = NOTHING.plus(closed[0], None, closed[1], events=(Event(name="task:edited"),))
+
+    assert (made.all(RetryClosed), made.first(RetryClosed), made.first(Retry)) == (closed, closed[0], None)
+    assert made.without(RetryClosed).writes == ()
+    assert (made.changes, len(made.events)) == ((), 1)
+    assert draft_of().decision().plus(*closed).changes == (draft_of().change(),)

@@ -111,6 +111,12 @@ def test_a_duration_is_shown_by_its_two_largest_units(ms: int, text: str) -> Non
     assert format_duration(ms) == text
 
 
+@pytest.mark.parametrize(("ms", "text"), [(0, "0s"), (90 * MINUTE, "1h30m"), (DAY + 1, "1d1ms")])
+def test_a_duration_is_written_exactly(ms: int, text: str) -> None:
+    """Every unit that is not nought, the largest first."""
+    assert write_duration(ms) == text
+
+
 @given(st.integers(0, MAX_DURATION_MS))
 def test_writing_and_reading_a_duration_loses_nothing(ms: int) -> None:
     """`write_duration` is the exact inverse of `parse_duration`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from medbay.core.events import EVENT_NAMES
+from medbay.core.events import EVENT_NAMES, exists
 
 # The first names, then those that came with questions, holds, gates and workers.
 OBSERVED = """
@@ -24,3 +24,10 @@ FURTHER = """
 def test_there_are_exactly_the_events_of_the_specification() -> None:
     """No others: readers rely on the list."""
     assert set((OBSERVED + FURTHER).split()) == EVENT_NAMES
+
+
+def test_a_move_is_an_event_of_every_kind_that_has_a_lifecycle() -> None:
+    """But a task says what happened to it in words of its own."""
+    assert all(exists(f"{kind}:moved") for kind in ("story", "workorder", "capture", "candidate"))
+    assert exists("task:created")
+    assert not any(exists(name) for name in ("task:moved", "cup:moved", "task:danced", "moved"))

@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from medbay.core.model import Task, changed, changed_fields, task_of, task_values
+from medbay.core.model import Guidance, Task, changed, changed_fields, task_of, task_values
 
 TASK = Task(id="k7f2", title="one", tags=("a",))
 
@@ -34,3 +34,13 @@ def test_a_task_can_be_made_of_its_values() -> None:
     assert task_of(task_values(TASK)) == TASK
     with pytest.raises(ValueError):
         task_of(["k7f2", "one"])
+
+
+def test_other_records_are_changed_and_compared_too() -> None:
+    """Those that have slots, and no short cut."""
+    before = Guidance(1, "define foo", "text")
+
+    after = changed(before, cured=True)
+
+    assert after == Guidance(1, "define foo", "text", cured=True)
+    assert changed_fields(before, after) == ("cured",)

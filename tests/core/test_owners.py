@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from medbay.core import owners
-from medbay.core.decision import Decision, Draft, RetryClosed
+from medbay.core.decision import Decision, Draft, QuestionClosed, RetryClosed
 from medbay.core.model import Question, Task, changed
 from medbay.core.outcome import Cancelled, Failed, Output, Succeeded
 from medbay.core.owners import Served
@@ -15,7 +15,6 @@ from medbay.core.people import question
 from medbay.core.people.question import choose
 from medbay.core.rules import (
     Edit,
-    on_answer,
     on_cancel_command,
     on_edit_command,
     on_handed_to_person,
@@ -30,6 +29,7 @@ from tests.core.builders import (
     NOW,
     PERSON,
     after,
+    answered,
     blocked,
     end,
     failed,
@@ -53,12 +53,12 @@ def asking(**given: Any) -> tuple[Task, Question]:
     made = on_handed_to_person(
         task(**({"runner": "person", "command": (), "ready": False, "ready_at": None} | given)), NOW
     )
-    return after(made), made.questions[0]
+    return after(made), made.all(Question)[0]
 
 
 def answer(of: Task, asked: Question, word: str, **given: Any) -> Decision:
     """A person answers."""
-    return on_answer(asked, choose(asked, word), of, NOW, actor=PERSON, **given)
+    return answered(asked, choose(asked, word), of, NOW, actor=PERSON, **given)
 
 
 # A review
@@ -159,7 +159,7 @@ def test_a_fix_does_not_bring_a_task_back_before_the_time_its_failure_named(name
         subject = after(made, "t-9")
         assert (subject.status, subject.ready) == ("pending", False)
         assert named <= (subject.due_at or 0) < NOW + 2 * MINUTE
-        assert RetryClosed("t-9", "cancelled") in made.retries_closed
+        assert RetryClosed("t-9", "cancelled") in made.all(RetryClosed)
     else:
         assert [change.after.id for change in made.changes] == ["t-1"]
 
@@ -170,7 +170,7 @@ def test_a_recurring_subject_is_tried_when_its_fix_is_completed() -> None:
 
     assert after(made, "t-9").ready
     assert steps(made, "t-9") == [("failed", "pending")]
-    assert RetryClosed("t-9", "executed") in made.retries_closed
+    assert RetryClosed("t-9", "executed") in made.all(RetryClosed)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> N
     done, gone = (task(id="t-2", role="fix", subject="t-9", status=status) for status in ("completed", "cancelled"))
 
     due = owners.ended_meanwhile(done, Served(RECURRING), NOW)
-    assert (after(due, "t-9").ready, due.retries_closed) == (True, (RetryClosed("t-9", "executed"),))
+    assert (after(due, "t-9").ready, due.all(RetryClosed)) == (True, (RetryClosed("t-9", "executed"),))
     left = owners.ended_meanwhile(gone, Served(RECURRING), NOW)
-    assert (after(left, "t-9").block_kind, len(left.questions)) == ("dependency", 1)
+    assert (after(left, "t-9").block_kind, len(left.all(Question))) == ("dependency", 1)
     healed = Served(task(id="t-9", every_ms=HOUR, planned_at=NOW + HOUR))
     assert owners.ended_meanwhile(done, healed, NOW).changes == owners.ended_meanwhile(gone, healed, NOW).changes == ()
 
@@ -226,7 +226,7 @@ def test_a_cancelled_review_or_fix_leaves_its_subject_to_a_person(serves: Task, 
 
     left = after(made, "t-9")
     assert (left.status, left.block_kind, left.due_at) == ("blocked", "dependency", None)
-    (asked,) = made.questions
+    (asked,) = made.all(Question)
     assert asked.task_ids == ("t-9",)
     assert "waits for t-1, which was cancelled" in asked.why
 
@@ -237,7 +237,7 @@ def test_a_subject_that_comes_after_its_fix_is_asked_about_once() -> None:
     pending = task(role="fix", subject="t-9")
     made = on_cancel_command(pending, NOW, actor=PERSON, dependents=(subject,), question=None, served=Served(subject))
 
-    assert len(made.questions) == 1
+    assert len(made.all(Question)) == 1
 
 
 def test_a_subject_that_has_healed_or_waits_no_longer_is_left_alone() -> None:
@@ -254,7 +254,7 @@ def test_a_persons_task_is_asked_at_once_and_never_ready() -> None:
     made = on_handed_to_person(MINE, NOW)
 
     assert (after(made).status, after(made).block_kind, after(made).ready) == ("blocked", "human", False)
-    (asked,) = made.questions
+    (asked,) = made.all(Question)
     assert (asked.need, asked.evidence) == ("renew", "at the office")
     assert [option.effect for option in asked.options] == ["done", "pause", "cancel"]
     assert not Draft(MINE, NOW, actor=PERSON).change().after.ready
@@ -271,8 +271,8 @@ def test_done_completes_it_and_what_comes_after_goes_on() -> None:
     assert made.changes[0].transitions[0].context == {"result": "it is 42"}
     assert after(made, "t-2").ready
     assert after(made, "t-3").status == "blocked"
-    assert [each.task_ids for each in made.questions] == [("t-3",)]
-    assert made.questions_closed[0].answer == "done: it is 42"
+    assert [each.task_ids for each in made.all(Question)] == [("t-3",)]
+    assert made.all(QuestionClosed)[0].answer == "done: it is 42"
     assert names(made) == ["task:completed", "question:answered"]
 
 
@@ -294,7 +294,7 @@ def test_left_for_later_it_asks_again_when_it_is_resumed() -> None:
 
     made = on_resume_command(left, NOW, actor=PERSON)
 
-    assert (after(made).status, len(made.questions)) == ("blocked", 1)
+    assert (after(made).status, len(made.all(Question))) == ("blocked", 1)
 
 
 def test_only_its_answer_ends_it() -> None:
@@ -315,5 +315,5 @@ def test_released_from_a_dependency_it_asks() -> None:
     made = on_unblock_command(blocked(id="t-1", runner="person", block_kind="dependency"), NOW, actor=PERSON)
 
     assert steps(made) == [("blocked", "pending"), ("pending", "blocked")]
-    assert made.questions[0].options == asking()[1].options
+    assert made.all(Question)[0].options == asking()[1].options
     assert question.is_due(MINE) and not question.is_due(waits)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import rules
-from medbay.core.decision import Change, Decision, RetryClosed, WorkingSet
+from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, RetryClosed, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.events import EVENT_NAMES
 from medbay.core.lifecycles import TASK, BlockKind
@@ -38,6 +38,7 @@ from tests.core.builders import (
     PERSON,
     SECOND,
     after,
+    answered,
     blocked,
     diagnosis,
     ended,
@@ -45,6 +46,7 @@ from tests.core.builders import (
     free,
     hopeless,
     names,
+    only,
     running,
     steps,
     task,
@@ -116,7 +118,7 @@ def test_a_due_retry_is_released() -> None:
     found = after(decision)
     assert steps(decision) == [("failed", "pending")]
     assert (found.ready, found.ready_at, found.due_at, found.streak) == (True, NOW - HOUR, None, 1)
-    assert decision.retries_closed == (RetryClosed("t-1", "executed"),)
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "executed"),)
     assert told(decision, "task:retry_executed").attempt == 3
 
 
@@ -267,18 +269,18 @@ class Lives:
         for change in decision.changes:
             self._check_change(change, decision)
             self.tasks[change.after.id] = change.after
-        for closed in decision.retries_closed:
+        for closed in decision.all(RetryClosed):
             self.retries.pop(closed.task_id, None)
-        if decision.retry is not None:
-            assert decision.retry.task_id not in self.retries, "two pending retries"
-            self.retries[decision.retry.task_id] = decision.retry
-        for asked in decision.questions:
+        if decision.first(Retry) is not None:
+            assert only(decision, Retry).task_id not in self.retries, "two pending retries"
+            self.retries[only(decision, Retry).task_id] = only(decision, Retry)
+        for asked in decision.all(Question):
             assert asked.id not in self.questions
             self.questions[asked.id] = asked
-        if (joined := decision.question_joined) is not None:
+        if (joined := decision.first(QuestionJoined)) is not None:
             asked = self.questions[joined.question_id]
             self.questions[asked.id] = replace(asked, task_ids=(*asked.task_ids, joined.task_id))
-        for left in decision.questions_closed:
+        for left in decision.all(QuestionClosed):
             self._leave(left.question_id, left.task_id)
             if left.whole:
                 assert self.questions.pop(left.question_id).task_ids == ()
@@ -341,12 +343,11 @@ class Lives:
     def _answer(self, asked: Question, number: int) -> None:
         option = choose(asked, str(number % 3 + 1))
         for task_id in asked.task_ids:
-            decision = rules.on_answer(
+            decision = answered(
                 asked,
                 option,
                 self.tasks[task_id],
                 self.now,
-                actor=PERSON,
                 note="n" * (number % 2),
                 dependents=self.behind(task_id),
                 unmet=self.unmet(task_id),
@@ -361,8 +362,8 @@ class Lives:
             if found.streak < change.before.streak:
                 assert what == "reset" or found.status == "completed"
         if what in ("fail", "end"):
-            assert decision.attempt_end is not None
-            assert decision.attempt_end.number == before.live
+            assert decision.first(AttemptEnd) is not None
+            assert only(decision, AttemptEnd).number == before.live
 
     def _check_change(self, change: Change, decision: Decision) -> None:
         """Legal moves, one after the other, each with an event in the same decision."""

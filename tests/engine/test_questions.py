@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from medbay.core.decision import Decision
-from medbay.core.model import Option, Question
+from medbay.core.model import Option, Owner, Question
 from medbay.core.outcome import Succeeded
 from medbay.core.people.preference import Preference
 from medbay.service import tasks
@@ -140,7 +140,7 @@ def test_a_recommendation_that_no_task_waits_for_is_closed_by_its_answer(store: 
     noted = Option("noted", "wait", "nothing changes")
     filed = Question(id="q-t-1-1", need="raise the limit", why="it fails", options=(noted,), scope="recommend|f:1")
     with store.write() as tx:
-        apply(tx, Decision(questions=(filed,)))
+        apply(tx, Decision(writes=(filed,)))
         assert [each.id for each in questions.open_questions(tx)] == ["q-t-1-1"]
 
         assert tasks.answer(tx, "q-t-1-1", "1", actor="person:ann", note="did it") == ("noted", [])
@@ -149,3 +149,29 @@ def test_a_recommendation_that_no_task_waits_for_is_closed_by_its_answer(store: 
         answered = questions.get(tx, "q-t-1-1")
     assert answered is not None
     assert (answered.status, answered.answered_by, answered.answer) == ("answered", "person:ann", "noted: did it")
+
+
+def test_free_text_is_redacted_stored_and_handed_to_the_next_attempt(store: Store, clock: ManualClock) -> None:
+    """Where the question says that any words answer it; whom it is about is stored with it."""
+    world = World(store, clock)
+    task = world.add("push", failed(REFUSED))
+    engine = world.engine()
+    world.run(engine, ticks=2)
+    with store.write() as tx:
+        (asked,) = questions.open_questions(tx)
+        assert (asked.owner, asked.free_text) == (Owner("task", task.id), False)
+        tx.execute("UPDATE question SET free_text = 1 WHERE id = ?", (asked.id,))
+
+    with store.write() as tx:
+        said = "the mirror is at https://ci:hunter2secret@mirror.example"
+        assert tasks.answer(tx, task.id, said, actor="person:ann", note="and hurry") == (
+            asked.options[0].label,
+            [task.id],
+        )
+
+    with store.read() as tx:
+        answered = questions.get(tx, asked.id)
+    told = world.task(task.id).guidance[-1].text
+    assert answered is not None and (answered.status, answered.free_text) == ("answered", True)
+    for words in (answered.answer, told):
+        assert "mirror.example" in words and "hunter2secret" not in words and "and hurry" in words

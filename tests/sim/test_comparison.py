@@ -88,6 +88,7 @@ def test_another_policy_of_ours_gives_another_night() -> None:
     assert nights.play(fleet, strict, Limits())[1] > nights.play(fleet, Policy(), Limits())[1]
 
 
+@pytest.mark.long
 def test_everything_of_a_night_is_accounted_for() -> None:
     """Every task of every fleet has one end under every policy."""
     for name, by_policy in results().items():

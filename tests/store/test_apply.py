@@ -69,8 +69,8 @@ def test_the_database_refuses_a_second_pending_retry(world: World) -> None:
     retry = Retry(task_id=task.id, attempt=1, category="unknown", action="x", scheduled_at=0, due_at=0, delay_ms=0)
 
     with pytest.raises(Violation), world.store.write() as tx:
-        apply(tx, Decision(retry=retry))
-        apply(tx, Decision(retry=replace(retry, attempt=2)))
+        apply(tx, Decision(writes=(retry,)))
+        apply(tx, Decision(writes=(replace(retry, attempt=2),)))
 
     with world.store.read() as tx:
         assert retries.of_task(tx, task.id) == []
@@ -117,6 +117,6 @@ def test_a_draft_that_changes_nothing_writes_nothing(world: World) -> None:
     task = world.add("a")
 
     with world.store.write() as tx:
-        apply(tx, Decision(changes=(Draft(task, tx.now, actor="x").change(),)))
+        apply(tx, Decision(writes=(Draft(task, tx.now, actor="x").change(),)))
 
     assert world.task(task.id).version == task.version

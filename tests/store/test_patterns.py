@@ -33,7 +33,7 @@ ROUNDS = 15
 def learn(store: Store, *learned: Learned) -> None:
     """Apply decisions that teach this."""
     with store.write() as tx:
-        apply(tx, Decision(learned=learned))
+        apply(tx, Decision(writes=learned))
 
 
 def seen(fingerprint: str, **given: Any) -> Diagnosis:
@@ -173,7 +173,7 @@ def test_two_engines_that_meet_the_same_failures_never_wait_for_each_other(open_
             for number in range(ROUNDS):
                 with store.write() as tx:
                     for name in order:
-                        apply(tx, Decision(learned=(Seen(seen(name), f"t-{number}"), Tried(name, "a", True))))
+                        apply(tx, Decision(writes=(Seen(seen(name), f"t-{number}"), Tried(name, "a", True))))
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(meet, [names, names[::-1]]))
@@ -194,13 +194,13 @@ def test_a_cancelled_retry_of_the_same_attempt_is_replaced(store: Store, clock: 
     second = replace(first, category="transient", due_at=9)
 
     with store.write() as tx:
-        apply(tx, Decision(retry=replace(first, status="cancelled")))
-        apply(tx, Decision(retry=second))
+        apply(tx, Decision(writes=(replace(first, status="cancelled"),)))
+        apply(tx, Decision(writes=(second,)))
 
     with store.read() as tx:
         assert retries.of_task(tx, task.id) == [second]
     with pytest.raises(StaleClaim, match="scheduled already"), store.write() as tx:
-        apply(tx, Decision(retry=first))
+        apply(tx, Decision(writes=(first,)))
 
 
 def test_only_an_attempt_that_ended_is_corrected(store: Store, clock: ManualClock) -> None:
@@ -212,7 +212,7 @@ def test_only_an_attempt_that_ended_is_corrected(store: Store, clock: ManualCloc
     engine.tick()
 
     with store.write() as tx:
-        apply(tx, Decision(rediagnosed=Rediagnosed(task_id=task.id, number=1, diagnosis=diagnosis(), charged=True)))
+        apply(tx, Decision(writes=(Rediagnosed(task_id=task.id, number=1, diagnosis=diagnosis(), charged=True),)))
 
     with store.read() as tx:
         live = attempts.get(tx, task.id, 1)

@@ -225,7 +225,7 @@ def test_one_cause_has_one_open_question(world: World) -> None:
         question = Question(
             id=f"q-{task_id}", need="n", why="w", scope="s", task_ids=(task_id,), options=(), asked_at=0
         )
-        return Decision(questions=(question,))
+        return Decision(writes=(question,))
 
     with world.store.write() as tx:
         apply(tx, asked(first.id))

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from medbay.cli.demo.fleet import Patient
-from medbay.cli.output import BOLD, DIM, Screen
+from medbay.cli.output import BOLD, COLOURS, DIM, Screen
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, Question, Task
 from medbay.views import glyphs
-from medbay.views.event import soon
 from medbay.views.glyphs import Token
+from medbay.views.moments import soon
+from medbay.views.question import labels
+from medbay.views.status import status_phrase
 from medbay.views.text import clean, cut, pad
 
 TITLE_WIDE: Final = 13
@@ -53,8 +55,8 @@ def counted(rows: Sequence[DemoRow], screen: Screen, width: int) -> str:
     return gap.join(screen.token(screen.plain(words), token) for words, token in parts)
 
 
-def live_view(rows: Sequence[DemoRow], news: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
-    """The whole screen: rows, counts, and as many of the latest news as fit."""
+def live_view(rows: Sequence[DemoRow], recent: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
+    """The whole screen: rows, counts, and as many of the latest lines as fit."""
     columns, lines = shutil.get_terminal_size((80, 24))
     width = columns - 1
     spent = soon(max(1_000, now - began_at) / 1000)
@@ -63,7 +65,7 @@ def live_view(rows: Sequence[DemoRow], news: Sequence[str], screen: Screen, *, n
     shown += picture(rows, screen, now, width)
     shown += ["", counted(rows, screen, width), ""]
     room = max(0, lines - len(shown) - 1)
-    shown += [screen.paint(cut(screen.plain(each), width), DIM) for each in news[len(news) - room :] if room]
+    shown += [screen.paint(cut(screen.plain(each), width), DIM) for each in recent[len(recent) - room :] if room]
     return "\x1b[H" + "".join(f"{each}\x1b[K\r\n" for each in shown[: lines - 1]) + "\x1b[J"
 
 
@@ -85,9 +87,9 @@ def report(
     verdict = f"{len(wrong)} did not end as they should" if wrong else "each ended as it should"
     lines = [screen.paint(f"MEDBAY DEMO  {len(rows)} real commands in {lasted}, {verdict}", BOLD)]
     lines += picture(rows, screen, now, screen.width - 1, answerable=bool(kept))
-    told = f"{glyphs.DONE} {alone} healed by themselves, {answered} after one answer to one question"
+    text = f"{glyphs.DONE} {alone} healed by themselves, {answered} after one answer to one question"
     needs = f"{glyphs.YOU} {len(questions)} {'needs' if len(questions) == 1 else 'need'} you"
-    lines += ["", screen.token(screen.plain(told), "done") + "   " + screen.token(needs, "you")]
+    lines += ["", screen.token(screen.plain(text), "done") + "   " + screen.token(needs, "you")]
     lines += [line for asked in questions for line in _question(asked, screen, kept=bool(kept))]
     for name, how in wrong.items():
         lines.append(screen.token(screen.plain(f"{glyphs.FAILED} not as it should be: {name}: {how}"), "fail"))
@@ -102,14 +104,14 @@ def report(
 
 
 def _row(row: DemoRow, screen: Screen, now: int, width: int, *, answerable: bool) -> str:
-    phrase = glyphs.status_phrase(row.task, now)
+    phrase = status_phrase(row.task, now)
     trail = screen.plain(_trail(row))
     words = screen.plain(_words(row, now, answerable=answerable))
     head = f"{screen.plain(phrase.glyph)} {pad(cut(row.patient.title, TITLE_WIDE), TITLE_WIDE)}"
     ails = pad(cut(row.patient.ails, AILS_WIDE), AILS_WIDE) + " " if width >= AILS_FROM else ""
     room = width - (2 + TITLE_WIDE + 1 + len(ails) + TRAIL_WIDE + 1)
-    state = screen.paint(f"{pad(trail, TRAIL_WIDE)} {cut(words, room)}".rstrip(), phrase.colour)
-    return f"{screen.paint(head, phrase.colour)} {screen.paint(ails, DIM)}{state}"
+    state = screen.paint(f"{pad(trail, TRAIL_WIDE)} {cut(words, room)}".rstrip(), COLOURS[phrase.token])
+    return f"{screen.paint(head, COLOURS[phrase.token])} {screen.paint(ails, DIM)}{state}"
 
 
 def _trail(row: DemoRow) -> str:
@@ -120,7 +122,7 @@ def _trail(row: DemoRow) -> str:
             steps.append(glyphs.YOU if steps[-1] == glyphs.YOU else glyphs.WAITING)
         if steps and steps[-2:] == [glyphs.YOU, glyphs.YOU]:
             steps.pop()
-        steps.append(glyphs.outcome_glyph(attempt.outcome)[0])
+        steps.append(glyphs.of_outcome(attempt.outcome)[0])
         if _asks_a_person(attempt):
             steps.append(glyphs.YOU)
     if row.task.status == "blocked" and steps[-1:] != [glyphs.YOU]:
@@ -158,7 +160,7 @@ def _asks_a_person(attempt: Attempt) -> bool:
 def _question(asked: Question, screen: Screen, *, kept: bool) -> list[str]:
     """One question: what is needed, the answers there are, and the command to type where its store is kept."""
     first = asked.task_ids[0]
-    options = "  ".join(f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
+    options = "  ".join(labels(asked))
     return [
         screen.token(cut(f"{glyphs.YOU} {first} {clean(asked.need)}", screen.width - 1), "you"),
         cut(f"  medbay answer {first} {asked.default}   {options}" if kept else f"  {options}", screen.width - 1),

@@ -37,7 +37,7 @@ class Tail:
     """Passes growing log files on from a thread of its own, so that a slow reader never stops the engine."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
-        self.gone = False  # nobody reads any more
+        self.gone = False  # its reader is gone
         self._write = write
         self._path: Path | None = None
         self._offset = 0

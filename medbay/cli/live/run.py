@@ -1,4 +1,4 @@
-"""One task watched to its end: its output passed on, each attempt told, signals turned into a cancel."""
+"""One task watched to its end: its output passed on, each attempt printed, signals turned into a cancel."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from medbay.cli.list import waits_for
 from medbay.cli.live.display import Display, Feed, Interrupts
 from medbay.cli.live.output import Tail
 from medbay.core.durations import format_duration
 from medbay.core.model import DEFAULT_QUEUE, TRIAGE, Attempt, Event, Task
 from medbay.env import SystemClock
 from medbay.errors import MedbayError, StoreError
-from medbay.views import glyphs
-from medbay.views.event import changes, diagnosed, ended, soon
-from medbay.views.glyphs import status_phrase
+from medbay.views import glyphs, moments, question
+from medbay.views.attempt import ending
+from medbay.views.event import diagnosis, lines
+from medbay.views.status import status_phrase
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 SIGNALLED: Final = 128
 PIPE_CLOSED: Final = 141
-TOLD_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be behind
+EVENTS_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be behind
 _ENDS: Final = frozenset(
     {"task:verifying", "task:failed", "task:completed", "task:requeued", "task:lost", "task:cancelled"}
 )
@@ -50,15 +50,15 @@ class Watch:
         self._events: deque[Event] = deque()
         self._tail = Tail(display.pass_through)
         self._attempt: Attempt | None = None  # the one that runs now
-        self._told_end = False
+        self._end_printed = False
         self._clock = SystemClock()
 
     def round(self) -> None:
-        """Obey signals, tell what happened, let the clock on the screen go on."""
+        """Obey signals, print what happened, let the clock on the screen go on."""
         try:
             self._obey()
             self._events.extend(event for event in self._feed.take() if event.task_id == self.task.id)
-            self._tell_events()
+            self._print_events()
             self._tick()
         except StoreError:
             return  # the daemon says that the store is away, and the events are still there when it is back
@@ -83,7 +83,7 @@ class Watch:
         return task.paused or (task.unmet > 0 and self._bay.waits_for_a_person(task.id))
 
     def close(self) -> None:
-        """The last line was told."""
+        """Give the screen back after the last line."""
         self._display.clear()
         self._tail.close()
 
@@ -115,7 +115,7 @@ class Watch:
         self._obeyed = wanted
 
     def _cancel(self, daemon: Daemon) -> None:
-        why = "nobody reads its output any more" if not self._interrupts.count else "giving up"
+        why = "its output is no longer read" if not self._interrupts.count else "giving up"
         self.task = self._bay.get(self.task.id)
         if self.task.finished:
             return
@@ -125,28 +125,28 @@ class Watch:
         self.task = self._bay.cancel(self.task.id)
         daemon.engine.stop_cancelled()
 
-    def _tell_events(self) -> None:
+    def _print_events(self) -> None:
         while self._events:
             event = self._events[0]
             if event.name in _ENDS and self._attempt is not None and not self._tail.finish():
                 return  # its output first, however slow the reader is
             self._events.popleft()
-            self._tell(event)
+            self._print_event(event)
             if not self._events:
                 self.task = self._bay.get(self.task.id)
-                if self.over() and not self._told_end:
-                    self._told_end = True
-                    self._tell_end()
+                if self.over() and not self._end_printed:
+                    self._end_printed = True
+                    self._print_end()
 
-    def _tell(self, event: Event) -> None:
+    def _print_event(self, event: Event) -> None:
         match event.name:
             case "task:started":
                 self._begin(event.attempt or 1)
             case name if name in _JUDGED or (name == "task:verifying" and "evaluation" in event.data):
-                for change in changes([event], lambda _: ""):
+                for change in lines([event], lambda _: ""):
                     self._display.line(self._display.paint(f"{change.glyph} {change.what}", change.token))
             case "task:verifying":
-                self._display.line(self._display.paint(f"{glyphs.VERIFYING} ended well, its checks run", "run"))
+                self._display.line(self._display.paint(f"{glyphs.VERIFYING} succeeded, its checks run", "run"))
             case "gate:passed" if event.data.get("warning"):
                 words = f"{glyphs.VERIFYING} accepted with a warning: {clean(str(event.data['warning']))}"
                 self._display.line(self._display.paint(words, "wait"))
@@ -171,16 +171,16 @@ class Watch:
 
     def _say_failed(self, event: Event) -> None:
         self._attempt = None
-        attempt, found = self._numbered(event.attempt or 1), diagnosed(event.data["diagnosis"]).rstrip(".")
+        attempt, found = self._numbered(event.attempt or 1), diagnosis(event.data["diagnosis"]).rstrip(".")
         if attempt is None:
             return
-        how = ended(str(attempt.outcome), exit_code=attempt.exit_code, signal=attempt.signal)
+        how = ending(attempt)
         words = f"{glyphs.FAILED} {how} after {_lasted(attempt)}: {found}"
         self._display.line(self._display.paint(words, "fail") + self._then())
 
     def _numbered(self, number: int) -> Attempt | None:
-        """An attempt by its number: what is told may be behind what happens."""
-        recent = self._bay.attempts(self.task.id, TOLD_BEHIND_MAX)
+        """An attempt by its number: what is printed may be behind what happens."""
+        recent = self._bay.attempts(self.task.id, EVENTS_BEHIND_MAX)
         return next((each for each in recent if each.number == number), None)
 
     def _then(self) -> str:
@@ -189,7 +189,7 @@ class Watch:
         scheduled = next(following, None)
         if self._display.live or scheduled is None or scheduled.name == "task:started":
             return ""
-        return f".  {glyphs.WAITING} again in {soon(scheduled.data['delay_s'])} (Ctrl-C gives up)"
+        return f".  {glyphs.WAITING} again in {moments.soon(scheduled.data['delay_s'])} (Ctrl-C gives up)"
 
     def _tick(self) -> None:
         """The line in place: how long it runs, or when it runs again."""
@@ -208,12 +208,12 @@ class Watch:
             left = format_duration(max(0, -(-(task.due_at - now) // 1000) * 1000))
             display.status(f"{glyphs.WAITING} again in {left} (Ctrl-C gives up)", "wait")
 
-    def _tell_end(self) -> None:
+    def _print_end(self) -> None:
         self._attempt = None
         display, task = self._display, self.task
         match task.status:
             case "completed":
-                display.line(display.paint(_told_success(task, self._bay.attempts(task.id, 1_000)), "done"))
+                display.line(display.paint(_success_line(task, self._bay.attempts(task.id, 1_000)), "done"))
             case "cancelled":
                 display.line(display.paint(f"{glyphs.CANCELLED} cancelled", "idle") + f"     medbay show {task.id}")
             case _:
@@ -222,7 +222,7 @@ class Watch:
     def _hand_over(self) -> None:
         """The question and how to answer it. Its queue was ours alone: from here on `up` may take it."""
         display, task = self._display, self.task
-        known, after = self._bay.inbox(), waits_for(self._bay, [task]).get(task.id, [])
+        known, after = self._bay.inbox(), self._bay.waits_for(task.id)
         asked = next((each for name in (task.id, *after) for each in known if name in each.task_ids), None)
         need = asked.need.removeprefix(f"{task.title}: ") if asked is not None else ""
         # The line of the failure stands right above; what it said is not said again.
@@ -231,8 +231,7 @@ class Watch:
         stands = status_phrase(task, self._clock.now_ms(), after=after).words
         display.line(display.paint(f"{glyphs.YOU} {stands}: {clean(words)}", "you"))
         if asked is not None:
-            options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
-            display.line(f"  {'   '.join(options)}")
+            display.line(f"  {'   '.join(question.labels(asked))}")
             about = task.id if task.id in asked.task_ids else asked.task_ids[0]
             answer = f"medbay answer {about} {asked.default}, then medbay up"
             display.line(f"  {answer}     medbay log {task.id}     exit {self.exit_code()}")
@@ -259,7 +258,7 @@ def own_code(attempts: list[Attempt]) -> int:
     return NOT_EXECUTABLE if "permission denied" in said or "not an executable" in said else NOT_FOUND
 
 
-def _told_success(task: Task, attempts: list[Attempt]) -> str:
+def _success_line(task: Task, attempts: list[Attempt]) -> str:
     last = attempts[-1]
     end = f"exit 0     medbay show {task.id}"
     if len(attempts) == 1:

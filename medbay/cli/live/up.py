@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli.live.display import Display, Feed
+from medbay.core import durations
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
-from medbay.views import glyphs, moments
-from medbay.views.event import LiveChange, changes, soon
+from medbay.views import breaker, glyphs, moments, question
+from medbay.views.event import EventLine, lines
 from medbay.views.text import clean, cut, width
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ COUNT_EVERY_MS: Final = 500
 COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times as long as it took
 
 
-class Telling:
-    """Tells what happens on a store. `round` is called by the daemon, many times a second."""
+class Reporter:
+    """Prints what happens on a store. `round` is called by the daemon, many times a second."""
 
     def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up") -> None:
         self._name = name
@@ -49,7 +50,7 @@ class Telling:
         self._breakers: list[tuple[Breaker, int]] = []
         self._miscounted = True  # something happened since they were counted
         self._daemon: Daemon | None = None
-        self._stops_told = 0
+        self._stops_seen = 0
 
     def greet(self, daemon: Daemon) -> None:
         """Which store, how many slots, which retries are pending."""
@@ -62,7 +63,7 @@ class Telling:
         display.line(f"{pending or 'no'} {'retry is' if pending == 1 else 'retries are'} pending")
         now = self._clock.now_ms()
         for task, due_at in soonest:
-            when = f"in {soon((due_at - now) / 1000)}" if due_at > now else "due"
+            when = f"in {moments.soon((due_at - now) / 1000)}" if due_at > now else "due"
             words = f"{glyphs.WAITING} {task.id} {clean(task.title)}  retry {when}  {clean(task.last_summary)}"
             display.line("  " + display.paint(words.rstrip(), "wait"))
         if pending > len(soonest) > 0:
@@ -70,8 +71,8 @@ class Telling:
 
     def round(self, stops: int = 0) -> None:
         """Tell what happened since the last round, and how often a stop was asked for."""
-        if stops > self._stops_told and self._daemon is not None:
-            self._stops_told = stops
+        if stops > self._stops_seen and self._daemon is not None:
+            self._stops_seen = stops
             self.note(_stopping(self._daemon, stops))
         try:
             events = self._feed.take()
@@ -79,8 +80,8 @@ class Telling:
             for event in events:
                 self._tally(event)
             self._learn_titles({event.task_id for event in events if event.task_id is not None})
-            if told := changes(events, self._title):
-                self._display.line("\n".join(map(self._words, told)))  # one write for all: there may be many
+            if changes := lines(events, self._title):
+                self._display.line("\n".join(map(self._words, changes)))  # one write for all: there may be many
             self._count()
         except StoreError:
             return  # the daemon says that the store is away; nothing is missed when it is back
@@ -107,11 +108,11 @@ class Telling:
         looked = f"   {glyphs.JUDGED} {self.judged} triage{'' if self.judged == 1 else 's'}" if self.judged else ""
         display.line(done + looked + display.paint(needs, "you"))
         for asked in questions[:QUESTIONS_SHOWN]:
-            first = asked.task_ids[0] if asked.task_ids else asked.id
+            first = question.name(asked)
             also = f" (and {len(asked.task_ids) - 1} more)" if len(asked.task_ids) > 1 else ""
             need = self._fitting(f"{first}{also}  {clean(asked.need)}", 4)
             display.line(f"  {display.paint(glyphs.YOU, 'you')} {need}")
-            options = (f"{number} {option.label}" for number, option in enumerate(asked.options, start=1))
+            options = question.labels(asked)
             display.line(
                 "      " + self._fitting(f"medbay answer {first} {asked.default}     {'   '.join(options)}", 6)
             )
@@ -119,7 +120,7 @@ class Telling:
             display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
         now = self._clock.now_ms()
         for each, number in self._bay.breakers():
-            if words := _held(each, number, now):
+            if words := breaker.held(each, number, now):
                 display.line("  " + display.paint(self._fitting(words, 2), "held"))
                 display.line(f"      medbay breaker close {clean(each.key)}")
 
@@ -131,7 +132,7 @@ class Telling:
     def _gap(self) -> str:
         return " " if self._display.live else "\t"
 
-    def _words(self, change: LiveChange) -> str:
+    def _words(self, change: EventLine) -> str:
         """For people with colours and a short time; for programs between tabs, with the whole time."""
         display = self._display
         moment, glyph = self._moment(change.at), display.paint(change.glyph, change.token)
@@ -145,7 +146,7 @@ class Telling:
         return f"{moment} {glyph} {named}{what}" + display.paint(then, "wait" if glyphs.WAITING in then else "you")
 
     def _moment(self, at: int) -> str:
-        return moments.clock(at, at) if self._display.live else moments.iso(at)
+        return moments.clock(at, at) if self._display.live else durations.iso(at)
 
     def _title(self, task_id: str) -> str:
         return self._titles.get(task_id, "")
@@ -175,25 +176,17 @@ class Telling:
         parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
         if looking := sum(self._triages.values()):
             parts.append(f"{glyphs.JUDGED} {looking} looked at")
-        held = [words for each, number in self._breakers if (words := _held(each, number, now))]
+        held = [words for each, number in self._breakers if (words := breaker.held(each, number, now))]
         if ready := counts.get("pending", 0) - sum(number for each, number in self._breakers if each.kind != "agency"):
             parts.append(f"{glyphs.READY} {max(0, ready)} pending")
         parts += held
         if pending:
-            left = soon(max(0, soonest[0][1] - now) / 1000)
+            left = moments.soon(max(0, soonest[0][1] - now) / 1000)
             parts.append(f"{glyphs.WAITING} {pending} waiting, {soonest[0][0].id} in {left}")
         if blocked := counts.get("blocked", 0):
             parts.append(f"{glyphs.YOU} {blocked} blocked")
         parts.append(f"{glyphs.DONE} {self.completed} done" + (f", {self.healed} healed" if self.healed else ""))
         self._display.status("   ".join(parts))
-
-
-def _held(by: Breaker, number: int, now: int) -> str:
-    """What a breaker holds and until when; a crash loop keeps every task of its runner, so it has no number."""
-    if not number and by.kind != "crash_loop":
-        return ""
-    until = f" until {moments.clock(by.next_at, now)}" if by.next_at is not None else f", {by.ends.partition(': ')[0]}"
-    return f"{glyphs.HELD} {f'{number} ' if number else ''}held by {clean(by.key)}{until}"
 
 
 def _stopping(daemon: Daemon, stops: int) -> str:

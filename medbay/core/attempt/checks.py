@@ -54,7 +54,7 @@ def judge(results: Sequence[CheckResult], threshold: float = 1.0) -> Gate:
     if answered == 0 or answered * 2 < answered + len(late):
         why = f"only {answered} of {answered + len(late)} checks answered"
         return Gate(verdict="ERROR", why=why, blamed=late[0] if late else None)
-    if passes < threshold * answered:
+    if passes / answered < threshold:
         return Gate(verdict="FAIL", why=f"{named(failures)} failed", blamed=failures[0])
     warnings = [f"{named(some)} {what}" for some, what in ((failures, "failed"), (late, "timed out")) if some]
     return Gate(verdict="PASS", warning=", ".join(warnings))
@@ -112,11 +112,11 @@ EXCERPT_MAX: Final = 300
 _EVENTS: Final = {"PASS": "gate:passed", "FAIL": "gate:failed", "ERROR": "gate:error"}
 
 
-def plan(draft: Draft, number: int, checks: tuple[Check, ...], outcome: Succeeded, work: WorkingSet) -> Decision:
+def plan(draft: Draft[Task], number: int, checks: tuple[Check, ...], outcome: Succeeded, work: WorkingSet) -> Decision:
     """The work ended well; whether its result counts is for its checks to say."""
     results = planned(checks, draft.task.id, number)
     draft.move("pending_verification", f"attempt {number} ended well, its checks are to come", attempt=number)
-    draft.tell("task:verifying", attempt=number, checks=[shown(each.command) for each in results])
+    draft.emit("task:verifying", attempt=number, checks=[shown(each.command) for each in results])
     ended = ChecksPlanned(
         task_id=draft.task.id,
         number=number,
@@ -124,25 +124,25 @@ def plan(draft: Draft, number: int, checks: tuple[Check, ...], outcome: Succeede
         output=outcome.output,
         exit_code=outcome.exit_code,
     )
-    return Decision(changes=(draft.change(),), checks_planned=ended, events=tuple(draft.events), work=work)
+    return draft.decision(ended, work=work)
 
 
 def on_checks_taken_over(task: Task, now: int, *, number: int, worker_id: str, why: str, crashed: bool) -> Decision:
     """Its worker is gone, its result is not: another engine of the same host repeats the checks alone."""
     draft = Draft(task, now, actor=f"worker:{worker_id}")
     draft.set(crashes=task.crashes + (1 if crashed else 0))
-    draft.tell("task:verifying", attempt=number, worker=worker_id, why=why)
-    return Decision(changes=(draft.change(),), events=tuple(draft.events))
+    draft.emit("task:verifying", attempt=number, worker=worker_id, why=why)
+    return draft.decision()
 
 
-def tell(draft: Draft, number: int, found: Gate, results: Sequence[CheckResult]) -> None:
+def emit(draft: Draft[Task], number: int, found: Gate, results: Sequence[CheckResult]) -> None:
     """Record what the gate said."""
     said: dict[str, Any] = {"checks": [facts(each) for each in results]}
     if found.why:
         said["why"] = found.why
     if found.warning:
         said["warning"] = found.warning
-    draft.tell(_EVENTS[found.verdict], attempt=number, **said)
+    draft.emit(_EVENTS[found.verdict], attempt=number, **said)
 
 
 def facts(each: CheckResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import assert_never
 
@@ -13,16 +13,27 @@ from medbay.core.attempt import knowledge, rescue
 from medbay.core.attempt.cause import is_charged, is_providers
 from medbay.core.attempt.counting import count_ended, count_uncharged, counters, forget_failures, record_of
 from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome
-from medbay.core.attempt.failure import ERROR_MAX, Failure, Followed, follow
+from medbay.core.attempt.failure import ERROR_MAX, Failure, follow
 from medbay.core.attempt.knowledge import Known, Learned, Seen
 from medbay.core.attempt.rescue import Evaluation
-from medbay.core.decision import NOTHING, AttemptEnd, ChecksEnded, Decision, Draft, RetryClosed, WorkingSet, together
+from medbay.core.decision import (
+    NOTHING,
+    AttemptEnd,
+    ChecksEnded,
+    Decision,
+    Draft,
+    RetryClosed,
+    WorkingSet,
+    Write,
+    together,
+)
 from medbay.core.diagnosis import Diagnosis
 from medbay.core.diagnosis.record import facts
 from medbay.core.diagnosis.record import known as known_by_us
 from medbay.core.holds import incident
+from medbay.core.holds.breaker import BreakerChange
 from medbay.core.holds.incident import FailureSurroundings, Fed
-from medbay.core.model import Attempt, Check, Question, Task
+from medbay.core.model import Attempt, Check, Task
 from medbay.core.outcome import (
     Cancelled,
     Checked,
@@ -85,7 +96,7 @@ class Ended:
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     """What follows from the end of an attempt, for its task and for the breaker it was sent ahead for."""
     made = _on_ended(ended, now, work)
-    if not ended.attempt.canary or made.attempt_end is None:
+    if not ended.attempt.canary or made.first(AttemptEnd) is None:
         return made
     return incident.settle_canary(made, ended.task, ended.attempt.number, now, work)
 
@@ -119,7 +130,7 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             assert_never(ended.outcome)
 
 
-def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft, work: WorkingSet) -> Decision:
+def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft[Task], work: WorkingSet) -> Decision:
     """One attempt and no ladder; only a failure of its provider lets it wait and try again."""
     found = ended.diagnosis or diagnose_ended(ended, draft.now)
     if found is not None and _is_held(ended, found, draft.now, work):
@@ -149,14 +160,13 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
         suggested_fix="report the traceback, then retry",
     )
     number = ended.attempt.number
-    draft.tell("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
+    draft.emit("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
     if ended.looked_at is not None:  # who waits for this triage must not wait for ever
         settled = triage.broke(ended.looked_at, draft, work, why=why)
         return together(_decision(ended, draft, settled.work, word="failed", diagnosis=found), settled)
     new = question.ask(draft.task, kind="human", why=why, now=now, diagnosis=found)
     asked = draft.escalate(why, attempt=number, asked=new)
-    made = _decision(ended, draft, work, word="failed", diagnosis=found, questions=asked)
-    made = replace(made, learned=(Seen(found, ended.task.id),))
+    made = _decision(ended, draft, work, *asked, Seen(found, ended.task.id), word="failed", diagnosis=found)
     return incident.settle_canary(made, ended.task, number, now, work)
 
 
@@ -173,20 +183,20 @@ def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
             return None
 
 
-def _cancelled(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+def _cancelled(ended: Ended, draft: Draft[Task], work: WorkingSet) -> Decision:
     draft.set(cancel_requested=False, due_at=None)
     draft.move("cancelled", "cancelled by a person")
-    draft.tell("task:cancelled", attempt=ended.attempt.number)
+    draft.emit("task:cancelled", attempt=ended.attempt.number)
     left = owners.cancelled(ended.task, ended.served, ended.dependents)
     others = owners.block_dependents(left, draft.now, because=ended.task)
-    others = replace(others, changes=(*others.changes, *loops.passed_on(draft, ended.loop)))
+    others = others.plus(*loops.passed_on(draft, ended.loop))
     return _decision(ended, draft, work, word="cancelled", others=others)
 
 
-def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -> Decision:
+def _requeued(ended: Ended, outcome: Requeued, draft: Draft[Task], work: WorkingSet) -> Decision:
     """Exit 75 waits and adds to the uncharged run; what a stopping worker hands back is ready at once."""
     number = ended.attempt.number
-    draft.tell("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
+    draft.emit("task:requeued", attempt=number, asked=outcome.asked, why=outcome.why)
     if not outcome.asked:
         _start_over(draft, outcome.why, number)
         return _decision(ended, draft, work)
@@ -196,10 +206,10 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
         why = f"asked to be tried again {record.uncharged} times: {outcome.why}"
         draft.move("failed", why)
         asked = draft.ask(question.ask(draft.task, kind="exhausted", why=why, now=draft.now))
-        draft.tell("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
-        draft.tell("task:retry_exhausted", attempt=number, reason=why, category="unknown")
+        draft.emit("task:recovery_action", attempt=number, action="mark_as_blocked", why=why)
+        draft.emit("task:retry_exhausted", attempt=number, reason=why, category="unknown")
         draft.block("exhausted", why)
-        return _decision(ended, draft, work, questions=(asked,))
+        return _decision(ended, draft, work, asked)
     named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone).retry_after_ms
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
@@ -209,7 +219,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft, work: WorkingSet) -
     return _decision(ended, draft, work)
 
 
-def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
+def _evaluated(ended: Ended, draft: Draft[Task], work: WorkingSet) -> Decision:
     """Rescued, or the failure it was; an evaluation that failed is told of and counts for the breaker of them all."""
     assert ended.evaluation is not None
     number, said = ended.attempt.number, rescue.score(ended.evaluation)
@@ -219,14 +229,14 @@ def _evaluated(ended: Ended, draft: Draft, work: WorkingSet) -> Decision:
     if said.counts:
         fed = agency.ran(work, known, draft.now, well=well, by=ended.task.id, why=said.why, failures=failures)
     if not well:
-        draft.tell("triage:failed", attempt=number, role="evaluation", why=said.why)
+        draft.emit("triage:failed", attempt=number, role="evaluation", why=said.why)
     if said.value is not None and said.value >= ended.evaluation.threshold:
-        draft.tell("task:rescued", attempt=number, score=said.value, why=said.why, outcome=outcome_word(ended.outcome))
+        draft.emit("task:rescued", attempt=number, score=said.value, why=said.why, outcome=outcome_word(ended.outcome))
         return together(_succeeded(ended, draft, fed.work, word="rescued"), fed.made)
     return together(_failed(ended, draft, fed.work), fed.made)
 
 
-def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "succeeded") -> Decision:
+def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str = "succeeded") -> Decision:
     """The only reset of a streak besides a person's `--reset-failures`."""
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
@@ -237,14 +247,14 @@ def _succeeded(ended: Ended, draft: Draft, work: WorkingSet, *, word: str = "suc
         "pending" if again else "completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number
     )
     if not again:
-        draft.tell("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+        draft.emit("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
     passed_on = loops.passed_on(draft, ended.loop)
-    turn = Decision(changes=passed_on) if passed_on else NOTHING
+    turn = Decision(writes=passed_on) if passed_on else NOTHING
     spec = owners.spec_in(ended.outcome)
     others = together(turn, owners.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
-    for change in others.breakers:  # the incident that it was a fix for
+    for change in others.all(BreakerChange):  # the incident that it was a fix for
         work = incident.save(work, change.before, change.after).work
-    return _decision(ended, draft, work, word=word, others=others, learned=learned)
+    return _decision(ended, draft, work, *learned, word=word, others=others)
 
 
 def _is_good(ended: Ended) -> bool:
@@ -258,38 +268,38 @@ def _is_good(ended: Ended) -> bool:
             return False
 
 
-def _checked(ended: Ended, outcome: Checked, draft: Draft, work: WorkingSet) -> Decision:
+def _checked(ended: Ended, outcome: Checked, draft: Draft[Task], work: WorkingSet) -> Decision:
     """The gate's answer is how the attempt ended; a gate that broke twice in a row is a person's matter."""
     found = gate.judge(outcome.results, ended.task.threshold)
-    verifying.tell(draft, ended.attempt.number, found, outcome.results)
+    verifying.emit(draft, ended.attempt.number, found, outcome.results)
     if found.verdict == "PASS":
         return _succeeded(ended, draft, work)
     again = found.verdict == "ERROR" and verifying.broke_before(ended.task)
     return _failed(ended, draft, work, asks=f"its gate broke twice in a row: {found.why}" if again else "")
 
 
-def _lost(ended: Ended, outcome: Lost, draft: Draft, work: WorkingSet) -> Decision:
+def _lost(ended: Ended, outcome: Lost, draft: Draft[Task], work: WorkingSet) -> Decision:
     """No failure of the work; but a task whose engine dies again and again is a person's question."""
     crashes = ended.task.crashes + (1 if outcome.hard_crash else 0)
     draft.set(crashes=crashes)
-    draft.tell("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
+    draft.emit("task:lost", attempt=ended.attempt.number, why=outcome.why, crashes=crashes)
     if not outcome.hard_crash or crashes < ended.crash_budget:
         _start_over(draft, outcome.why, ended.attempt.number)
         return _decision(ended, draft, work)
     draft.set(planned_at=occurrences.before_planned(draft.task))
     why = f"its engine died {crashes} times while it ran"
     new = question.ask(draft.task, kind="human", why=why, now=draft.now)
-    return _decision(ended, draft, work, questions=draft.escalate(why, attempt=ended.attempt.number, asked=new))
+    return _decision(ended, draft, work, *draft.escalate(why, attempt=ended.attempt.number, asked=new))
 
 
-def _start_over(draft: Draft, why: str, number: int) -> None:
+def _start_over(draft: Draft[Task], why: str, number: int) -> None:
     """The attempt is repeated; from its checks a task goes back by way of `failed`, with nothing counted."""
     if draft.task.status == "pending_verification":
         draft.move("failed", why, attempt=number)
     draft.move("pending", why, attempt=number)
 
 
-def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> Decision:
+def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "") -> Decision:
     seen = ended.diagnosis or diagnose_ended(ended, draft.now)
     assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
@@ -303,7 +313,7 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     number = ended.attempt.number
     draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
     how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
-    draft.tell("task:failed", attempt=number, **how)
+    draft.emit("task:failed", attempt=number, **how)
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
     failure = Failure(
         attempt=number,
@@ -318,20 +328,11 @@ def _failed(ended: Ended, draft: Draft, work: WorkingSet, *, asks: str = "") -> 
     followed, others = follow(draft, failure, work), NOTHING
     if ended.loop:
         followed, others = loops.began_again(draft, ended.loop, followed, charged=charged)
-    return _decision(
-        ended,
-        draft,
-        followed.work,
-        diagnosis=found,
-        charged=charged,
-        others=together(others, followed.shared),
-        learned=learned,
-        followed=followed,
-        questions=followed.questions,
-    )
+    others = together(others, followed)
+    return _decision(ended, draft, followed.work, *learned, diagnosis=found, charged=charged, others=others)
 
 
-def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
+def _judge(draft: Draft[Task], number: int, *, cured: bool) -> tuple[Learned, ...]:
     """What the attempt was told has a result now."""
     judged, learned = knowledge.judge(draft.task.guidance, number, cured=cured)
     draft.set(guidance=judged)
@@ -340,17 +341,15 @@ def _judge(draft: Draft, number: int, *, cured: bool) -> tuple[Learned, ...]:
 
 def _decision(
     ended: Ended,
-    draft: Draft,
+    draft: Draft[Task],
     work: WorkingSet,
-    *,
+    *writes: Write,
     word: str | None = None,
     diagnosis: Diagnosis | None = None,
     charged: bool = False,
     others: Decision = NOTHING,
-    learned: tuple[Learned, ...] = (),
-    followed: Followed | None = None,
-    questions: tuple[Question, ...] = (),
 ) -> Decision:
+    """The end of the attempt and its task's change with what else is written; `others` is what follows elsewhere."""
     word = word or outcome_word(ended.outcome)
     verified = ended.task.status == "pending_verification"
     end = AttemptEnd(
@@ -367,22 +366,8 @@ def _decision(
     )
     # The first attempt has no retry behind it, and that of a later one was executed when it was claimed.
     finished = ended.attempt.number > 1 and draft.task.status in ("completed", "cancelled", "blocked")
-    closed = (RetryClosed(ended.task.id, "cancelled", told=False),) if finished else ()
+    closed = RetryClosed(ended.task.id, "cancelled", emits=False) if finished else None
     results = ended.outcome.results if isinstance(ended.outcome, Checked) else ()
     results = ended.evaluation.results if ended.evaluation else results
-    return Decision(
-        changes=(draft.change(), *others.changes),
-        attempt_end=end,
-        learned=learned,
-        checks_ended=ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None,
-        retry=followed.retry if followed else None,
-        retries_closed=closed + others.retries_closed,
-        retry_outcome=word,
-        questions=questions + others.questions,
-        question_joined=followed.joined if followed else None,
-        questions_closed=others.questions_closed,
-        breakers=others.breakers,
-        uses=others.uses,
-        events=(*draft.events, *others.events),
-        work=work,
-    )
+    checked = ChecksEnded(ended.task.id, ended.attempt.number, results) if verified else None
+    return together(draft.decision(end, checked, closed, *writes, work=work), others)

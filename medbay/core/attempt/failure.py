@@ -10,16 +10,16 @@ from typing import Final
 
 from medbay.core import agent
 from medbay.core.attempt import guidance, knowledge
-from medbay.core.attempt.cause import Cause, cause_of
+from medbay.core.attempt.cause import SPENT, Cause, cause_of
 from medbay.core.attempt.counting import excuse, record_of
 from medbay.core.attempt.knowledge import Known
-from medbay.core.decision import NOTHING, Decision, Draft, QuestionJoined, WorkingSet
+from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import iso
 from medbay.core.holds import incident
 from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.holds.resources import account_of
-from medbay.core.model import TRIAGE, Event, Question, Retry, Task
+from medbay.core.model import TRIAGE, Event, Owner, Question, Retry, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people import question
 from medbay.core.policy import policy
@@ -47,20 +47,11 @@ class Failure:
     around: FailureSurroundings = field(default_factory=FailureSurroundings)
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
-    """What was decided beside the change of the task itself."""
+def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
+    """Decide about the newest failure of a task; the draft gets its due time and guidance, or its block.
 
-    retry: Retry | None = None
-    questions: tuple[Question, ...] = ()
-    joined: QuestionJoined | None = None
-    shared: Decision = NOTHING  # what it did to breakers, and what is told and asked of that
-    work: WorkingSet
-
-
-def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
-    """Decide about the newest failure of a task; the draft gets its due time and guidance, or its block."""
+    The decision is what else follows: a retry or a question, and what the failure did to what tasks share.
+    """
     found, record = failure.diagnosis, record_of(draft.task)
     used_up = policy.retries_used_up(found, record, failure.policy)
     case = incident.case_of(draft.task, failure.outcome, found, failure.around, work)
@@ -71,19 +62,17 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
         higher = replace(record, raised=DIFFERENTLY - record.rung)
         decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
-    draft.tell("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
+    draft.emit("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     fed = incident.feed(draft, found, cause, failure.around, work)
     if step.due_at is None:
         stopped = _stop(draft, failure, step, fed.work, shared=cause is Cause.NOT_RETRYABLE)
-        breakers = (*fed.made.breakers, *stopped.shared.breakers)
-        events = (*fed.made.events, *stopped.shared.events)
-        return replace(stopped, shared=replace(fed.made, breakers=breakers, events=events))
+        return replace(together(fed.made, stopped), work=stopped.work)
     if fed.until is not None:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
         draft.set(due_at=None, waits_for=TRIAGE, wants_triage=True)
-        return Followed(shared=fed.made, work=fed.work)
+        return replace(fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
     covered = cause in (Cause.PROVIDER_LIMIT, Cause.CRASH_LOOP, Cause.INCIDENT, Cause.UNCHARGED)
@@ -92,7 +81,7 @@ def follow(draft: Draft, failure: Failure, work: WorkingSet) -> Followed:
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
     retry = schedule_retry(draft, failure, step) if draft.task.status == "failed" else None
-    return Followed(retry=retry, shared=fed.made, work=fed.work)
+    return replace(fed.made.plus(retry), work=fed.work)
 
 
 def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:
@@ -110,8 +99,8 @@ def _not_before(step: NextStep, until: int, now: int) -> NextStep:
     return replace(step, due_at=due, delay_ms=due - now)
 
 
-def schedule_retry(draft: Draft, failure: Failure, step: NextStep) -> Retry:
-    """The row that says why a task is tried again and when; told as well."""
+def schedule_retry(draft: Draft[Task], failure: Failure, step: NextStep) -> Retry:
+    """The row that says why a task is tried again and when, with its event."""
     assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
     retry = Retry(
         task_id=draft.task.id,
@@ -126,37 +115,44 @@ def schedule_retry(draft: Draft, failure: Failure, step: NextStep) -> Retry:
         policy_hash=failure.policy.hash(),
         learned=step.learned,
     )
-    told = {
+    data = {
         "attempt": retry.attempt,
         "category": retry.category,
         "action": retry.action,
         "due_at": iso(retry.due_at),
         "delay_s": retry.delay_ms / 1000,
     }
-    draft.events.append(Event(name="task:retry_scheduled", task_id=retry.task_id, attempt=retry.attempt, data=told))
+    draft.events.append(Event(name="task:retry_scheduled", task_id=retry.task_id, attempt=retry.attempt, data=data))
     return retry
 
 
-def _stop(draft: Draft, failure: Failure, step: NextStep, work: WorkingSet, *, shared: bool) -> Followed:
+def _stop(draft: Draft[Task], failure: Failure, step: NextStep, work: WorkingSet, *, shared: bool) -> Decision:
     """Nothing else can help: blocked, with a question that is shared where the cause is."""
     assert step.block_kind is not None and step.event is not None
     found, number = failure.diagnosis, failure.attempt
-    scope = question.scope_of(found, account_of(draft.task, found)) if shared else None
+    account = account_of(draft.task, found) if shared else None
+    scope = question.scope_of(found, account) if shared else None
     asked = work.questions.get(scope) if scope else None
-    joined = QuestionJoined(asked, draft.task.id) if asked else None
-    questions: tuple[Question, ...] = ()
+    write: Question | QuestionJoined | None = QuestionJoined(asked, draft.task.id) if asked else None
     if asked is None:
         advised = knowledge.advised(found, failure.known)
-        new = question.ask(
-            draft.task, kind=step.block_kind, why=step.why, now=draft.now, diagnosis=advised, scope=scope
+        write = draft.ask(
+            question.ask(
+                draft.task,
+                kind=step.block_kind,
+                why=step.why,
+                now=draft.now,
+                diagnosis=advised,
+                scope=scope,
+                owner=Owner("hold", account) if account is not None and found.subcategory == SPENT else None,
+            )
         )
-        questions = (draft.ask(new),)
-        asked = new.id
+        asked = write.id
         work = replace(work, questions={**work.questions, scope: asked}) if scope else work
     if step.event == "task:escalated":
-        draft.tell(step.event, attempt=number, reason=step.why, question=asked)
+        draft.emit(step.event, attempt=number, reason=step.why, question=asked)
     else:
-        draft.tell(step.event, attempt=number, reason=step.why, category=found.kind)
+        draft.emit(step.event, attempt=number, reason=step.why, category=found.kind)
     draft.block(step.block_kind, step.why, attempt=number)
     fed = incident.spent(draft, found, asked, work) if shared else Fed(work=work)
-    return Followed(questions=questions, joined=joined, shared=fed.made, work=fed.work)
+    return replace(fed.made.plus(write), work=fed.work)

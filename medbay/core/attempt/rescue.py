@@ -62,12 +62,14 @@ def is_due(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
     return not never_got_to_work(task, outcome, ran_ms)
 
 
-def plan(draft: Draft, number: int, command: tuple[str, ...] | str, outcome: Outcome, work: WorkingSet) -> Decision:
+def plan(
+    draft: Draft[Task], number: int, command: tuple[str, ...] | str, outcome: Outcome, work: WorkingSet
+) -> Decision:
     """The work failed; whether that counts is for the evaluator to say. How it ended is kept until then."""
     task_id, how = draft.task.id, outcome_word(outcome)
     result = CheckResult(task_id=task_id, number=number, position=POSITION, command=command)
     draft.move("pending_verification", f"attempt {number} {how}, its work is looked at", attempt=number)
-    draft.tell("task:verifying", attempt=number, evaluation=checks.shown(command))
+    draft.emit("task:verifying", attempt=number, evaluation=checks.shown(command))
     planned = ChecksPlanned(
         task_id=task_id,
         number=number,
@@ -77,7 +79,7 @@ def plan(draft: Draft, number: int, command: tuple[str, ...] | str, outcome: Out
         signal=getattr(outcome, "signal", None),
         failure=kept(outcome),
     )
-    return Decision(changes=(draft.change(),), checks_planned=planned, events=tuple(draft.events), work=work)
+    return draft.decision(planned, work=work)
 
 
 def kept(outcome: Outcome) -> dict[str, Any]:

@@ -38,15 +38,30 @@ class Reason:
     needs: Needs
     until: int | None = None
 
+    @property
+    def code(self) -> str:
+        """Its stable name, whatever its place in the order."""
+        return CODES[self.number]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingRule:
+    """One of the reasons: its published number and name, what ends it, and the rule that finds it."""
+
+    number: int
+    code: str
+    needs: Needs
+    check: Callable[[Task, int, Circumstances], str | None]
+
 
 def reasons(task: Task, now: int, around: Circumstances) -> tuple[Reason, ...]:
     """Everything that holds this task back, in order; empty when it may start."""
     found = []
-    for number, (needs, rule) in enumerate(_RULES, start=1):
-        what = rule(task, now, around)
-        if what is not None and not _passes(task, number):
-            until = task.due_at if number in (4, 8) else around.heals_at if 9 <= number <= 12 else None
-            found.append(Reason(number, what, needs, until))
+    for rule in _RULES:
+        what = rule.check(task, now, around)
+        if what is not None and not _passes(task, rule.number):
+            until = task.due_at if rule.number in (4, 8) else around.heals_at if rule.needs == "healing" else None
+            found.append(Reason(rule.number, what, rule.needs, until))
     return tuple(found)
 
 
@@ -55,8 +70,7 @@ def is_ready(task: Task, now: int) -> bool:
     if task.status != "pending" or task.runner == PERSON:
         return False
     return not any(
-        rule(task, now, _NOTHING_ELSE) is not None and not _passes(task, number)
-        for number, (_, rule) in enumerate(_RULES[:8], start=1)
+        rule.check(task, now, _NOTHING_ELSE) is not None and not _passes(task, rule.number) for rule in _RULES[:8]
     )
 
 
@@ -135,21 +149,22 @@ def _no_slot(task: Task, now: int, around: Circumstances) -> str | None:
 
 
 _NOTHING_ELSE: Final = Circumstances()
-_Rule = Callable[[Task, int, Circumstances], str | None]
-_RULES: Final[tuple[tuple[Needs, _Rule], ...]] = (
-    ("event", _finished),
-    ("event", _cancel_requested),
-    ("event", _live_attempt),
-    ("event", _blocked),
-    ("event", _paused),
-    ("event", _waits_for_judgement),
-    ("event", _comes_after),
-    ("time", _not_due),
-    ("healing", _budget),
-    ("healing", _provider_hold),
-    ("healing", _incident),
-    ("healing", _crash_loop),
-    ("capacity", _queue_unserved),
-    ("capacity", _recovery_share),
-    ("capacity", _no_slot),
+# In the order in which they are shown. A number that was published stays; new ones are 16 and up, before 13.
+_RULES: Final[tuple[HoldingRule, ...]] = (
+    HoldingRule(1, "finished", "event", _finished),
+    HoldingRule(2, "cancel_requested", "event", _cancel_requested),
+    HoldingRule(3, "running", "event", _live_attempt),
+    HoldingRule(4, "blocked", "event", _blocked),
+    HoldingRule(5, "paused", "event", _paused),
+    HoldingRule(6, "waits", "event", _waits_for_judgement),
+    HoldingRule(7, "after", "event", _comes_after),
+    HoldingRule(8, "not_due", "time", _not_due),
+    HoldingRule(9, "budget", "healing", _budget),
+    HoldingRule(10, "provider_hold", "healing", _provider_hold),
+    HoldingRule(11, "incident", "healing", _incident),
+    HoldingRule(12, "crash_loop", "healing", _crash_loop),
+    HoldingRule(13, "queue_unserved", "capacity", _queue_unserved),
+    HoldingRule(14, "recovery_share", "capacity", _recovery_share),
+    HoldingRule(15, "no_slot", "capacity", _no_slot),
 )
+CODES: Final = {rule.number: rule.code for rule in _RULES}

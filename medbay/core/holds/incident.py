@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from medbay.core.agent import never_got_to_work
 from medbay.core.attempt.cause import SPENT, Cause, FailureCase
-from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, WorkingSet, together
+from medbay.core.decision import NOTHING, AttemptEnd, Decision, Draft, QuestionClosed, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import iso
 from medbay.core.holds import breaker, resources
 from medbay.core.holds.breaker import ENGINE, Breaker, BreakerChange, CommandUse, Limits, open_incident
 from medbay.core.holds.resources import incident_key
-from medbay.core.model import Event, Option, Question, Task
+from medbay.core.model import Event, Option, Owner, Question, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.quick import quick
@@ -62,7 +62,7 @@ def case_of(
     )
 
 
-def feed(draft: Draft, found: Diagnosis, cause: Cause, around: FailureSurroundings, work: WorkingSet) -> Fed:
+def feed(draft: Draft[Task], found: Diagnosis, cause: Cause, around: FailureSurroundings, work: WorkingSet) -> Fed:
     """Let the failure have its effect on the one thing it feeds."""
     task, now = draft.task, draft.now
     work = _seen(task, found, work)
@@ -74,17 +74,17 @@ def feed(draft: Draft, found: Diagnosis, cause: Cause, around: FailureSurroundin
             before = work.breakers.get(account)
             after = _hold(before, account, found, now, met_by_canary=_is_canary(before, task, around))
             fed = save(work, before, after)
-            return replace(fed, made=replace(fed.made, uses=uses), until=after.until)
+            return replace(fed, made=fed.made.plus(*uses), until=after.until)
         case Cause.CRASH_LOOP:
             return _crash(task, found, around, now, work)
         case Cause.INCIDENT:
             fed = _incident(task, found, around, now, work)
-            return replace(fed, made=replace(fed.made, uses=(*uses, *fed.made.uses)))
+            return replace(fed, made=together(Decision(writes=uses), fed.made))
         case _:
-            return Fed(made=Decision(uses=uses) if uses else NOTHING, work=work)
+            return Fed(made=Decision(writes=uses) if uses else NOTHING, work=work)
 
 
-def spent(draft: Draft, found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
+def spent(draft: Draft[Task], found: Diagnosis, question_id: str, work: WorkingSet) -> Fed:
     """Credits are used up: the account is held until the question is answered."""
     account = resources.account_of(draft.task, found)
     if account is None or found.subcategory != SPENT:
@@ -99,10 +99,11 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
     sent_for = next(
         (each for each in before.breakers.values() if (each.canary_task, each.canary_number) == (task.id, number)), None
     )
-    if sent_for is None or any(change.after.key == sent_for.key for change in made.breakers):
+    if sent_for is None or any(change.after.key == sent_for.key for change in made.all(BreakerChange)):
         return made
-    assert made.attempt_end is not None
-    gone = made.attempt_end.outcome in NEW_CANARY
+    end = made.first(AttemptEnd)
+    assert end is not None
+    gone = end.outcome in NEW_CANARY
     after = breaker.canary_gone(sent_for, now) if gone else breaker.canary_lived(sent_for, now)
     fed = save(made.work, sent_for, after)
     return replace(together(made, fed.made), work=fed.work)
@@ -111,7 +112,7 @@ def settle_canary(made: Decision, task: Task, number: int, now: int, before: Wor
 def save(work: WorkingSet, before: Breaker | None, after: Breaker) -> Fed:
     """A changed breaker, and the working set that the next rule sees."""
     made = changed_breaker(before, after)
-    if not made.breakers:
+    if made is NOTHING:
         return Fed(work=work)
     stored = replace(after, version=(before.version if before else 0) + 1)
     breakers = {key: each for key, each in work.breakers.items() if key != after.key}
@@ -147,7 +148,7 @@ def _crash(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, 
     )
     fed = save(work, before, after)
     counted = {**work.counted, key: replace(after, version=(before.version if before else 0) + 1)}
-    return replace(fed, work=replace(fed.work, counted=counted)) if fed.made.breakers else fed
+    return replace(fed, work=replace(fed.work, counted=counted)) if fed.made is not NOTHING else fed
 
 
 def _incident(task: Task, found: Diagnosis, around: FailureSurroundings, now: int, work: WorkingSet) -> Fed:
@@ -158,14 +159,13 @@ def _incident(task: Task, found: Diagnosis, around: FailureSurroundings, now: in
         alike = _alike(task, found, around, work)
         after, asked = opened(found, alike, now)
         fed = save(work, None, after)
-        told = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
-        uses = tuple(CommandUse(command, key) for command in sorted(set(alike.values())))
-        made = replace(fed.made, questions=(asked,), events=(*fed.made.events, told), uses=uses)
-        return replace(fed, made=made)
+        event = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
+        uses = (CommandUse(command, key) for command in sorted(set(alike.values())))
+        return replace(fed, made=fed.made.plus(asked, *uses, events=(event,)))
     met = _is_canary(before, task, around)
     after = breaker.canary_met_it(before, now, named=found.retry_after_ms, why=before.why) if met else before
     fed = save(work, before, after)
-    return replace(fed, made=replace(fed.made, uses=(own,)))
+    return replace(fed, made=fed.made.plus(own))
 
 
 def _is_canary(before: Breaker | None, task: Task, around: FailureSurroundings) -> bool:
@@ -189,7 +189,7 @@ def _seen(task: Task, found: Diagnosis, work: WorkingSet) -> WorkingSet:
 CONFIDENT_FROM: Final = 0.8
 SHARED: Final = frozenset({"transient", "dependency_missing", "resource_exhaustion"})
 
-TRY_NOW: Final = Option("fixed, try one task now", "retry", "sends one task ahead; when it lives, the rest follow")
+TRY_NOW: Final = Option("fixed, try one task now", "retry", "sends one task ahead; if it succeeds the rest follow")
 WAIT: Final = Option("keep waiting", "wait", "Medbay goes on sending one task ahead from time to time")
 
 
@@ -227,6 +227,7 @@ def asked(fingerprint: str, now: int, *, need: str, why: str, evidence: str, aga
         why=why,
         evidence=evidence,
         options=(TRY_NOW, WAIT),
+        owner=Owner("incident", incident_key(fingerprint)),
         asked_at=now,
     )
 
@@ -235,38 +236,36 @@ _WORDS: Final = {"open": "breaker:opened", "half_open": "breaker:half_open", "cl
 
 
 def changed_breaker(before: Breaker | None, after: Breaker) -> Decision:
-    """Save it, tell what happened, and withdraw its question when it closes."""
+    """Save it with the events of what happened, and withdraw its question when it closes."""
     if after == before:
-        return Decision()
+        return NOTHING
     events = [*_events(before, after)]
-    closed: tuple[QuestionClosed, ...] = ()
+    closed: QuestionClosed | None = None
     asked = before.question_id if before is not None and before.kind == "incident" else None
     if after.state == "closed" and asked is not None:
         answer = "it is over"
         events.append(Event(name="question:withdrawn", data={"question": asked, "why": answer}))
-        closed = (
-            QuestionClosed(question_id=asked, task_id="", whole=True, status="withdrawn", by=ENGINE, answer=answer),
-        )
-    return Decision(breakers=(BreakerChange(before, after),), events=tuple(events), questions_closed=closed)
+        closed = QuestionClosed(question_id=asked, task_id="", whole=True, status="withdrawn", by=ENGINE, answer=answer)
+    return NOTHING.plus(BreakerChange(before, after), closed, events=events)
 
 
 def _events(before: Breaker | None, after: Breaker) -> list[Event]:
     was = before.state if before is not None else "closed"
-    told = _facts(after)
+    data = _facts(after)
     if after.kind == "provider":
         longer = before is not None and was != "closed" and after.until != before.until
         if after.state == "open" and (was != "open" or longer):
-            return [Event(name="hold:placed", data={**told, "extended": was != "closed"})]
+            return [Event(name="hold:placed", data={**data, "extended": was != "closed"})]
         over = after.state == "closed" and was != "closed"
-        return [Event(name="hold:released", data=told)] if over else []
+        return [Event(name="hold:released", data=data)] if over else []
     if after.state == was:
         return []
     if after.kind == "budget":
-        return [Event(name="budget:exceeded", data={**told, **after.data})] if after.state == "open" else []
-    events = [Event(name=_WORDS[after.state], data=told)]
+        return [Event(name="budget:exceeded", data={**data, **after.data})] if after.state == "open" else []
+    events = [Event(name=_WORDS[after.state], data=data)]
     if after.kind == "incident" and (was == "closed" or after.state == "closed"):
         name = "incident:closed" if after.state == "closed" else "incident:opened"
-        events.append(Event(name=name, data={**told, "question": after.question_id}))
+        events.append(Event(name=name, data={**data, "question": after.question_id}))
     return events
 
 

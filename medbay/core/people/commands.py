@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from medbay.core import owners
-from medbay.core.attempt import guidance
 from medbay.core.attempt.counting import forget_failures, grant
-from medbay.core.decision import Change, Decision, Draft, QuestionClosed, RetryClosed, together
+from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, RetryClosed, Write, together
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
-from medbay.core.model import TURN, Event, Option, Question, Task
+from medbay.core.model import TURN, Question, Task
 from medbay.core.owners import Served
 from medbay.core.people import question as person
 from medbay.core.people.question import GRANTED_BY_A_RELEASE, ask
@@ -35,8 +34,8 @@ def on_pause_command(task: Task, now: int, *, actor: str) -> Decision:
     draft = Draft(task, now, actor=actor)
     if not task.paused:
         draft.set(paused=True)
-        draft.tell("task:paused", by=actor)
-    return _made(draft)
+        draft.emit("task:paused", by=actor)
+    return decided(draft)
 
 
 def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
@@ -45,11 +44,11 @@ def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
     draft = Draft(task, now, actor=actor)
     if task.paused:
         draft.set(paused=False)
-        draft.tell("task:resumed", by=actor)
+        draft.emit("task:resumed", by=actor)
         if task.recurs and task.status in ("pending", "failed") and not task.forced:
             recurring.resume(draft, "paused")
-    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
-    return replace(_made(draft), questions=asked)
+    asked = person.hand_over(draft) if person.is_due(draft.task) else None
+    return decided(draft, asked)
 
 
 def on_cancel_command(
@@ -68,23 +67,17 @@ def on_cancel_command(
     if task.live is not None:
         if not task.cancel_requested:
             draft.set(cancel_requested=True)
-            draft.tell("task:cancel_requested", attempt=task.live, by=actor)
-        closed = _close(draft, question, answer="cancel", whole=_sole(question))
-        return replace(_made(draft), questions_closed=closed)
+            draft.emit("task:cancel_requested", attempt=task.live, by=actor)
+        closed = close(draft, question, answer="cancel", whole=is_sole(question))
+        return decided(draft, closed)
     draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
-    draft.tell("task:cancelled", by=actor)
+    draft.emit("task:cancelled", by=actor)
     left = owners.cancelled(task, served, dependents)
     others = owners.block_dependents(left, now, because=task)
     passed = loops.passed_on(draft, loop) if task.waits_for != TURN else ()
-    closed = _close(draft, question, answer="cancel", whole=_sole(question))
-    return Decision(
-        changes=(draft.change(), *others.changes, *passed),
-        retries_closed=(RetryClosed(task.id, "cancelled"), *others.retries_closed),
-        questions=others.questions,
-        questions_closed=closed,
-        events=(*draft.events, *others.events),
-    )
+    closed = close(draft, question, answer="cancel", whole=is_sole(question))
+    return together(draft.decision(RetryClosed(task.id, "cancelled"), closed), others).plus(*passed)
 
 
 def on_retry_command(
@@ -109,7 +102,7 @@ def on_retry_command(
         raise NotAllowed(f"{task.id} waits for its turn in a loop", hint=f"medbay retry {task.loop} is the owner's")
     draft = Draft(task, now, actor=actor)
     draft.set(forced=True)
-    return _release(draft, "retried by hand", attempts=attempts, question=question, unmet=unmet)
+    return release(draft, "retried by hand", attempts=attempts, question=question, unmet=unmet)
 
 
 def on_unblock_command(
@@ -126,7 +119,7 @@ def on_unblock_command(
         raise NotAllowed(f"{task.id} is {task.status}, not blocked", hint=f"medbay explain {task.id} says why")
     _refuse_persons(task)
     draft = Draft(task, now, actor=actor)
-    return _release(draft, "unblocked", attempts=attempts, question=question, unmet=unmet)
+    return release(draft, "unblocked", attempts=attempts, question=question, unmet=unmet)
 
 
 def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> Decision:
@@ -139,15 +132,10 @@ def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reaso
     if kind in BLOCKS_THAT_TIME_OUT:
         # Never before the time its last failure named: the block only comes on top.
         draft.block(kind, reason, until=max(now + timeout_ms, task.due_at or 0))
-        return _made(draft, closed=(RetryClosed(task.id, "cancelled"),))
+        return decided(draft, RetryClosed(task.id, "cancelled"))
     asked = draft.ask(ask(task, kind=kind, why=reason, now=now))
     draft.block(kind, reason)
-    return Decision(
-        changes=(draft.change(),),
-        retries_closed=(RetryClosed(task.id, "cancelled"),),
-        questions=(asked,),
-        events=tuple(draft.events),
-    )
+    return draft.decision(RetryClosed(task.id, "cancelled"), asked)
 
 
 def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision:
@@ -168,85 +156,15 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
     if edit.clear_triage_cooldown:
         draft.set(triaged_at=None)
     if changed or edit.reset_failures or edit.clear_triage_cooldown:
-        told = {"reset_failures": edit.reset_failures, "clear_triage_cooldown": edit.clear_triage_cooldown}
-        draft.tell("task:edited", by=actor, changed=sorted(changed), **told)
-    return _made(draft)
+        also = {"reset_failures": edit.reset_failures, "clear_triage_cooldown": edit.clear_triage_cooldown}
+        draft.emit("task:edited", by=actor, changed=sorted(changed), **also)
+    return decided(draft)
 
 
-def on_answer(
-    question: Question,
-    option: Option,
-    task: Task,
-    now: int,
-    *,
-    actor: str,
-    note: str = "",
-    attempts: int = GRANTED_BY_A_RELEASE,
-    dependents: tuple[Task, ...] = (),
-    loop: tuple[Task, ...] = (),
-    unmet: int = 0,
-    served: Served | None = None,
+def release(
+    draft: Draft[Task], reason: str, *, attempts: int, question: Question | None, unmet: int, answer: str = ""
 ) -> Decision:
-    """Apply a person's answer to one of the tasks that wait for it; the last one closes the question."""
-    last = replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
-    if option.effect == "cancel" and not task.finished:
-        return on_cancel_command(task, now, actor=actor, dependents=dependents, question=last, loop=loop, served=served)
-    draft = Draft(task, now, actor=actor)
-    if option.effect == "done" and not task.finished:
-        return _done(draft, note, question=last, dependents=dependents, served=served)
-    if note:
-        against, failed = (task.last_fingerprint, task.last_summary) if task.streak else ("", "")
-        told = guidance.person_says(note, next_attempt=task.attempts + 1, fingerprint=against, failed=failed)
-        draft.set(guidance=guidance.keep(task.guidance, told))
-    if option.effect == "pause" and not task.finished:
-        draft.set(paused=True)
-        draft.tell("task:paused", by=actor)
-    answer = _said(option, note)
-    if option.effect == "retry" and task.paused and task.status != "blocked":  # it was paused when this was asked
-        draft.set(paused=False)
-        draft.tell("task:resumed", by=actor)
-        if task.recurs and task.status in ("pending", "failed"):
-            recurring.resume(draft, "paused")
-    goes_on = task.recurs and task.status != "blocked"  # by its own schedule, which the question did not stop
-    if task.finished or task.live is not None or goes_on or option.effect == "wait":
-        closed = _close(draft, last, answer=answer, whole=_sole(last))
-        return replace(_made(draft), questions_closed=closed)
-    return _release(draft, f"answered: {answer}", attempts=attempts, question=last, unmet=unmet, answer=answer)
-
-
-def on_noted(question: Question, option: Option, *, actor: str, note: str = "") -> Decision:
-    """A question that no task waits for is answered: that it was is all that follows."""
-    answer = _said(option, note)
-    closed = QuestionClosed(question_id=question.id, task_id="", whole=True, by=actor, answer=answer)
-    told = Event(name="question:answered", data={"question": question.id, "by": actor, "answer": answer})
-    return Decision(questions_closed=(closed,), events=(told,))
-
-
-def _said(option: Option, note: str) -> str:
-    return f"{option.label}: {note}" if note else option.label
-
-
-def _done(
-    draft: Draft, note: str, *, question: Question, dependents: tuple[Task, ...], served: Served | None
-) -> Decision:
-    """A person did what was theirs to do; the note is the result."""
-    task = draft.task
-    if not person.is_persons(task):
-        raise NotAllowed(f"{task.id} is not a person's task", hint="only its own end completes it")
-    answer = f"done: {note}" if note else "done"
-    draft.set(block_kind=None, due_at=None)
-    draft.move("completed", "a person did it", result=note)
-    draft.tell("task:completed", by=draft.actor)
-    closed = _close(draft, question, answer=answer, whole=_sole(question))
-    own = Decision(changes=(draft.change(),), events=tuple(draft.events))
-    others = owners.ended_well(task, served, dependents, draft.now, spec=note if note.strip() else None)
-    return replace(together(own, others), questions_closed=closed)
-
-
-def _release(
-    draft: Draft, reason: str, *, attempts: int, question: Question | None, unmet: int, answer: str = ""
-) -> Decision:
-    """Back to pending: the streak stays, the grant is added, a free run of retries starts anew."""
+    """Back to pending: the streak stays, the grant is added, a free run of retries starts again."""
     task = draft.task
     draft.task = loops.granted(grant(task, attempts), attempts)
     draft.set(block_kind=None, due_at=None, hold=None, unmet=unmet)
@@ -257,39 +175,34 @@ def _release(
     if task.status != "pending":
         draft.move("pending", reason, granted=attempts)
     if task.status == "blocked":
-        draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
+        draft.emit("task:unblocked", by=draft.actor, kind=task.block_kind)
     else:
-        draft.tell("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
-    closed = _close(draft, question, answer=answer or reason, whole=_sole(question))
-    asked = (person.hand_over(draft),) if person.is_due(draft.task) else ()
-    return Decision(
-        changes=(draft.change(),),
-        retries_closed=(RetryClosed(task.id, "cancelled"),),
-        questions=asked,
-        questions_closed=closed,
-        events=tuple(draft.events),
-    )
+        draft.emit("task:edited", by=draft.actor, changed=["forced"], granted=attempts)
+    closed = close(draft, question, answer=answer or reason, whole=is_sole(question))
+    asked = person.hand_over(draft) if person.is_due(draft.task) else None
+    return draft.decision(RetryClosed(task.id, "cancelled"), closed, asked)
 
 
-def _sole(question: Question | None) -> bool:
+def is_sole(question: Question | None) -> bool:
     """Whether nobody else waits for this question: then releasing the task answers it."""
     return question is not None and len(question.task_ids) <= 1
 
 
-def _close(draft: Draft, question: Question | None, *, answer: str, whole: bool) -> tuple[QuestionClosed, ...]:
+def close(draft: Draft[Task], question: Question | None, *, answer: str, whole: bool) -> QuestionClosed | None:
+    """Close the question that a task waits for, wholly or for this task alone."""
     if question is None:
-        return ()
+        return None
     if whole:
-        draft.tell("question:answered", question=question.id, by=draft.actor, answer=answer)
+        draft.emit("question:answered", question=question.id, by=draft.actor, answer=answer)
     task_id = draft.task.id
-    return (QuestionClosed(question_id=question.id, task_id=task_id, whole=whole, by=draft.actor, answer=answer),)
+    return QuestionClosed(question_id=question.id, task_id=task_id, whole=whole, by=draft.actor, answer=answer)
 
 
-def _made(draft: Draft, *, closed: tuple[RetryClosed, ...] = ()) -> Decision:
+def decided(draft: Draft[Task], *writes: Write | None) -> Decision:
+    """The decision about it; without a change where nothing changed."""
     change = draft.change()
-    changes: tuple[Change, ...] = () if change.after == change.before else (change,)
-    events: tuple[Event, ...] = tuple(draft.events)
-    return Decision(changes=changes, retries_closed=closed, events=events)
+    own = change if change.after != change.before else None
+    return NOTHING.plus(own, *writes, events=draft.events)
 
 
 def _refuse_persons(task: Task) -> None:

@@ -7,10 +7,11 @@ from typing import Final
 from medbay.core.decision import Decision, Draft, QuestionSent
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import PERSON, Event, Option, Question, Task
+from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
 from medbay.errors import UsageError
 
 EVIDENCE_MAX: Final = 2_000
+FREE_TEXT_MAX: Final = 20_000
 GRANTED_BY_A_RELEASE: Final = 2
 SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
 SENT_DAILY_MS: Final = 24 * 3_600_000
@@ -33,8 +34,9 @@ def ask(
     now: int,
     diagnosis: Diagnosis | None = None,
     scope: str | None = None,
+    owner: Owner | None = None,
 ) -> Question:
-    """The question for a task that is blocked for a person."""
+    """The question for a task that is blocked for a person; it is the task's unless another owner is named."""
     need, first = _need(task, kind, why, diagnosis)
     return Question(
         id=f"q-{task.id}-{task.questions + 1}",
@@ -43,6 +45,7 @@ def ask(
         evidence=diagnosis.pattern.excerpt[:EVIDENCE_MAX] if diagnosis else "",
         options=(first, PAUSE, CANCEL),
         default=1,
+        owner=owner or Owner("task", task.id),
         scope=scope,
         task_ids=(task.id,),
         asked_at=now,
@@ -57,9 +60,9 @@ def send_again_at(question: Question) -> int:
 def on_unanswered(question: Question, now: int) -> Decision:
     """Nobody has answered: it is sent again. An engine that was away for days sends it once."""
     again = QuestionSent(question_id=question.id, before=question.sent, send_at=now + SENT_DAILY_MS)
-    told = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
+    data = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
     first = question.task_ids[0] if question.task_ids else None
-    return Decision(questions_sent=(again,), events=(Event(name="question:asked", task_id=first, data=told),))
+    return Decision(writes=(again,), events=(Event(name="question:asked", task_id=first, data=data),))
 
 
 def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
@@ -73,17 +76,32 @@ def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
 
 
 def choose(question: Question, answer: str) -> Option:
-    """The option a person means: its number, `default`, or the word of its effect."""
+    """The option a person means: its number, `default`, or the word of its effect; free text means the default."""
+    option = _named(question, answer)
+    if option is not None:
+        return option
+    if question.free_text:
+        return question.options[question.default - 1]
+    known = ", ".join(f"{number} {option.label}" for number, option in enumerate(question.options, start=1))
+    raise UsageError(f'"{answer.strip().lower()}" is not an option of {question.id}', hint=f"choose one of: {known}")
+
+
+def free_text(question: Question, answer: str) -> str:
+    """The words of an answer that names no option, where the question takes them."""
+    if not question.free_text or _named(question, answer) is not None:
+        return ""
+    if len(answer) > FREE_TEXT_MAX:
+        raise UsageError(f"the answer is longer than {FREE_TEXT_MAX} characters", hint="put it into a file and name it")
+    return answer.strip()
+
+
+def _named(question: Question, answer: str) -> Option | None:
     answer = answer.strip().lower()
     if answer in ("", "default"):
         return question.options[question.default - 1]
     if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
         return question.options[int(answer) - 1]
-    for option in question.options:
-        if answer == option.effect:
-            return option
-    known = ", ".join(f"{number} {option.label}" for number, option in enumerate(question.options, start=1))
-    raise UsageError(f'"{answer}" is not an option of {question.id}', hint=f"choose one of: {known}")
+    return next((option for option in question.options if answer == option.effect), None)
 
 
 def _need(task: Task, kind: BlockKind, why: str, diagnosis: Diagnosis | None) -> tuple[str, Option]:
@@ -117,7 +135,7 @@ def is_due(task: Task) -> bool:
     return is_persons(task) and task.status == "pending" and task.unmet == 0 and not task.paused
 
 
-def hand_over(draft: Draft) -> Question:
+def hand_over(draft: Draft[Task]) -> Question:
     """Ask the person; until the answer it is blocked."""
     asked = draft.ask(_ask(draft.task, draft.now))
     draft.block("human", asked.why)
@@ -133,6 +151,7 @@ def _ask(task: Task, now: int) -> Question:
         evidence=task.description[:EVIDENCE_MAX],
         options=(Option("done", "done", done.format(subject=task.subject)), PAUSE, CANCEL),
         default=1,
+        owner=Owner("task", task.id),
         task_ids=(task.id,),
         asked_at=now,
     )

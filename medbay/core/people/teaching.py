@@ -12,7 +12,7 @@ from medbay.core.attempt.checks import GATE_ERROR
 from medbay.core.attempt.counting import recount_failure
 from medbay.core.attempt.failure import Failure, follow
 from medbay.core.attempt.knowledge import Known, Taught
-from medbay.core.decision import Decision, Draft, QuestionClosed, Rediagnosed, RetryClosed, WorkingSet
+from medbay.core.decision import Decision, Draft, QuestionClosed, Rediagnosed, RetryClosed, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import incident
 from medbay.core.model import Attempt, HistoryRow, Question, Task
@@ -55,7 +55,7 @@ def on_reclassify_command(correction: Correction, now: int, work: WorkingSet, *,
     said = _diagnosed(task, attempt)
     found = knowledge.teach(said, correction.category, correction.subcategory)
     draft = Draft(task, now, actor=actor)
-    draft.tell(
+    draft.emit(
         "task:reclassified",
         attempt=attempt.number,
         by=actor,
@@ -66,15 +66,12 @@ def on_reclassify_command(correction: Correction, now: int, work: WorkingSet, *,
     )
     if task.last_fingerprint == said.fingerprint:
         draft.set(last_category=found.kind, last_summary=found.summary)
-    made = _decide_again(draft, correction, found, work) if correction.open else Decision(work=work)
-    charged = made.rediagnosed.charged if made.rediagnosed else attempt.charged
-    return replace(
-        made,
-        changes=(draft.change(),),
-        rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
-        learned=(Taught(said, task.id, correction.category, correction.subcategory, actor),),
-        events=(*draft.events, *made.events),
-    )
+    charged, made = attempt.charged, Decision(work=work)
+    if correction.open:
+        charged, made = _decide_again(draft, correction, found, work)
+    corrected = Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged)
+    taught = Taught(said, task.id, correction.category, correction.subcategory, actor)
+    return together(draft.decision(corrected, taught, work=made.work), made)
 
 
 def _diagnosed(task: Task, attempt: Attempt) -> Diagnosis:
@@ -90,8 +87,13 @@ def _diagnosed(task: Task, attempt: Attempt) -> Diagnosis:
     return attempt.diagnosis
 
 
-def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: WorkingSet) -> Decision:
-    """As if the failure had been seen like this at once: counted anew, and nothing of the old decision is left."""
+def _decide_again(
+    draft: Draft[Task], correction: Correction, found: Diagnosis, work: WorkingSet
+) -> tuple[bool, Decision]:
+    """As if the failure had been seen like this at once: counted again, and nothing of the old decision is left.
+
+    Whether it is charged now, and what follows beside the change of the task.
+    """
     task, attempt = correction.task, correction.attempt
     failure = Failure(
         attempt=attempt.number, outcome=Failed(), diagnosis=found, policy=correction.policy, known=correction.known
@@ -110,34 +112,22 @@ def _decide_again(draft: Draft, correction: Correction, found: Diagnosis, work: 
     elif task.status == "blocked":
         draft.set(block_kind=None, due_at=None)
         draft.move("pending", f"reclassified as {found.kind}", attempt=attempt.number)
-        draft.tell("task:unblocked", by=draft.actor, kind=task.block_kind)
-    followed = follow(draft, failure, work)
-    return Decision(
-        retry=followed.retry,
-        retries_closed=(RetryClosed(task.id, "cancelled"),),
-        rediagnosed=Rediagnosed(task_id=task.id, number=attempt.number, diagnosis=found, charged=charged),
-        questions=(*followed.questions, *followed.shared.questions),
-        question_joined=followed.joined,
-        questions_closed=closed,
-        breakers=followed.shared.breakers,
-        uses=followed.shared.uses,
-        events=followed.shared.events,
-        work=followed.work,
-    )
+        draft.emit("task:unblocked", by=draft.actor, kind=task.block_kind)
+    return charged, follow(draft, failure, work).plus(RetryClosed(task.id, "cancelled"), closed)
 
 
 def _close(
-    draft: Draft, correction: Correction, found: Diagnosis, work: WorkingSet
-) -> tuple[tuple[QuestionClosed, ...], WorkingSet]:
+    draft: Draft[Task], correction: Correction, found: Diagnosis, work: WorkingSet
+) -> tuple[QuestionClosed | None, WorkingSet]:
     """The question about the old class is answered by this command; nobody joins it any more."""
     asked = correction.question
     if asked is None:
-        return (), work
+        return None, work
     answer = f"reclassified as {found.kind}"
     if correction.whole:
-        draft.tell("question:answered", question=asked.id, by=draft.actor, answer=answer)
+        draft.emit("question:answered", question=asked.id, by=draft.actor, answer=answer)
         work = replace(work, questions={scope: id_ for scope, id_ in work.questions.items() if id_ != asked.id})
     closed = QuestionClosed(
         question_id=asked.id, task_id=draft.task.id, whole=correction.whole, by=draft.actor, answer=answer
     )
-    return (closed,), work
+    return closed, work

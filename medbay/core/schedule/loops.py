@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medbay.core.attempt.failure import Followed
-from medbay.core.decision import Change, Decision, Draft, RetryClosed
-from medbay.core.model import TURN, Event, Task
+from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, together
+from medbay.core.model import TURN, Retry, Task
 from medbay.core.people import question
 from medbay.errors import NotAllowed, UsageError
 
@@ -46,12 +45,12 @@ def on_loop_command(tasks: tuple[Task, ...], now: int, *, asked: Loop, actor: st
             planned_at=None if place else max(now, task.due_at or now),
             due_at=None if place else task.due_at,
         )
-        draft.tell("task:edited", by=actor, changed=["loop"], loop=[each.id for each in tasks])
+        draft.emit("task:edited", by=actor, changed=["loop"], loop=[each.id for each in tasks])
         drafts.append(draft)
     return _made(drafts)
 
 
-def passed_on(draft: Draft, members: tuple[Task, ...]) -> tuple[Change, ...]:
+def passed_on(draft: Draft[Task], members: tuple[Task, ...]) -> tuple[Change[Task], ...]:
     """A task of a loop ended its iteration well, or for good: the next one has the turn, after the last a new round."""
     task, now = draft.task, draft.now
     if not task.loop:
@@ -69,12 +68,12 @@ def passed_on(draft: Draft, members: tuple[Task, ...]) -> tuple[Change, ...]:
 
 
 def began_again(
-    draft: Draft, members: tuple[Task, ...], followed: Followed, *, charged: bool
-) -> tuple[Followed, Decision]:
+    draft: Draft[Task], members: tuple[Task, ...], followed: Decision, *, charged: bool
+) -> tuple[Decision, Decision]:
     """A failure gives the turn back to the owner, after the backoff; at the limit the owner is a person's matter."""
     task, due = draft.task, draft.task.due_at
     if task.status == "blocked" or due is None:  # a person was asked: the turn stays where it is
-        return followed, Decision()
+        return followed, NOTHING
     first = next(each for each in members if not each.finished)
     mine = first.id == task.id
     owner = draft if mine else Draft(first, draft.now, actor=draft.actor)
@@ -84,13 +83,13 @@ def began_again(
         draft.set(waits_for=TURN, planned_at=None, due_at=None)
         draft.move("pending", f"the round begins again at {first.id}")
         draft.events[:] = [each for each in draft.events if each.name != "task:retry_scheduled"]
-        followed = replace(followed, retry=None)
+        followed = followed.without(Retry)
     if restarts > first.max_failure_restarts and first.status != "blocked":
         return _give_up(owner, followed, task, mine=mine)
     if not mine:
         owner.set(waits_for=None, planned_at=due, **_due(first, due))
         return followed, _made([owner])
-    return followed, Decision()
+    return followed, NOTHING
 
 
 def granted(task: Task, attempts: int) -> Task:
@@ -100,23 +99,23 @@ def granted(task: Task, attempts: int) -> Task:
     return replace(task, restarts=max(0, task.max_failure_restarts + 1 - attempts))
 
 
-def _give_up(owner: Draft, followed: Followed, failing: Task, *, mine: bool) -> tuple[Followed, Decision]:
+def _give_up(owner: Draft[Task], followed: Decision, failing: Task, *, mine: bool) -> tuple[Decision, Decision]:
     rounds = owner.task.restarts
     why = f"its loop failed {rounds} times in a row, last in {failing.id}: {failing.last_summary}"
     asked = owner.ask(question.ask(owner.task, kind="exhausted", why=why, now=owner.now))
     owner.set(waits_for=None)
-    owner.tell("task:recovery_action", action="mark_as_blocked", why=why)
-    owner.tell("task:retry_exhausted", reason=why, category=failing.last_category)
+    owner.emit("task:recovery_action", action="mark_as_blocked", why=why)
+    owner.emit("task:retry_exhausted", reason=why, category=failing.last_category)
     due = owner.task.wants_triage
     owner.block("exhausted", why)
     owner.set(wants_triage=due)  # the triage that is due still starts
     if mine:
         owner.events[:] = [each for each in owner.events if each.name != "task:retry_scheduled"]
-        return replace(followed, retry=None, questions=(*followed.questions, asked)), Decision()
-    return followed, replace(_made([owner]), questions=(asked,))
+        return followed.without(Retry).plus(asked), NOTHING
+    return followed, _made([owner]).plus(asked)
 
 
-def _turn_to(task: Task, now: int, due: int, *, clean: bool) -> Change:
+def _turn_to(task: Task, now: int, due: int, *, clean: bool) -> Change[Task]:
     draft = Draft(task, now, actor="engine")
     draft.set(waits_for=None, planned_at=due, **_due(task, due if due > now else None))
     if clean:
@@ -129,7 +128,6 @@ def _due(task: Task, due: int | None) -> dict[str, Any]:
     return {} if task.status == "blocked" else {"due_at": due}
 
 
-def _made(drafts: list[Draft]) -> Decision:
-    events: tuple[Event, ...] = tuple(event for draft in drafts for event in draft.events)
-    closed = tuple(RetryClosed(draft.task.id, "cancelled") for draft in drafts if draft.task.status == "blocked")
-    return Decision(changes=tuple(draft.change() for draft in drafts), retries_closed=closed, events=events)
+def _made(drafts: list[Draft[Task]]) -> Decision:
+    closed = (RetryClosed(draft.task.id, "cancelled") for draft in drafts if draft.task.status == "blocked")
+    return together(*(draft.decision() for draft in drafts)).plus(*closed)

@@ -25,7 +25,7 @@ from medbay.core.schedule.cron import Span
 Reason = Literal["down", "late", "overlap", "backoff", "paused", "blocked", "edited", "hold"]
 
 
-def begin(draft: Draft, at: int | None) -> None:
+def begin(draft: Draft[Task], at: int | None) -> None:
     """The first occurrence: by cron the first planned time, otherwise at once; never before `at`."""
     now, start = draft.now, draft.now if at is None else at
     if draft.task.cron:
@@ -35,17 +35,17 @@ def begin(draft: Draft, at: int | None) -> None:
     draft.set(due_at=draft.task.planned_at)  # released by an engine, which sees what was missed until there was one
 
 
-def iterated(draft: Draft, number: int) -> bool:
+def iterated(draft: Draft[Task], number: int) -> bool:
     """An iteration ended well: counted, and the next one is planned; False when it was the last."""
     task = draft.task
     draft.set(iteration=task.iteration + 1, iterations_done=task.iterations_done + 1)
-    draft.tell("task:iteration_done", attempt=number, iteration=task.iteration, done=task.iterations_done + 1)
+    draft.emit("task:iteration_done", attempt=number, iteration=task.iteration, done=task.iterations_done + 1)
     if task.max_iterations is not None and task.iterations_done + 1 >= task.max_iterations:
         return False
     return bool(task.loop) or _plan_next(draft)
 
 
-def _plan_next(draft: Draft) -> bool:
+def _plan_next(draft: Draft[Task]) -> bool:
     """The next occurrence by what is planned after the one that ended; the catch-up rule says what of the past."""
     task, now = draft.task, draft.now
     assert task.planned_at is not None
@@ -61,7 +61,7 @@ def _plan_next(draft: Draft) -> bool:
     return True
 
 
-def release(draft: Draft, *, up_since: int) -> None:
+def release(draft: Draft[Task], *, up_since: int) -> None:
     """The planned time has come, perhaps long ago: what nobody was up for is caught up with, the rest may start."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
@@ -79,7 +79,7 @@ def release(draft: Draft, *, up_since: int) -> None:
     _due(draft)
 
 
-def rerun(draft: Draft, at: int) -> None:
+def rerun(draft: Draft[Task], at: int) -> None:
     """After its backoff a failed task runs again, outside the plan; what was planned until then is skipped."""
     planned = draft.task.planned_at
     if planned is not None and not draft.task.loop:
@@ -88,7 +88,7 @@ def rerun(draft: Draft, at: int) -> None:
     draft.set(planned_at=at)
 
 
-def resume(draft: Draft, reason: Reason) -> None:
+def resume(draft: Draft[Task], reason: Reason) -> None:
     """What was planned while it stood still is skipped; it goes on with the next planned time."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
@@ -102,7 +102,7 @@ def resume(draft: Draft, reason: Reason) -> None:
     _due(draft)
 
 
-def unparked(draft: Draft) -> None:
+def unparked(draft: Draft[Task]) -> None:
     """What held it is over: of the occurrences planned until now the last one runs, those before it are skipped."""
     task = draft.task
     before = occurrences.accounted_until(task)
@@ -114,12 +114,12 @@ def unparked(draft: Draft) -> None:
         draft.set(planned_at=waited.last)
 
 
-def goes_on(draft: Draft) -> None:
+def goes_on(draft: Draft[Task]) -> None:
     """A person released it from a block: its schedule resumes."""
     resume(draft, "blocked")
 
 
-def run_now(draft: Draft) -> None:
+def run_now(draft: Draft[Task]) -> None:
     """A person's retry is a run beside the plan, unless what is planned is due anyway."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
@@ -133,7 +133,7 @@ def run_now(draft: Draft) -> None:
         draft.set(planned_at=before)
 
 
-def replan(draft: Draft, before: Task) -> None:
+def replan(draft: Draft[Task], before: Task) -> None:
     """Its schedule was edited: what the old one planned up to now is skipped, the new one begins now."""
     until = occurrences.accounted_until(before)
     if before.recurs and until is not None:
@@ -172,7 +172,7 @@ def _named_a_time(task: Task, now: int) -> bool:
     return task.status == "pending" and task.due_at not in (None, task.planned_at) and (task.due_at or 0) > now
 
 
-def _take(draft: Draft, missed: Span, reason: Reason) -> None:
+def _take(draft: Draft[Task], missed: Span, reason: Reason) -> None:
     """Which of several missed ones runs: each in turn, or only the last; not after what is planned anyway."""
     if draft.task.catch_up == "all":
         draft.set(planned_at=missed.first)
@@ -183,12 +183,12 @@ def _take(draft: Draft, missed: Span, reason: Reason) -> None:
     draft.set(planned_at=missed.last)
 
 
-def _skip(draft: Draft, skipped: Span | None, reason: Reason) -> None:
+def _skip(draft: Draft[Task], skipped: Span | None, reason: Reason) -> None:
     if skipped is not None:
         first, last = iso(skipped.first), iso(skipped.last)
-        draft.tell("task:occurrences_skipped", reason=reason, first=first, last=last, number=skipped.number)
+        draft.emit("task:occurrences_skipped", reason=reason, first=first, last=last, number=skipped.number)
 
 
-def _due(draft: Draft) -> None:
+def _due(draft: Draft[Task]) -> None:
     planned = draft.task.planned_at
     draft.set(due_at=planned if planned is not None and planned > draft.now else None)

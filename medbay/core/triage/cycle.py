@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from medbay.core.decision import Added, Decision, Draft, RetryClosed
+from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
 from medbay.core.durations import format_duration
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
@@ -133,19 +133,13 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
     )
     draft = Draft(task, now, actor="triage")
     draft.set(wants_triage=False, triages=number, triaged_at=now)
-    draft.tell("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
+    draft.emit("triage:started", attempt=task.attempts, triage=looked.id, agent=means.agent)
     own = Draft(own_task(task, looked, means, now, queue), now, actor="triage")
-    own.tell("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
-    made = Decision(
-        changes=(draft.change(),),
-        added=(Added(own.change()),),
-        triages=(looked,),
-        events=(*draft.events, *own.events),
-    )
-    return made, looked
+    own.emit("task:created", title=own.task.title, queue=own.task.queue, priority=own.task.priority)
+    return draft.decision(Added(own.change()), looked).plus(events=own.events), looked
 
 
-def waits_no_more(draft: Draft) -> None:
+def waits_no_more(draft: Draft[Task]) -> None:
     """Somebody decided about it: a triage has nothing more to say."""
     if draft.task.waits_for == TRIAGE:
         draft.set(waits_for=None)
@@ -156,7 +150,7 @@ def drop(task: Task, now: int) -> Decision:
     """It does not want a triage any more."""
     draft = Draft(task, now, actor="triage")
     draft.set(wants_triage=False)
-    return Decision(changes=(draft.change(),))
+    return draft.decision()
 
 
 def to_a_person(task: Task, now: int, why: str, *, open_question: Question | None) -> Decision:
@@ -167,7 +161,7 @@ def to_a_person(task: Task, now: int, why: str, *, open_question: Question | Non
     known = open_question.id if open_question is not None else None
     asked = draft.escalate(why, attempt=task.attempts, asked=new, known=known, blocks=not task.recurs)
     closed = () if task.recurs else (RetryClosed(task.id, "cancelled"),)
-    return Decision(changes=(draft.change(),), retries_closed=closed, questions=asked, events=tuple(draft.events))
+    return draft.decision(*closed, *asked)
 
 
 def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:
@@ -196,11 +190,7 @@ def under_agency(made: Decision, state: Breaker | None, looked: Triage) -> tuple
     if state is None or agency.lets(state) != "one":
         return made, state
     after = agency.sent(state, looked.id)
-    fed = changed_breaker(state, after)
-    return (
-        replace(made, breakers=(*made.breakers, *fed.breakers), events=(*made.events, *fed.events)),
-        replace(after, version=state.version + 1),
-    )
+    return together(made, changed_breaker(state, after)), replace(after, version=state.version + 1)
 
 
 COUNTED_AS: Final[Mapping[str, str]] = {

@@ -15,7 +15,7 @@ from medbay.core.attempt import guidance
 from medbay.core.attempt.counting import record_of
 from medbay.core.attempt.failure import Failure, schedule_retry
 from medbay.core.attempt.knowledge import Advice
-from medbay.core.decision import Added, Change, Decision, Draft, RetryClosed, Rewired
+from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, Rewired, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import TEXT_MAX, TITLE_MAX, TRIAGE, Event, Question, Retry, Role, Task
@@ -48,7 +48,7 @@ class _Done:
     action: Action
     detail: str
     made: tuple[Made, ...] = ()
-    others: tuple[Draft, ...] = ()  # what comes after the task and was rewired
+    others: tuple[Draft[Task], ...] = ()  # what comes after the task and was rewired
     rewired: tuple[Rewired, ...] = ()
     questions: tuple[Question, ...] = ()
     retry: Retry | None = None
@@ -83,7 +83,7 @@ def _fell(
     draft = Draft(case.task, now, actor=actor)
     event = "triage:refused" if action == "refused" else "triage:failed"
     word = {"verdict": verdict.word} if verdict is not None else {}
-    draft.tell(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **word)
+    draft.emit(event, attempt=case.triage.number, triage=case.triage.id, why=why, action=action, **word)
     done = _Done(action=action, detail=why)
     if escalation.is_due(case):
         said = PREFIX.get(action, "") + why
@@ -110,7 +110,7 @@ def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *
     verdict = answer if isinstance(answer, Verdict) else None
     word = verdict.word if verdict is not None else None
     told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
-    draft.tell("triage:verdict", attempt=case.triage.number, **told)
+    draft.emit("triage:verdict", attempt=case.triage.number, **told)
     retry = None
     if not rights.overtaken(case):
         retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
@@ -119,13 +119,13 @@ def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *
     return _judged(draft, case, done, verdict)
 
 
-def _stop_waiting(draft: Draft) -> None:
+def _stop_waiting(draft: Draft[Task]) -> None:
     if draft.task.waits_for == TRIAGE:
         draft.set(waits_for=None)
 
 
-def _tell_verdict(draft: Draft, case: TriageCase, verdict: Verdict) -> None:
-    draft.tell("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
+def _tell_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
+    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
 
 
 def told_of(verdict: Verdict) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _judged(draft: Draft, case: TriageCase, done: _Done, verdict: Verdict | None) -> Judged:
-    changes: tuple[Change, ...] = (draft.change(),) if draft.task != draft.before else ()
+def _judged(draft: Draft[Task], case: TriageCase, done: _Done, verdict: Verdict | None) -> Judged:
+    changes = (draft.change(),) if draft.task != draft.before else ()
     row = replace(
         case.triage,
         ended_at=draft.now,
@@ -151,19 +151,10 @@ def _judged(draft: Draft, case: TriageCase, done: _Done, verdict: Verdict | None
         verdict=plain(verdict) if verdict is not None else None,
         diff=done.diff,
     )
-    beside = [event for each in done.made for event in each.events]
-    beside += [event for each in done.others for event in each.events]
-    decision = Decision(
-        changes=(*changes, *(each.change() for each in done.others)),
-        added=tuple(each.added for each in done.made),
-        rewired=done.rewired,
-        triages=(row,),
-        retry=done.retry,
-        retries_closed=(RetryClosed(case.task.id, "cancelled"),) if done.closes_retry else (),
-        questions=(*done.questions, *(asked for each in done.made for asked in each.questions)),
-        events=(*draft.events, *beside),
-    )
-    return Judged(decision, done.action, done.detail)
+    closed = RetryClosed(case.task.id, "cancelled") if done.closes_retry else None
+    beside = (*(each.decision for each in done.made), *(each.decision() for each in done.others))
+    own = NOTHING.plus(*changes, row, done.retry, closed, *done.rewired, *done.questions, events=draft.events)
+    return Judged(together(own, *beside), done.action, done.detail)
 
 
 def plain(verdict: Verdict) -> dict[str, Any]:
@@ -174,7 +165,7 @@ def plain(verdict: Verdict) -> dict[str, Any]:
 # The effects
 
 
-def _noop(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _noop(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """The backoff goes on; where the same again must not be tried, the next rung."""
     why = verdict.why or verdict.root_cause or "triage would change nothing"
     if _is_next_rung(case):
@@ -183,7 +174,7 @@ def _noop(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     return _Done(action="no_action", detail=why, retry=retry, closes_retry=retry is not None)
 
 
-def _recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _recommend(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """Filed for a person, blocks no task; the failing one goes on as after NOOP."""
     if _is_next_rung(case):
         return _escalated(draft, case, verdict, f"a change elsewhere is needed: {verdict.suggestion}")
@@ -200,7 +191,7 @@ def _is_next_rung(case: TriageCase) -> bool:
     return task.status == "failed" and not task.recurs and rights.repetition_forbidden(task, diagnosis_of(case))
 
 
-def _wait(draft: Draft, case: TriageCase, why: str, advice: Advice | None = None) -> Retry | None:
+def _wait(draft: Draft[Task], case: TriageCase, why: str, advice: Advice | None = None) -> Retry | None:
     """A one-off that waited for this triage is tried again after the ladder's next delay; all others wait already."""
     task, found = draft.task, diagnosis_of(case)
     if task.recurs or task.status != "failed" or task.waits_for != TRIAGE:
@@ -211,7 +202,7 @@ def _wait(draft: Draft, case: TriageCase, why: str, advice: Advice | None = None
     assert step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(task.guidance, step.guidance))
     _stop_waiting(draft)
-    draft.tell("task:recovery_action", attempt=case.triage.number, action=step.action, why=why)
+    draft.emit("task:recovery_action", attempt=case.triage.number, action=step.action, why=why)
     return schedule_retry(draft, _failure(case), step)
 
 
@@ -219,29 +210,29 @@ def _failure(case: TriageCase) -> Failure:
     return Failure(attempt=case.triage.number, outcome=Failed(), diagnosis=diagnosis_of(case), policy=case.policy)
 
 
-def _escalate(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _escalate(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     return _escalated(draft, case, verdict, verdict.why or verdict.root_cause or "triage asks for a person")
 
 
-def _escalated(draft: Draft, case: TriageCase, verdict: Verdict, why: str) -> _Done:
+def _escalated(draft: Draft[Task], case: TriageCase, verdict: Verdict, why: str) -> _Done:
     asked = escalation.escalate(draft, case, why, verdict=verdict)
     _stop_waiting(draft)
     return _Done(action="escalated_to_human", detail=why, questions=asked, closes_retry=not case.task.recurs)
 
 
-def _pause(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _pause(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """Out of the way with every counter it has, and a person is told."""
     why = verdict.why or verdict.root_cause or _PAUSED
     retry = _wait(draft, case, f"paused by triage: {why}")
     draft.set(paused=True)
-    draft.tell("task:paused", by=draft.actor, why=why)
+    draft.emit("task:paused", by=draft.actor, why=why)
     said = f"triage paused it: {why}" if why != _PAUSED else why
     asked = escalation.ask(draft, case, said, verdict=verdict, headline=said)
     closes = retry is not None
     return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
 
 
-def _file_fix(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _file_fix(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """A one-off becomes pending behind its fix; a recurring task keeps its backoff until the fix is done."""
     made = fix_task(case, verdict, draft.now)
     fix = made.task.id
@@ -252,7 +243,7 @@ def _file_fix(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     if case.task.status == "failed":
         draft.set(due_at=_named(case, draft.now))
         draft.move("pending", f"waits for its fix {fix}", attempt=case.triage.number)
-    draft.tell("task:edited", by=draft.actor, changed=["after"], after=fix)
+    draft.emit("task:edited", by=draft.actor, changed=["after"], after=fix)
     edge = Rewired(case.task.id, None, fix)
     return _Done(
         action="fix_filed", detail=f"waits for its fix {fix}", made=(made,), rewired=(edge,), closes_retry=True
@@ -265,7 +256,7 @@ def _named(case: TriageCase, now: int) -> int | None:
     return due if due > now else None
 
 
-def _spec_refresh(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _spec_refresh(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """Blocked until its specification is reviewed; asking twice makes one review."""
     made: tuple[Made, ...] = ()
     if case.review is None:
@@ -273,20 +264,20 @@ def _spec_refresh(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     review = case.review or made[0].task
     why = f"waits for the review of its specification ({review.id})"
     number, unclear = case.triage.number, verdict.unclear
-    draft.tell("task:recovery_action", attempt=number, action="retry_with_spec_refresh", why=unclear)
-    draft.tell("task:spec_refresh_requested", attempt=number, review_task=review.id, why=unclear)
+    draft.emit("task:recovery_action", attempt=number, action="retry_with_spec_refresh", why=unclear)
+    draft.emit("task:spec_refresh_requested", attempt=number, review_task=review.id, why=unclear)
     _stop_waiting(draft)
     draft.block("spec", why, until=_reviewed_by(draft, case, review))
     return _Done(action="spec_refresh_requested", detail=why, made=made, closes_retry=True)
 
 
-def _reviewed_by(draft: Draft, case: TriageCase, review: Task) -> int | None:
+def _reviewed_by(draft: Draft[Task], case: TriageCase, review: Task) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
     until = owners.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
     return until if until is None else max(until, _named(case, draft.now) or 0)
 
 
-def _split(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _split(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """Closed with the ids of its parts; what came after it comes after all of them."""
     made = parts(case, verdict.parts, draft.now)
     ids = [each.task.id for each in made]
@@ -294,28 +285,28 @@ def _split(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     _stop_waiting(draft)
     draft.set(due_at=None, forced=False, wants_triage=False)
     draft.move("cancelled", why, attempt=case.triage.number, split_into=ids)
-    draft.tell("task:cancelled", by=draft.actor, split_into=ids)
+    draft.emit("task:cancelled", by=draft.actor, split_into=ids)
     others, edges = _come_after(draft, case, ids, instead=True)
     return _Done(action="split", detail=why, made=made, others=others, rewired=edges, closes_retry=True)
 
 
 def _come_after(
-    draft: Draft, case: TriageCase, ids: list[str], *, instead: bool
-) -> tuple[tuple[Draft, ...], tuple[Rewired, ...]]:
+    draft: Draft[Task], case: TriageCase, ids: list[str], *, instead: bool
+) -> tuple[tuple[Draft[Task], ...], tuple[Rewired, ...]]:
     """What comes after the task comes after these (as well, or instead), and is not blocked for it."""
-    others: list[Draft] = []
+    others: list[Draft[Task]] = []
     for task in case.dependents:
         if not task.finished:
             other = Draft(task, draft.now, actor=draft.actor)
             other.set(unmet=task.unmet + len(ids) - int(instead))
-            other.tell("task:edited", by=draft.actor, changed=["after"], after=ids)
+            other.emit("task:edited", by=draft.actor, changed=["after"], after=ids)
             others.append(other)
     source = case.task.id if instead else None
     edges = tuple(Rewired(other.task.id, source, target) for other in others for target in ids)
     return tuple(others), edges
 
 
-def _adjust(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
+def _adjust(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     """The change is stored as a diff and applied; then the task is tried again, as soon as it says it may."""
     wanted = verdict.adjust
     assert wanted is not None
@@ -332,7 +323,7 @@ def _adjust(draft: Draft, case: TriageCase, verdict: Verdict) -> _Done:
     )
     if "guidance" in diff:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
-    draft.tell("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
+    draft.emit("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
     retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
     detail = ", ".join(rights.shown(diff))
     closes = case.task.status == "failed"
@@ -352,8 +343,8 @@ _FIELDS: Final = frozenset({"timeout_ms", "model", "runner", "fresh_session"})
 
 
 def _narrow(
-    draft: Draft, case: TriageCase, verdict: Verdict
-) -> tuple[tuple[Made, ...], tuple[Draft, ...], tuple[Rewired, ...]]:
+    draft: Draft[Task], case: TriageCase, verdict: Verdict
+) -> tuple[tuple[Made, ...], tuple[Draft[Task], ...], tuple[Rewired, ...]]:
     """Fewer criteria now; the rest is a task of its own, and what comes after this one comes after that as well."""
     assert verdict.adjust is not None and verdict.adjust.keep_criteria is not None
     _, left = rights.parted(case.task.spec, verdict.adjust.keep_criteria)
@@ -372,13 +363,13 @@ def _delay(case: TriageCase, named_ms: int | None, now: int) -> int:
     return policy.retry_step("retry_with_guidance", "", found, record, case.policy, now, advice=advice).delay_ms or 0
 
 
-def _clear(draft: Draft, case: TriageCase, delay_ms: int) -> Retry | None:
+def _clear(draft: Draft[Task], case: TriageCase, delay_ms: int) -> Retry | None:
     """Cleared for retry, never before a time its failure named; what is not `failed` waits for something else."""
     _stop_waiting(draft)
     if case.task.status != "failed":
         return None
     why, found, now = "adjusted by triage", diagnosis_of(case), draft.now
-    draft.tell("task:recovery_action", attempt=case.triage.number, action="retry_with_guidance", why=why)
+    draft.emit("task:recovery_action", attempt=case.triage.number, action="retry_with_guidance", why=why)
     due = policy.not_before(found.retry_after_ms, now + delay_ms, now, record_of(case.task))
     if due <= now:
         draft.set(due_at=None)
@@ -394,7 +385,7 @@ def _clear(draft: Draft, case: TriageCase, delay_ms: int) -> Retry | None:
     return schedule_retry(draft, _failure(case), step)
 
 
-_Effect = Callable[[Draft, TriageCase, Verdict], _Done]
+_Effect = Callable[[Draft[Task], TriageCase, Verdict], _Done]
 _EFFECTS: Final[Mapping[Word, _Effect]] = {
     "NOOP": _noop,
     "ADJUST": _adjust,
@@ -419,9 +410,9 @@ _INHERITED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A new task with what is told of it, and the question that a person's task is."""
+    """A new task with its events, and the question that a person's task is."""
 
-    added: Added
+    added: Added[Task]
     events: tuple[Event, ...]
     questions: tuple[Question, ...] = ()
 
@@ -429,6 +420,11 @@ class Made:
     def task(self) -> Task:
         """The task as it is added."""
         return self.added.change.after
+
+    @property
+    def decision(self) -> Decision:
+        """All of it."""
+        return Decision(writes=(self.added, *self.questions), events=self.events)
 
 
 def fix_task(case: TriageCase, verdict: Verdict, now: int, *, incident: Breaker | None = None) -> Made:
@@ -548,10 +544,10 @@ def _asked(task: Task, now: int) -> Made:
     return Made(added=Added(draft.change()), events=tuple(draft.events), questions=(asked,))
 
 
-def _created(task: Task, now: int) -> Draft:
+def _created(task: Task, now: int) -> Draft[Task]:
     draft = Draft(task, now, actor=task.created_by)
     served = {"subject": task.subject, "role": task.role}
-    draft.tell("task:created", title=task.title, queue=task.queue, priority=task.priority, serves=served)
+    draft.emit("task:created", title=task.title, queue=task.queue, priority=task.priority, serves=served)
     return draft
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from medbay.core.attempt.counting import forget_failures
 from medbay.core.decision import Decision, Draft, WorkingSet, together
 from medbay.core.holds.breaker import Breaker
+from medbay.core.model import Task
 from medbay.core.outcome import (
     Cancelled,
     Failed,
@@ -38,7 +39,7 @@ class LookedAt:
     agency_failures: int = 5
 
 
-def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -> Decision:
+def settle(looked: LookedAt, outcome: Outcome, draft: Draft[Task], work: WorkingSet) -> Decision:
     """Everything that follows for the failing task and for triage itself; the draft ends the task that ran it."""
     judged, unreadable = _judged(looked.case, outcome, draft.now, work)
     if of_incident(looked.case.triage.id):
@@ -47,7 +48,7 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft, work: WorkingSet) -
     if isinstance(outcome, Succeeded):
         draft.task = forget_failures(draft.task)  # it may have waited for a limit of its provider
         draft.move("completed", f"{judged.action}: {judged.detail}"[:500])
-        draft.tell("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
+        draft.emit("task:completed", attempt=draft.task.attempts, healed=False, failures=0)
     else:
         _close(draft, judged.detail)
     if isinstance(outcome, Cancelled | Lost) or is_handed_back(outcome):  # which says nothing of the agent
@@ -74,17 +75,17 @@ def abandoned(looked: LookedAt, now: int, work: WorkingSet, *, why: str = "the t
     return replace(together(judged.decision, fed.made), work=fed.work)
 
 
-def broke(looked: LookedAt, draft: Draft, work: WorkingSet, *, why: str) -> Decision:
+def broke(looked: LookedAt, draft: Draft[Task], work: WorkingSet, *, why: str) -> Decision:
     """A rule of ours broke on its verdict, which says nothing of the agent: closed, and a person is asked."""
     _close(draft, why)
     return abandoned(looked, draft.now, work, why=why)
 
 
-def _close(draft: Draft, why: str) -> None:
+def _close(draft: Draft[Task], why: str) -> None:
     """It did not work, and nothing else follows for the task that ran it."""
     draft.move("failed", why[:500])
     draft.move("cancelled", "a triage gets one attempt; a person was asked")
-    draft.tell("task:cancelled", by=ACTOR)
+    draft.emit("task:cancelled", by=ACTOR)
 
 
 def _judged(case: TriageCase, outcome: Outcome, now: int, work: WorkingSet) -> tuple[Judged, bool]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from medbay.core.decision import Draft
 from medbay.core.diagnosis.record import Diagnosis, Pattern
-from medbay.core.model import TRIAGE, Option, Question
+from medbay.core.model import TRIAGE, Option, Owner, Question, Task
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.triage import rights
@@ -55,7 +55,7 @@ def is_due(case: TriageCase) -> bool:
 
 
 def escalate(
-    draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
+    draft: Draft[Task], case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
     """Tier 3: a one-off is blocked for a person, a recurring task only asks."""
     blocks = not case.task.recurs and case.task.status in ("failed", "pending")
@@ -65,14 +65,16 @@ def escalate(
 
 
 def ask(
-    draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
+    draft: Draft[Task], case: TriageCase, why: str, *, verdict: Verdict | None = None, headline: str = ""
 ) -> tuple[Question, ...]:
     """The question with what triage found out, unless one about the task is open already."""
     new = _question(draft, case, why, verdict=verdict, headline=headline)
     return (draft.ask(new),) if new is not None else ()
 
 
-def _question(draft: Draft, case: TriageCase, why: str, *, verdict: Verdict | None, headline: str) -> Question | None:
+def _question(
+    draft: Draft[Task], case: TriageCase, why: str, *, verdict: Verdict | None, headline: str
+) -> Question | None:
     """Where the triage itself is the reason to ask, that is the headline, and why the task failed stands below it."""
     if case.question is not None:
         return None
@@ -99,7 +101,7 @@ def _more(case: TriageCase) -> str:
     return f"more: medbay log {case.triage.id}"
 
 
-def recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> tuple[Question, ...]:
+def recommend(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> tuple[Question, ...]:
     """A change elsewhere, filed for a person; blocks no task, and is filed once per fingerprint."""
     scope = RECOMMENDED + case.triage.fingerprint
     if scope in case.scopes:
@@ -111,6 +113,7 @@ def recommend(draft: Draft, case: TriageCase, verdict: Verdict) -> tuple[Questio
         why=verdict.why or verdict.root_cause or f"{task.id} failed {task.streak} times in a row",
         evidence=block("\n".join(verdict.evidence), EVIDENCE_MAX),
         options=(NOTED,),
+        owner=Owner("task", task.id),
         scope=scope,
         asked_at=draft.now,
     )

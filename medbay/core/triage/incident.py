@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from medbay.core.decision import Added, Decision, Draft, QuestionSent, WorkingSet
+from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, WorkingSet, Write, together
 from medbay.core.durations import format_duration
 from medbay.core.holds import breaker, incident
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.holds.resources import incident_key
-from medbay.core.model import Event, Question, Task, Triage
+from medbay.core.model import Event, Task, Triage
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.triage import agency, effects, rights
@@ -84,12 +84,11 @@ def start(
     )
     task = replace(own_task(example, looked, means, now, queue), title=f"Triage of {incident.key}", tags=(OPTED_OUT,))
     own = Draft(task, now, actor="triage")
-    own.tell("task:created", title=task.title, queue=task.queue, priority=task.priority)
+    own.emit("task:created", title=task.title, queue=task.queue, priority=task.priority)
     noted = changed_breaker(incident, _with(incident, looked.id))
-    told: dict[str, Any] = {"triage": looked.id, "agent": means.agent, "incident": incident.key}
-    begun = Event(name="triage:started", task_id=example.id, attempt=example.attempts, data=told)
-    made = replace(noted, added=(Added(own.change()),), triages=(looked,), events=(*noted.events, begun, *own.events))
-    return made, looked
+    data: dict[str, Any] = {"triage": looked.id, "agent": means.agent, "incident": incident.key}
+    begun = Event(name="triage:started", task_id=example.id, attempt=example.attempts, data=data)
+    return noted.plus(Added(own.change()), looked, events=(begun, *own.events)), looked
 
 
 def passed_over(incident: Breaker, why: str) -> Decision:
@@ -119,9 +118,7 @@ class _IncidentDone:
     action: Action
     detail: str
     after: Breaker
-    asked: Question | None = None  # its question is new
-    enriched: Question | None = None  # its question is open, and says more now
-    sent: tuple[QuestionSent, ...] = ()
+    writes: tuple[Write, ...] = ()  # its question: a new one, or an open one that says more now
     made: tuple[Made, ...] = ()
     events: tuple[Event, ...] = ()
 
@@ -176,13 +173,13 @@ def _nothing(
     why: str,
     now: int,
     work: WorkingSet,
-    told: Mapping[str, Any],
+    data: Mapping[str, Any],
     verdict: Verdict | None,
     *,
     name: str = "triage:verdict",
 ) -> Judged:
     ended = _ended(case, action, why, now, verdict)
-    return Judged(Decision(triages=(ended,), events=(_event(name, case, told),), work=work), action, why)
+    return Judged(Decision(writes=(ended,), events=(_event(name, case, data),), work=work), action, why)
 
 
 def _judged(
@@ -191,21 +188,15 @@ def _judged(
     done: _IncidentDone,
     now: int,
     work: WorkingSet,
-    told: Event,
+    event: Event,
     verdict: Verdict | None,
 ) -> Judged:
     fed = incident.save(work, before, done.after)
-    decision = replace(
-        fed.made,
-        added=tuple(each.added for each in done.made),
-        triages=(_ended(case, done.action, done.detail, now, verdict),),
-        questions=(*((done.asked,) if done.asked else ()), *(asked for each in done.made for asked in each.questions)),
-        questions_enriched=(done.enriched,) if done.enriched else (),
-        questions_sent=done.sent,
-        events=(told, *fed.made.events, *done.events, *(event for each in done.made for event in each.events)),
-        work=fed.work,
-    )
-    return Judged(decision, done.action, done.detail)
+    ended = _ended(case, done.action, done.detail, now, verdict)
+    filed = together(*(each.decision for each in done.made))
+    own = Decision(writes=(ended,), events=(event,), work=fed.work)
+    beside = Decision(writes=done.writes, events=done.events)
+    return Judged(together(own, fed.made, beside, filed), done.action, done.detail)
 
 
 def _ended(case: TriageCase, action: Action, detail: str, now: int, verdict: Verdict | None) -> Triage:
@@ -214,18 +205,19 @@ def _ended(case: TriageCase, action: Action, detail: str, now: int, verdict: Ver
 
 
 def _asks(case: TriageCase, done: _IncidentDone, why: str, verdict: Verdict | None, now: int) -> _IncidentDone:
-    """Its one question says what triage found; where it was answered already, it is asked anew."""
+    """Its one question says what triage found; where it was answered already, it is asked again."""
     meant = (verdict.look_at or verdict.suggestion or verdict.root_cause) if verdict is not None else ""
     shown = verdict.evidence if verdict is not None else ()
     need = line(f"{done.after.why}. {meant}" if meant else case.question.need if case.question else why, NEED_MAX)
     if case.question is not None:
         evidence = block("\n".join(dict.fromkeys((*shown, *case.question.evidence.split("\n")))), EVIDENCE_MAX)
         more = replace(case.question, need=need, why=f"{case.question.why}; {why}", evidence=evidence)
-        return replace(done, enriched=more)
+        return replace(done, writes=(QuestionEnriched(more),))
     evidence = block("\n".join(shown), EVIDENCE_MAX)
     asked = incident.asked(case.triage.fingerprint, now, need=need, why=why, evidence=evidence, again=now)
-    told = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
-    return replace(done, asked=asked, after=replace(done.after, question_id=asked.id), events=(*done.events, told))
+    event = Event(name="question:asked", data={"question": asked.id, "need": asked.need, "why": asked.why})
+    after = replace(done.after, question_id=asked.id)
+    return replace(done, writes=(asked,), after=after, events=(*done.events, event))
 
 
 # The effects
@@ -247,10 +239,11 @@ def _escalate(case: TriageCase, open_still: Breaker, verdict: Verdict, now: int)
     """A person is needed: the question says for what, and is sent again at once."""
     why = verdict.why or verdict.root_cause or "triage asks for a person"
     done = _asks(case, _IncidentDone(action="escalated_to_human", detail=why, after=open_still), why, verdict, now)
-    if done.enriched is None:
+    enriched = next((each for each in done.writes if isinstance(each, QuestionEnriched)), None)
+    if enriched is None:
         return done
-    again = question.on_unanswered(done.enriched, now)
-    return replace(done, sent=again.questions_sent, events=again.events)
+    again = question.on_unanswered(enriched.question, now)
+    return replace(done, writes=done.writes + again.writes, events=again.events)
 
 
 def _pause(case: TriageCase, open_still: Breaker, verdict: Verdict, now: int) -> _IncidentDone:

@@ -10,10 +10,11 @@ import pytest
 
 from medbay.core.attempt.ending import diagnose_ended, on_engine_error
 from medbay.core.attempt.knowledge import Advice, Known, Seen, Teaching, Tried
-from medbay.core.decision import QuestionJoined, RetryClosed, WorkingSet
+from medbay.core.decision import AttemptEnd, QuestionJoined, RetryClosed, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Location, RunnerUp, facts
 from medbay.core.durations import iso
-from medbay.core.model import Guidance, Task
+from medbay.core.holds.breaker import BreakerChange
+from medbay.core.model import Guidance, Question, Retry, Task, Triage
 from medbay.core.outcome import (
     OUTCOME_WORDS,
     Cancelled,
@@ -45,6 +46,7 @@ from tests.core.builders import (
     free,
     hopeless,
     names,
+    only,
     running,
     steps,
     task,
@@ -104,7 +106,7 @@ def test_the_retry_row_is_the_record_of_why(finds: Finds) -> None:
     """One writer for the row and the task's own time."""
     decision = end(running(attempts=3), FAILED)
 
-    retry, found = decision.retry, after(decision)
+    retry, found = only(decision, Retry), after(decision)
     assert retry is not None
     assert (retry.task_id, retry.attempt, retry.category) == ("t-1", 3, "code_error/type")
     assert (retry.action, retry.error, retry.status) == ("retry_with_guidance", "cannot find name foo", "pending")
@@ -112,7 +114,7 @@ def test_the_retry_row_is_the_record_of_why(finds: Finds) -> None:
     assert retry.scheduled_at == NOW
     assert retry.guidance == found.guidance[0].text
     assert retry.policy_hash == Policy().hash()
-    assert decision.retries_closed == ()
+    assert decision.all(RetryClosed) == ()
 
 
 def test_the_end_of_the_attempt_is_recorded_with_its_diagnosis(finds: Finds) -> None:
@@ -121,13 +123,13 @@ def test_the_end_of_the_attempt_is_recorded_with_its_diagnosis(finds: Finds) -> 
 
     decision = end(running(), Failed(exit_code=2, signal=None, output=output))
 
-    recorded = decision.attempt_end
+    recorded = only(decision, AttemptEnd)
     assert recorded is not None
     assert (recorded.task_id, recorded.number, recorded.outcome) == ("t-1", 1, "failed")
     assert (recorded.exit_code, recorded.signal, recorded.charged) == (2, None, True)
     assert (recorded.diagnosis, recorded.output) == (diagnosis(), output)
     assert recorded.policy_hash == Policy().hash()
-    assert decision.retry_outcome == "failed"
+    assert only(decision, AttemptEnd).outcome == "failed"
 
 
 def test_the_events_of_a_retry_carry_what_was_promised(finds: Finds) -> None:
@@ -145,7 +147,7 @@ def test_the_events_of_a_retry_carry_what_was_promised(finds: Finds) -> None:
         "action": "retry_with_guidance",
         "why": "failure 1 of this kind of work, rung 1",
     }
-    retry = decision.retry
+    retry = only(decision, Retry)
     assert retry is not None
     assert told(decision, "task:retry_scheduled").data == {
         "attempt": 2,
@@ -161,8 +163,8 @@ def test_every_way_to_fail_is_charged_and_recorded_under_its_word(outcome: Outco
     """One door, one decision, four words."""
     decision = end(running(), outcome)
 
-    assert decision.attempt_end is not None
-    assert decision.attempt_end.outcome == decision.retry_outcome == outcome_word(outcome)
+    assert decision.first(AttemptEnd) is not None
+    assert only(decision, AttemptEnd).outcome == only(decision, AttemptEnd).outcome == outcome_word(outcome)
     assert told(decision, "task:failed").data["outcome"] == outcome_word(outcome)
     assert after(decision).charged == 1
 
@@ -183,7 +185,7 @@ def test_a_free_failure_counts_in_the_streak_but_not_on_the_rung(finds: Finds) -
 
     found = after(decision)
     assert (found.streak, found.charged, found.uncharged, found.uncharged_since) == (3, 2, 1, NOW)
-    assert decision.attempt_end is not None and not decision.attempt_end.charged
+    assert decision.first(AttemptEnd) is not None and not only(decision, AttemptEnd).charged
     assert told(decision, "task:failed").data["charged"] is False
 
 
@@ -193,7 +195,7 @@ def test_a_canarys_failure_is_no_failure_of_the_work(finds: Finds) -> None:
 
     found = after(decision)
     assert (found.streak, found.charged, found.uncharged) == (0, 0, 0)
-    assert decision.attempt_end is not None and not decision.attempt_end.charged
+    assert decision.first(AttemptEnd) is not None and not only(decision, AttemptEnd).charged
     assert found.status == "failed"
     assert found.due_at is not None and found.due_at <= NOW + 2.2 * MINUTE
 
@@ -300,12 +302,12 @@ def test_the_fourth_charged_failure_asks_a_person(finds: Finds) -> None:
     """Escalated, blocked `human`, with a question of its own."""
     decision = end(running(attempts=4, streak=3, charged=3), FAILED)
 
-    found, (asked,) = after(decision), decision.questions
+    found, (asked,) = after(decision), decision.all(Question)
     assert steps(decision) == [("in_progress", "failed"), ("failed", "blocked")]
     assert (found.block_kind, found.due_at, found.questions) == ("human", None, 1)
     assert (asked.id, asked.task_ids, asked.scope) == ("q-t-1-1", ("t-1",), None)
-    assert decision.retry is None
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled", told=False),)
+    assert decision.first(Retry) is None
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled", emits=False),)
     assert names(decision) == [
         "task:failed",
         "task:recovery_action",
@@ -325,7 +327,7 @@ def test_a_used_up_category_is_exhausted(finds: Finds) -> None:
     decision = end(running(attempts=4, streak=3, charged=3), TimedOut(limit_s=1))
 
     assert after(decision).block_kind == "exhausted"
-    assert len(decision.questions) == 1
+    assert len(decision.all(Question)) == 1
     data = told(decision, "task:retry_exhausted").data
     assert (data["reason"], data["category"]) == (after(decision).reason, "timeout/limit")
     assert told(decision, "task:recovery_action").data["action"] == "mark_as_blocked"
@@ -349,7 +351,7 @@ def test_a_free_run_that_lasted_too_long_is_exhausted(finds: Finds) -> None:
 
     assert after(decision).block_kind == "exhausted"
     assert "task:retry_exhausted" in names(decision)
-    assert len(decision.questions) == 1
+    assert len(decision.all(Question)) == 1
 
 
 def test_what_cannot_be_retried_asks_at_once_and_charges_nothing(finds: Finds) -> None:
@@ -358,7 +360,7 @@ def test_what_cannot_be_retried_asks_at_once_and_charges_nothing(finds: Finds) -
 
     decision = end(running(), FAILED)
 
-    (asked,) = decision.questions
+    (asked,) = decision.all(Question)
     assert (after(decision).block_kind, after(decision).charged) == ("human", 0)
     assert asked.scope == scope_of(hopeless())
     assert decision.work.questions == {asked.scope: asked.id}
@@ -371,8 +373,8 @@ def test_a_second_task_with_the_same_cause_joins_the_open_question(finds: Finds)
 
     second = end(running(id="t-2", title="deploy"), FAILED, work=first.work)
 
-    assert second.questions == ()
-    assert second.question_joined == QuestionJoined("q-t-1-1", "t-2")
+    assert second.all(Question) == ()
+    assert only(second, QuestionJoined) == QuestionJoined("q-t-1-1", "t-2")
     assert second.work == first.work
     found = after(second, "t-2")
     assert (found.status, found.block_kind, found.questions) == ("blocked", "human", 0)
@@ -388,8 +390,8 @@ def test_another_cause_is_another_question(finds: Finds) -> None:
 
     second = end(running(id="t-2"), FAILED, work=first.work)
 
-    assert second.question_joined is None
-    assert [asked.id for asked in second.questions] == ["q-t-2-1"]
+    assert second.first(QuestionJoined) is None
+    assert [asked.id for asked in second.all(Question)] == ["q-t-2-1"]
     assert len(second.work.questions) == 2
 
 
@@ -399,8 +401,8 @@ def test_a_question_of_the_ladder_is_never_shared(finds: Finds) -> None:
 
     decision = end(running(attempts=4, streak=3, charged=3), FAILED, work=work)
 
-    assert decision.question_joined is None
-    assert len(decision.questions) == 1
+    assert decision.first(QuestionJoined) is None
+    assert len(decision.all(Question)) == 1
     assert decision.work == work
 
 
@@ -420,9 +422,9 @@ def test_a_success_completes_the_task_and_forgets_its_failures() -> None:
     assert (found.streak, found.charged, found.uncharged, found.granted, found.crashes) == (0, 0, 0, 0, 0)
     assert (found.ended_at, found.live, found.recovery) == (NOW, None, False)
     assert told(decision, "task:completed").data == {"healed": True, "failures": 4}
-    assert decision.attempt_end is not None
-    assert (decision.attempt_end.outcome, decision.attempt_end.exit_code) == ("succeeded", 0)
-    assert decision.attempt_end.policy_hash == ""
+    assert decision.first(AttemptEnd) is not None
+    assert (only(decision, AttemptEnd).outcome, only(decision, AttemptEnd).exit_code) == ("succeeded", 0)
+    assert only(decision, AttemptEnd).policy_hash == ""
 
 
 def test_a_first_success_healed_nothing() -> None:
@@ -464,8 +466,8 @@ def test_a_cancel_that_was_asked_for_meanwhile_comes_before_everything_but_succe
     assert steps(decision) == [("in_progress", "cancelled")]
     assert (found.cancel_requested, found.live, found.ended_at) == (False, None, NOW)
     assert (found.streak, found.charged) == (2, 2)
-    assert decision.retry is None and decision.questions == ()
-    assert decision.attempt_end is not None and decision.attempt_end.outcome == "cancelled"
+    assert decision.first(Retry) is None and decision.all(Question) == ()
+    assert decision.first(AttemptEnd) is not None and only(decision, AttemptEnd).outcome == "cancelled"
     assert names(decision) == ["task:cancelled"]
 
 
@@ -488,7 +490,7 @@ def test_what_comes_after_a_cancelled_task_is_a_persons_question() -> None:
         assert names(decision, each) == ["task:recovery_action", "question:asked", "task:blocked"]
         assert told(decision, "task:recovery_action", each).data["action"] == "mark_as_blocked"
         assert "comes after t-1, which was cancelled" in told(decision, "task:blocked", each).data["reason"]
-    assert [asked.id for asked in decision.questions] == ["q-t-2-1", "q-t-3-1"]
+    assert [asked.id for asked in decision.all(Question)] == ["q-t-2-1", "q-t-3-1"]
 
 
 def test_a_dependent_that_waits_for_its_retry_is_stopped_with_it() -> None:
@@ -497,7 +499,7 @@ def test_a_dependent_that_waits_for_its_retry_is_stopped_with_it() -> None:
 
     assert steps(decision, "t-2") == [("failed", "blocked")]
     assert after(decision, "t-2").due_at is None
-    assert RetryClosed("t-2", "cancelled") in decision.retries_closed
+    assert RetryClosed("t-2", "cancelled") in decision.all(RetryClosed)
 
 
 def test_a_dependent_whose_block_would_time_out_waits_for_a_person_now() -> None:
@@ -509,7 +511,7 @@ def test_a_dependent_whose_block_would_time_out_waits_for_a_person_now() -> None
     found = after(decision, "t-2")
     assert steps(decision, "t-2") == []
     assert (found.status, found.block_kind, found.due_at) == ("blocked", "dependency", None)
-    assert [asked.id for asked in decision.questions] == ["q-t-2-1"]
+    assert [asked.id for asked in decision.all(Question)] == ["q-t-2-1"]
     assert names(decision, "t-2") == ["task:recovery_action", "question:asked", "task:blocked"]
 
 
@@ -528,7 +530,7 @@ def test_a_dependent_that_waits_for_a_person_runs_or_ended_is_left_alone(other: 
     decision = end(running(), Cancelled(), dependents=(other,))
 
     assert [change.after.id for change in decision.changes] == ["t-1"]
-    assert decision.questions == ()
+    assert decision.all(Question) == ()
 
 
 # Handed back and exit 75
@@ -543,8 +545,8 @@ def test_what_a_stopping_worker_hands_back_is_ready_at_once() -> None:
     assert (found.ready, found.ready_at, found.due_at) == (True, NOW, None)
     assert (found.attempts, found.streak, found.charged, found.uncharged) == (2, 1, 1, 0)
     assert told(decision, "task:requeued").data == {"asked": False, "why": "the worker stops"}
-    assert decision.attempt_end is not None and decision.attempt_end.outcome == "requeued"
-    assert decision.retry is None
+    assert decision.first(AttemptEnd) is not None and only(decision, AttemptEnd).outcome == "requeued"
+    assert decision.first(Retry) is None
 
 
 def test_exit_75_waits_and_adds_to_the_free_run_only() -> None:
@@ -557,7 +559,7 @@ def test_exit_75_waits_and_adds_to_the_free_run_only() -> None:
     assert found.due_at is not None and not found.ready
     assert 0.9 * MINUTE <= found.due_at - NOW <= 1.1 * MINUTE
     assert told(decision, "task:requeued").data == {"asked": True, "why": "the queue is full"}
-    assert decision.retry is None
+    assert decision.first(Retry) is None
 
 
 def test_exit_75_doubles_its_wait() -> None:
@@ -594,7 +596,7 @@ def test_exit_75_for_ever_is_a_persons_question(finds: Finds) -> None:
     data = told(decision, "task:retry_exhausted").data
     assert data["reason"] == "asked to be tried again 20 times: the queue is full"
     assert data["category"] == "unknown"
-    assert len(decision.questions) == 1
+    assert len(decision.all(Question)) == 1
 
 
 # Lost
@@ -609,7 +611,7 @@ def test_a_lost_attempt_goes_back_and_counts_crashes_only(hard: bool, crashes: i
     assert steps(decision) == [("in_progress", "pending")]
     assert (found.ready, found.streak, found.charged, found.crashes) == (True, 1, 1, crashes)
     assert told(decision, "task:lost").data == {"why": "gone", "crashes": crashes}
-    assert decision.attempt_end is not None and decision.attempt_end.outcome == "lost"
+    assert decision.first(AttemptEnd) is not None and only(decision, AttemptEnd).outcome == "lost"
 
 
 def test_a_task_that_kills_its_engine_three_times_is_a_persons_question() -> None:
@@ -630,7 +632,7 @@ def test_a_task_that_kills_its_engine_three_times_is_a_persons_question() -> Non
         "reason": "its engine died 3 times while it ran",
         "question": "q-t-1-1",
     }
-    assert len(decision.questions) == 1
+    assert len(decision.all(Question)) == 1
 
 
 def test_the_crash_budget_can_be_set() -> None:
@@ -655,13 +657,13 @@ def test_a_rule_of_ours_that_breaks_is_a_persons_question_with_the_traceback() -
 
     decision = on_engine_error(broken, NOW, WorkingSet(), traceback="Traceback\n  rule\nKeyError: 'x'\n")
 
-    found, recorded = after(decision), decision.attempt_end
+    found, recorded = after(decision), only(decision, AttemptEnd)
     assert steps(decision) == [("in_progress", "blocked")]
     assert (found.block_kind, found.live, found.streak, found.charged) == ("human", None, 1, 1)
     assert found.reason.endswith("please report it: KeyError: 'x'")
     assert recorded is not None and recorded.diagnosis is not None
     assert (recorded.outcome, recorded.charged, recorded.diagnosis.kind) == ("failed", False, "unknown/engine_error")
-    (asked,) = decision.questions
+    (asked,) = decision.all(Question)
     assert asked.evidence == "Traceback\n  rule\nKeyError: 'x'\n"
     assert names(decision) == [
         "task:failed",
@@ -680,10 +682,10 @@ def test_a_rule_that_breaks_on_a_verdict_closes_the_triage_and_asks_about_what_i
     decision = on_engine_error(broken, NOW, WorkingSet(), traceback="ValueError: x")
 
     assert after(decision, own.id).status == "cancelled"
-    assert (after(decision).block_kind, len(decision.questions)) == ("human", 1)
-    assert [(each.action, each.ended_at) for each in decision.triages] == [("triage_failed", NOW)]
-    assert decision.attempt_end is not None and decision.attempt_end.outcome == "failed"
-    assert decision.breakers == ()
+    assert (after(decision).block_kind, len(decision.all(Question))) == ("human", 1)
+    assert [(each.action, each.ended_at) for each in decision.all(Triage)] == [("triage_failed", NOW)]
+    assert decision.first(AttemptEnd) is not None and only(decision, AttemptEnd).outcome == "failed"
+    assert decision.all(BreakerChange) == ()
 
 
 def test_a_cancel_that_met_our_error_does_not_stick() -> None:
@@ -704,8 +706,8 @@ def test_every_outcome_ends_the_attempt_once_and_leaves_nothing_live(outcome: Ou
     decision = end(running(attempts=2), outcome)
 
     assert after(decision).live is None
-    assert decision.attempt_end is not None
-    assert (decision.attempt_end.number, decision.attempt_end.outcome) == (2, outcome_word(outcome))
+    assert decision.first(AttemptEnd) is not None
+    assert (only(decision, AttemptEnd).number, only(decision, AttemptEnd).outcome) == (2, outcome_word(outcome))
     assert steps(decision) and names(decision)
 
 
@@ -730,7 +732,7 @@ def test_what_was_diagnosed_beforehand_is_not_diagnosed_again(finds: Finds) -> N
     """The service needs it first, to look up what is known of it."""
     found = end(running(), FAILED, diagnosis=free())
 
-    assert found.attempt_end is not None and found.attempt_end.diagnosis == free()
+    assert found.first(AttemptEnd) is not None and only(found, AttemptEnd).diagnosis == free()
 
 
 def test_a_failure_is_remembered_as_the_rules_saw_it_and_followed_as_it_was_taught(finds: Finds) -> None:
@@ -739,9 +741,9 @@ def test_a_failure_is_remembered_as_the_rules_saw_it_and_followed_as_it_was_taug
 
     found = end(running(), FAILED, diagnosis=diagnosis(), known=taught)
 
-    assert found.learned == (Seen(diagnosis(), "t-1"),)
-    assert found.attempt_end is not None and found.attempt_end.diagnosis is not None
-    assert found.attempt_end.diagnosis.kind == "unknown/auth"
+    assert found.all(Seen) == (Seen(diagnosis(), "t-1"),)
+    settled = only(found, AttemptEnd).diagnosis
+    assert settled is not None and settled.kind == "unknown/auth"
     assert told(found, "task:failed").data["diagnosis"]["rule"] == "taught"
     assert (after(found).block_kind, after(found).charged) == ("human", 0)
 
@@ -752,7 +754,7 @@ def test_the_next_attempt_gets_the_advice_with_the_best_record(finds: Finds) -> 
 
     (given,) = after(found).guidance
     assert (given.advice, given.fingerprint, given.cured) == ("page size 50", diagnosis().fingerprint, None)
-    assert given.text.endswith("Advice: page size 50 (cured 6 of 7)")
+    assert given.text.endswith("Advice: page size 50 (worked 6 of 7 times)")
 
 
 def test_a_person_is_asked_with_what_helped_before(finds: Finds) -> None:
@@ -762,7 +764,7 @@ def test_a_person_is_asked_with_what_helped_before(finds: Finds) -> None:
 
     found = end(running(), FAILED, known=helped)
 
-    assert found.questions[0].need == "build: vault login (cured 2 of 2)"
+    assert found.all(Question)[0].need == "build: vault login (worked 2 of 2 times)"
 
 
 @pytest.mark.parametrize(("outcome", "cured"), [(FAILED, False), (SUCCEEDED, True), (LOST, None), (EXIT_75, None)])
@@ -774,7 +776,7 @@ def test_how_an_attempt_ended_is_the_record_of_what_it_was_told(
 
     found = end(running(attempts=2, streak=1, charged=1, guidance=(waiting,)), outcome)
 
-    tries = [each for each in found.learned if isinstance(each, Tried)]
+    tries = list(found.all(Tried))
     assert tries == ([] if cured is None else [Tried("code_error:00000000", "define bar", cured)])
     assert after(found).guidance[0].cured is cured
 
@@ -783,5 +785,5 @@ def test_an_error_of_our_own_is_remembered_too() -> None:
     """So that it can be seen how often it happens."""
     found = on_engine_error(ended(running(), FAILED), NOW, WorkingSet(), traceback="ValueError: x")
 
-    (seen,) = found.learned
-    assert isinstance(seen, Seen) and seen.diagnosis.fingerprint == "unknown:engine_error"
+    seen = only(found, Seen)
+    assert seen.diagnosis.fingerprint == "unknown:engine_error"

@@ -8,9 +8,9 @@ import pytest
 
 from medbay.core.attempt import rescue
 from medbay.core.attempt.rescue import Evaluation, is_due, kept, restored, score
-from medbay.core.decision import Decision, WorkingSet
-from medbay.core.holds.breaker import Breaker
-from medbay.core.model import Attempt, CheckResult, CheckStatus, Task
+from medbay.core.decision import AttemptEnd, ChecksEnded, ChecksPlanned, Decision, WorkingSet
+from medbay.core.holds.breaker import Breaker, BreakerChange
+from medbay.core.model import Attempt, CheckResult, CheckStatus, Retry, Task
 from medbay.core.outcome import (
     Cancelled,
     Failed,
@@ -26,7 +26,7 @@ from medbay.core.outcome import (
 from medbay.core.redaction import redact
 from medbay.core.triage import agency
 from medbay.core.triage.context import ShownFailure, of_attempt
-from tests.core.builders import HOUR, NOW, after, diagnosis, end, names, running, steps, task, told
+from tests.core.builders import HOUR, NOW, after, diagnosis, end, names, only, running, steps, task, told
 
 OUTPUT = Output(tail="half done", total_bytes=9)
 FAILED = Failed(output=OUTPUT, exit_code=3)
@@ -51,8 +51,8 @@ def test_a_failure_of_the_work_is_looked_at(outcome: Outcome) -> None:
 
     assert steps(made) == [("in_progress", "pending_verification")]
     assert after(made).live == 1
-    assert made.attempt_end is None
-    planned = made.checks_planned
+    assert made.first(AttemptEnd) is None
+    planned = only(made, ChecksPlanned)
     assert planned is not None and planned.failure is not None
     assert [(each.position, each.command) for each in planned.results] == [(0, "look")]
     assert (planned.output, planned.exit_code) == (outcome.output, getattr(outcome, "exit_code", None))
@@ -151,10 +151,14 @@ def test_from_the_threshold_on_it_is_rescued(value: str) -> None:
 
     assert steps(made) == [("pending_verification", "completed")]
     assert (after(made).streak, after(made).charged, after(made).live) == (0, 0, None)
-    assert made.attempt_end is not None
-    assert (made.attempt_end.outcome, made.attempt_end.exit_code, made.attempt_end.diagnosis) == ("rescued", 3, None)
-    assert made.attempt_end.output == Output()
-    assert made.checks_ended is not None and len(made.checks_ended.results) == 1
+    assert made.first(AttemptEnd) is not None
+    assert (only(made, AttemptEnd).outcome, only(made, AttemptEnd).exit_code, only(made, AttemptEnd).diagnosis) == (
+        "rescued",
+        3,
+        None,
+    )
+    assert only(made, AttemptEnd).output == Output()
+    assert made.first(ChecksEnded) is not None and len(only(made, ChecksEnded).results) == 1
     assert told(made, "task:rescued").data == {"score": float(value), "why": "good", "outcome": "failed"}
     assert names(made) == ["task:rescued", "task:completed"]
 
@@ -173,10 +177,10 @@ def test_below_the_threshold_it_is_the_failure_it_was() -> None:
 
     assert after(made).status == "failed"
     assert (after(made).streak, after(made).charged) == (1, 1)
-    assert made.attempt_end is not None and made.attempt_end.outcome == "timed_out"
-    assert made.retry is not None
+    assert made.first(AttemptEnd) is not None and only(made, AttemptEnd).outcome == "timed_out"
+    assert made.first(Retry) is not None
     assert "triage:failed" not in names(made)
-    assert made.breakers == ()
+    assert made.all(BreakerChange) == ()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_an_evaluation_that_failed_is_told_once_and_counts_for_the_agency() -> N
         assert told(made, "triage:failed").data["role"] == "evaluation"
         assert after(made).status == "failed"
 
-    assert [change.after.state for change in made.breakers] == ["open"]
+    assert [change.after.state for change in made.all(BreakerChange)] == ["open"]
     assert "agency" in work.breakers
     assert rescue.POSITION == 0
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from medbay.core.attempt.ending import diagnose_ended, on_engine_error
-from medbay.core.decision import Decision, WorkingSet
-from medbay.core.model import Check, CheckResult, Task
+from medbay.core.decision import AttemptEnd, ChecksEnded, ChecksPlanned, Decision, WorkingSet
+from medbay.core.model import Check, CheckResult, Question, Retry, Task
 from medbay.core.outcome import Cancelled, Checked, Lost, Output, Requeued, Succeeded, TimedOut
 from medbay.core.rules import on_checks_taken_over
-from tests.core.builders import NOW, after, end, ended, names, running, steps, task, told
+from tests.core.builders import NOW, after, end, ended, names, only, running, steps, task, told
 
 CHECKS = (Check("make test"), Check(("ruff", "check"), required=True))
 DONE = Succeeded(output=Output(tail="built", total_bytes=5))
@@ -55,8 +55,8 @@ def test_work_that_ended_well_is_verified_before_it_counts() -> None:
     assert (left.status, left.live, left.streak) == ("pending_verification", 1, 2)
     assert names(decision) == ["task:verifying"]
     assert told(decision, "task:verifying").data["checks"] == ["make test", "ruff check"]
-    assert decision.attempt_end is None
-    planned = decision.checks_planned
+    assert decision.first(AttemptEnd) is None
+    planned = only(decision, ChecksPlanned)
     assert planned is not None and planned.output == DONE.output
     assert [(each.position, each.status, each.required) for each in planned.results] == [
         (1, "WAITING", False),
@@ -75,9 +75,9 @@ def test_a_gate_that_passes_completes_the_task_and_its_dependents_go_on() -> Non
     assert names(decision) == ["gate:passed", "task:completed"]
     assert "warning" not in told(decision, "gate:passed").data
     assert after(decision, "t-2").ready
-    assert decision.attempt_end is not None
-    assert (decision.attempt_end.outcome, decision.attempt_end.exit_code) == ("succeeded", 0)
-    assert decision.checks_ended is not None and len(decision.checks_ended.results) == 2
+    assert decision.first(AttemptEnd) is not None
+    assert (only(decision, AttemptEnd).outcome, only(decision, AttemptEnd).exit_code) == ("succeeded", 0)
+    assert decision.first(ChecksEnded) is not None and len(only(decision, ChecksEnded).results) == 2
 
 
 def test_a_pass_with_a_warning_says_so() -> None:
@@ -99,9 +99,9 @@ def test_a_gate_that_fails_is_diagnosed_from_the_failing_checks_output() -> None
     assert names(decision)[:2] == ["gate:failed", "task:failed"]
     assert "check 2 (c2) failed" in left.guidance[-1].text
     assert left.last_summary.startswith("check 2 (c2) failed: ")
-    assert decision.attempt_end is not None
-    assert (decision.attempt_end.outcome, decision.attempt_end.charged) == ("failed", True)
-    assert decision.retry is not None
+    assert decision.first(AttemptEnd) is not None
+    assert (only(decision, AttemptEnd).outcome, only(decision, AttemptEnd).charged) == ("failed", True)
+    assert decision.first(Retry) is not None
 
 
 def test_a_broken_gate_is_an_uncharged_failure() -> None:
@@ -111,7 +111,7 @@ def test_a_broken_gate_is_an_uncharged_failure() -> None:
     left = after(decision)
     assert (left.status, left.charged, left.uncharged, left.last_category) == ("failed", 0, 1, "unknown/gate_error")
     assert names(decision)[:2] == ["gate:error", "task:failed"]
-    assert decision.attempt_end is not None and not decision.attempt_end.charged
+    assert decision.first(AttemptEnd) is not None and not only(decision, AttemptEnd).charged
     assert "--check 2" in told(decision, "task:failed").data["diagnosis"]["suggested_fix"]
 
 
@@ -130,7 +130,7 @@ def test_a_second_broken_gate_in_a_row_asks_a_person() -> None:
     left = after(decision)
     assert (left.status, left.block_kind, left.charged) == ("blocked", "human", 0)
     assert "twice in a row" in left.reason
-    assert len(decision.questions) == 1
+    assert len(decision.all(Question)) == 1
     assert {"gate:error", "task:escalated", "task:blocked", "question:asked"} <= set(names(decision))
 
 
@@ -156,7 +156,7 @@ def test_a_cancel_while_verifying_ends_the_task() -> None:
     decision = end(verifying(cancel_requested=True), Cancelled())
 
     assert steps(decision) == [("pending_verification", "cancelled")]
-    assert decision.checks_ended is not None and decision.checks_ended.results == ()
+    assert decision.first(ChecksEnded) is not None and only(decision, ChecksEnded).results == ()
 
 
 @pytest.mark.parametrize(("ends", "status"), [("PASS", "completed"), ("FAIL", "cancelled"), ("ERROR", "cancelled")])
@@ -177,7 +177,7 @@ def test_an_attempt_that_is_repeated_from_its_checks_counts_nothing(outcome: Los
     left = after(decision)
     assert steps(decision) == [("pending_verification", "failed"), ("failed", "pending")]
     assert (left.ready, left.streak, left.charged, left.live) == (True, 1, 1, None)
-    assert decision.checks_ended is not None
+    assert decision.first(ChecksEnded) is not None
 
 
 def test_an_engine_that_dies_again_and_again_while_verifying_is_a_question() -> None:
@@ -211,7 +211,7 @@ def test_failing_work_is_never_verified() -> None:
     decision = end(running(), TimedOut(limit_s=1.0), checks=CHECKS)
 
     assert after(decision).status == "failed"
-    assert decision.checks_planned is None
+    assert decision.first(ChecksPlanned) is None
 
 
 def test_a_gate_that_passed_has_nothing_to_be_diagnosed() -> None:

@@ -206,9 +206,13 @@ def test_nobody_to_send_ends_it_unless_a_time_was_named() -> None:
         (breaker.send_canary(hold(), "t", NOW), False, "has gone ahead"),
         (breaker.close(hold(), NOW), False, "released one after another"),
         (breaker.hold_for_answer(None, KEY, NOW, why="spent", question_id="q-1"), True, "until q-1 is answered"),
-        (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None), True, "until somebody"),
+        (
+            breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None),
+            True,
+            "until it is closed",
+        ),
         (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=NOW + 1), False, "then one"),
-        (Breaker(key="phase:s", kind="phase"), True, "until somebody closes it"),
+        (Breaker(key="phase:s", kind="phase"), True, "until it is closed"),
     ],
 )
 def test_it_says_what_ends_it(found: Breaker, person: bool, ends: str) -> None:
@@ -244,6 +248,20 @@ def test_the_storm_is_looked_at_again() -> None:
     assert (storm.key, storm.state, storm.probe_at) == ("retry_storm", "open", NOW + 10 * SECOND)
     assert breaker.close(storm, NOW).probe_at is None
     assert storm.name == "retry_storm"
+
+
+def test_a_closed_breaker_lets_one_go_at_a_time_and_then_forgets_the_pace() -> None:
+    """The pace is set by how many there were at first."""
+    closed = breaker.close(hold(), NOW)
+
+    number, closed = breaker.release_some(closed, 10, NOW)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (1, breaker.RELEASE_GAP_MS, 1)
+    assert closed.probe_at is not None
+    number, closed = breaker.release_some(closed, 100_000, closed.probe_at + 2 * breaker.RELEASE_GAP_MS)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (3, breaker.RELEASE_GAP_MS, 4)
+
+    over = breaker.all_released(closed)
+    assert (over.probe_at, over.data.keys() & {"gap_ms", "released"}) == (None, set())
 
 
 @examples(25)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.holds import holding
-from medbay.core.holds.holding import Circumstances, Reason, is_ready, reasons
+from medbay.core.holds.holding import CODES, Circumstances, Reason, is_ready, reasons
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Task
 from tests.core.builders import HOUR, NOW, failed, task
@@ -92,6 +92,17 @@ def test_there_are_fifteen_and_each_is_tested() -> None:
     """A sixteenth needs its row above."""
     assert [held.number for held in ONE_BY_ONE] == list(range(1, 16))
     assert len(holding._RULES) == 15
+
+
+def test_each_number_has_a_code_that_stays() -> None:
+    """Published names: programs rely on them."""
+    codes = (
+        "finished cancel_requested running blocked paused waits after not_due budget provider_hold incident"
+        " crash_loop queue_unserved recovery_share no_slot"
+    ).split()
+
+    assert dict(enumerate(codes, start=1)) == CODES
+    assert [reasons(held.task, NOW, held.around)[0].code for held in ONE_BY_ONE] == codes
 
 
 def test_nothing_holds_a_ready_task_in_a_free_bay() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from medbay.core import rules
 from medbay.core.attempt.ending import on_engine_error
-from medbay.core.decision import Decision, WorkingSet
+from medbay.core.decision import AttemptEnd, Decision, QuestionClosed, QuestionJoined, RetryClosed, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, Pattern
 from medbay.core.holds import breaker
-from medbay.core.holds.breaker import Breaker, CommandUse, Limits
+from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse, Limits
 from medbay.core.holds.incident import FailureSurroundings, changed_breaker, is_shared
 from medbay.core.holds.resources import account_of, command_key, crash_loop_key, held_by, incident_key
-from medbay.core.model import Task
+from medbay.core.model import Question, Task
 from medbay.core.outcome import Cancelled, Failed, Lost, Output, Requeued, Succeeded
 from tests.core.builders import (
     HOUR,
@@ -29,6 +29,7 @@ from tests.core.builders import (
     free,
     hopeless,
     names,
+    only,
     running,
     task,
 )
@@ -47,9 +48,9 @@ def spent() -> Diagnosis:
     return hopeless(category="resource_exhaustion", subcategory="quota", provider="anthropic")
 
 
-def only(made: Decision) -> Breaker:
+def only_breaker(made: Decision) -> Breaker:
     """The one breaker a decision changes, as it is to be."""
-    (change,) = made.breakers
+    (change,) = made.all(BreakerChange)
     return change.after
 
 
@@ -104,13 +105,13 @@ def test_a_limit_places_a_hold_and_charges_nobody() -> None:
     """The task waits for its end, and the command is known to need the provider."""
     made = end(running(), FAILED, diagnosis=limit(retry_after_ms=NOW + 4 * HOUR))
 
-    held = only(made)
+    held = only_breaker(made)
     assert (held.key, held.state) == (ANTHROPIC, "open")
     assert held.until is not None
     assert (after(made).due_at or 0) >= held.until
-    assert made.attempt_end is not None
-    assert not made.attempt_end.charged
-    assert made.uses == (CommandUse(command_key(running()), ANTHROPIC),)
+    assert made.first(AttemptEnd) is not None
+    assert not only(made, AttemptEnd).charged
+    assert made.all(CommandUse) == (CommandUse(command_key(running()), ANTHROPIC),)
     assert told(made) == ["hold:placed"]
     assert made.work.breakers[ANTHROPIC].version == 1
 
@@ -129,20 +130,20 @@ def test_a_second_limit_of_a_held_account_changes_nothing() -> None:
     first = end(running(), FAILED, diagnosis=limit())
 
     made = end(running(id="t-2"), FAILED, diagnosis=limit(), work=first.work)
-    assert (made.breakers, told(made)) == ((), [])
+    assert (made.all(BreakerChange), told(made)) == ((), [])
 
 
 def test_spent_credits_hold_the_account_for_the_answer() -> None:
     """One question for all on the account, however it is worded."""
     made = end(running(), FAILED, diagnosis=spent())
 
-    held = only(made)
-    (asked,) = made.questions
+    held = only_breaker(made)
+    (asked,) = made.all(Question)
     assert (held.spent, held.question_id, asked.scope) == (True, asked.id, f"spent|{ANTHROPIC}")
     other = end(running(id="t-2"), FAILED, diagnosis=replace(spent(), fingerprint="x"), work=made.work)
-    assert (other.questions, other.question_joined is not None) == ((), True)
+    assert (other.all(Question), other.first(QuestionJoined) is not None) == ((), True)
     nobody = end(running(), FAILED, diagnosis=hopeless(subcategory="quota"))
-    assert nobody.breakers == ()
+    assert nobody.all(BreakerChange) == ()
 
 
 # Incidents
@@ -157,13 +158,13 @@ def test_the_fifth_task_opens_an_incident() -> None:
     """With its question, which blocks nobody, and the commands it holds."""
     made = end(running(), FAILED, diagnosis=free(), around=alike(4))
 
-    held = only(made)
-    (asked,) = made.questions
+    held = only_breaker(made)
+    (asked,) = made.all(Question)
     assert (held.key, held.question_id, asked.task_ids) == ("incident:transient:0a0a0a0a", asked.id, ())
     assert after(made).status == "failed"
     assert set(told(made)) == {"breaker:opened", "incident:opened", "question:asked"}
-    assert {use.command for use in made.uses} == {"command", command_key(running())}
-    assert end(running(), FAILED, diagnosis=free(), around=alike(3)).breakers == ()
+    assert {use.command for use in made.all(CommandUse)} == {"command", command_key(running())}
+    assert end(running(), FAILED, diagnosis=free(), around=alike(3)).all(BreakerChange) == ()
 
 
 def test_tasks_of_one_transaction_count_together() -> None:
@@ -179,13 +180,13 @@ def test_the_failure_that_opens_is_charged_and_later_ones_are_not() -> None:
     """A missing module charges; once the incident is open it does not."""
     found = diagnosis(category="dependency_missing", subcategory="module", fingerprint="dependency_missing:1")
     first = end(running(), FAILED, diagnosis=found, around=alike(4))
-    assert first.attempt_end is not None
-    assert first.attempt_end.charged
+    assert first.first(AttemptEnd) is not None
+    assert only(first, AttemptEnd).charged
 
     later = end(running(id="t-2"), FAILED, diagnosis=found, work=first.work)
-    assert later.attempt_end is not None
-    assert not later.attempt_end.charged
-    assert later.uses == (CommandUse(command_key(running()), incident_key("dependency_missing:1")),)
+    assert later.first(AttemptEnd) is not None
+    assert not only(later, AttemptEnd).charged
+    assert later.all(CommandUse) == (CommandUse(command_key(running()), incident_key("dependency_missing:1")),)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_the_failure_that_opens_is_charged_and_later_ones_are_not() -> None:
 def test_what_is_not_shared_opens_nothing(found: Diagnosis) -> None:
     """Failures of the work itself, unsure ones, and those without words."""
     assert not is_shared(found)
-    assert end(running(), FAILED, diagnosis=found, around=alike(20)).breakers == ()
+    assert end(running(), FAILED, diagnosis=found, around=alike(20)).all(BreakerChange) == ()
 
 
 # Crash loops
@@ -216,13 +217,13 @@ def spawn_failed(of: Task, work: WorkingSet, loop: Breaker | None = None) -> Dec
 def test_spawn_failures_open_a_crash_loop_of_that_host() -> None:
     """Counted from commit to commit, and within one."""
     first = spawn_failed(running(), WorkingSet())
-    assert only(first).state == "closed"
+    assert only_breaker(first).state == "closed"
     second = spawn_failed(running(id="t-2"), first.work)
-    third = spawn_failed(running(id="t-3"), WorkingSet(), only(second))
-    assert (only(third).key, only(third).state) == (crash_loop_key("shell", "h-1"), "open")
+    third = spawn_failed(running(id="t-3"), WorkingSet(), only_breaker(second))
+    assert (only_breaker(third).key, only_breaker(third).state) == (crash_loop_key("shell", "h-1"), "open")
     assert told(third) == ["breaker:opened"]
     fourth = spawn_failed(running(id="t-4"), third.work)
-    assert fourth.breakers == ()
+    assert fourth.all(BreakerChange) == ()
 
 
 def test_a_canary_that_cannot_start_keeps_the_loop_open() -> None:
@@ -234,7 +235,7 @@ def test_a_canary_that_cannot_start_keeps_the_loop_open() -> None:
     made = end(
         running(), Failed(spawn_error="no"), diagnosis=free(subcategory="spawn"), work=work, canary=True, around=around
     )
-    assert (only(made).state, only(made).failures) == ("open", 1)
+    assert (only_breaker(made).state, only_breaker(made).failures) == ("open", 1)
 
 
 # Canaries
@@ -255,30 +256,30 @@ def an_incident() -> Breaker:
 def test_a_canary_that_succeeds_ends_it() -> None:
     """Told, and the incident's question withdrawn."""
     made = canary_ended(held_account(), Succeeded())
-    assert (only(made).state, told(made)) == ("closed", ["hold:released"])
+    assert (only_breaker(made).state, told(made)) == ("closed", ["hold:released"])
     assert made.work.breakers == {}
 
     over = canary_ended(an_incident(), Succeeded())
     assert told(over) == ["breaker:closed", "incident:closed", "question:withdrawn"]
-    assert [closed.status for closed in over.questions_closed] == ["withdrawn"]
+    assert [closed.status for closed in over.all(QuestionClosed)] == ["withdrawn"]
 
 
 def test_a_canary_that_fails_otherwise_ends_it_uncharged() -> None:
     """It got past what the breaker is about."""
     made = canary_ended(held_account(), FAILED, diagnosis())
 
-    assert only(made).state == "closed"
+    assert only_breaker(made).state == "closed"
     assert (after(made).streak, after(made).charged) == (0, 0)
-    assert made.attempt_end is not None
-    assert not made.attempt_end.charged
+    assert made.first(AttemptEnd) is not None
+    assert not only(made, AttemptEnd).charged
 
 
 def test_a_canary_that_meets_the_limit_extends_the_hold() -> None:
     """Not counted, and told."""
     made = canary_ended(held_account(), FAILED, limit(retry_after_ms=NOW + 2 * HOUR))
 
-    assert (only(made).state, only(made).failures) == ("open", 1)
-    assert (only(made).until or 0) >= NOW + 2 * HOUR
+    assert (only_breaker(made).state, only_breaker(made).failures) == ("open", 1)
+    assert (only_breaker(made).until or 0) >= NOW + 2 * HOUR
     assert (after(made).streak, after(made).uncharged) == (0, 1), "no failure of the work, but a free try"
     assert told(made) == ["hold:placed"]
 
@@ -286,26 +287,30 @@ def test_a_canary_that_meets_the_limit_extends_the_hold() -> None:
 def test_a_canary_that_meets_the_incident_leaves_it_open() -> None:
     """With the next wait."""
     made = canary_ended(an_incident(), FAILED, free())
-    assert (only(made).state, only(made).failures) == ("open", 1)
+    assert (only_breaker(made).state, only_breaker(made).failures) == ("open", 1)
 
 
 @pytest.mark.parametrize("outcome", [Lost(why="gone"), Cancelled(), Requeued(asked=False, why="stopping")])
 def test_a_canary_that_says_nothing_is_followed_by_the_next(outcome: Any) -> None:
     """At once."""
     made = canary_ended(held_account(), outcome)
-    assert (only(made).state, only(made).probe_at, only(made).canary_task) == ("open", NOW, None)
+    assert (only_breaker(made).state, only_breaker(made).probe_at, only_breaker(made).canary_task) == (
+        "open",
+        NOW,
+        None,
+    )
 
 
 def test_an_error_of_ours_says_that_it_got_past() -> None:
     """The canary ran to its end."""
     work = open_work(sent(held_account(), running()))
     broken = ended(running(), FAILED, canary=True)
-    assert only(on_engine_error(broken, NOW, work, traceback="KeyError")).state == "closed"
+    assert only_breaker(on_engine_error(broken, NOW, work, traceback="KeyError")).state == "closed"
 
 
 def test_a_canary_of_nothing_any_more_changes_nothing() -> None:
     """It outlived the breaker it was sent for."""
-    assert end(running(), Succeeded(), canary=True).breakers == ()
+    assert end(running(), Succeeded(), canary=True).all(BreakerChange) == ()
 
 
 # Doors
@@ -317,8 +322,8 @@ def test_a_failed_task_is_chosen_past_its_time() -> None:
 
     chosen = after(made)
     assert (chosen.status, chosen.ready, chosen.canary, chosen.recovery) == ("pending", True, True, True)
-    assert [closed.status for closed in made.retries_closed] == ["executed"]
-    assert only(made).canary_task == "t-1"
+    assert [closed.status for closed in made.all(RetryClosed)] == ["executed"]
+    assert only_breaker(made).canary_task == "t-1"
     assert names(made) == ["task:retry_executed"]
 
 
@@ -328,8 +333,8 @@ def test_a_parked_task_is_chosen_past_its_hold() -> None:
     assert (after(made).hold, after(made).canary) == (None, True)
     assert told(made) == ["breaker:half_open"]
 
-    started = rules.on_claimed(after(made), NOW, worker_id="w", sent_for=only(made))
-    assert (only(started).canary_number, after(started).canary) == (1, False)
+    started = rules.on_claimed(after(made), NOW, worker_id="w", sent_for=only_breaker(made))
+    assert (only_breaker(started).canary_number, after(started).canary) == (1, False)
     dropped = rules.on_canary_dropped(after(made), NOW)
     assert not after(dropped).canary
 
@@ -382,5 +387,5 @@ def test_nothing_is_told_of_what_did_not_change() -> None:
     held = held_account()
     assert changed_breaker(held, held) == Decision()
     later = changed_breaker(held, replace(held, probe_at=NOW))
-    assert (later.events, len(later.breakers)) == ((), 1)
+    assert (later.events, len(later.all(BreakerChange))) == ((), 1)
     assert changed_breaker(an_incident(), replace(an_incident(), probe_at=NOW)).events == ()

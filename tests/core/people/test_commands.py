@@ -9,21 +9,34 @@ import pytest
 from medbay.core.decision import Decision, QuestionClosed, RetryClosed
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance, Option, Question, Task
+from medbay.core.people.answer import Answer, on_noted
 from medbay.core.people.question import ask
 from medbay.core.rules import (
     Edit,
-    on_answer,
     on_block_command,
     on_cancel_command,
     on_edit_command,
-    on_noted,
     on_pause_command,
     on_resume_command,
     on_retry_command,
     on_unblock_command,
 )
 from medbay.errors import IllegalTransition, NotAllowed
-from tests.core.builders import DAY, HOUR, NOW, PERSON, after, blocked, failed, names, running, steps, task, told
+from tests.core.builders import (
+    DAY,
+    HOUR,
+    NOW,
+    PERSON,
+    after,
+    answered,
+    blocked,
+    failed,
+    names,
+    running,
+    steps,
+    task,
+    told,
+)
 
 WAITS = {"ready": False, "ready_at": None}
 COMPLETED = task(status="completed", **WAITS)
@@ -124,7 +137,7 @@ def test_a_task_without_a_live_attempt_is_cancelled_at_once(some: Task) -> None:
     found = after(decision)
     assert steps(decision) == [(some.status, "cancelled")]
     assert (found.due_at, found.block_kind, found.ended_at) == (None, None, NOW)
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
     assert told(decision, "task:cancelled").data == {"by": PERSON}
 
 
@@ -149,8 +162,8 @@ def test_a_cancel_blocks_what_comes_after_and_answers_the_question() -> None:
     decision = cancel(blocked(), dependents=(task(id="t-2", unmet=1, **WAITS),), question=ASKED)
 
     assert after(decision, "t-2").block_kind == "dependency"
-    assert [asked.task_ids for asked in decision.questions] == [("t-2",)]
-    assert decision.questions_closed == (
+    assert [asked.task_ids for asked in decision.all(Question)] == [("t-2",)]
+    assert decision.all(QuestionClosed) == (
         QuestionClosed(question_id="q-t-1-1", task_id="t-1", whole=True, by=PERSON, answer="cancel"),
     )
     assert told(decision, "question:answered").data == {"question": "q-t-1-1", "by": PERSON, "answer": "cancel"}
@@ -160,7 +173,7 @@ def test_a_cancel_of_one_leaves_a_shared_question_to_the_others() -> None:
     """Somebody else still waits for the answer."""
     decision = cancel(blocked(), question=SHARED)
 
-    (closed,) = decision.questions_closed
+    (closed,) = decision.all(QuestionClosed)
     assert not closed.whole
     assert "question:answered" not in names(decision)
 
@@ -177,7 +190,7 @@ def test_a_retry_by_hand_starts_now_whatever_the_time(some: Task) -> None:
     assert (found.status, found.ready, found.forced, found.due_at) == ("pending", True, True, None)
     assert (found.streak, found.charged) == (some.streak, some.charged)
     assert (found.granted, found.asks_at) == (2, some.charged + 2)
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +230,7 @@ def test_a_retry_answers_the_open_question() -> None:
     """And the answer says how."""
     decision = on_retry_command(blocked(), NOW, actor=PERSON, attempts=5, question=ASKED)
 
-    (closed,) = decision.questions_closed
+    (closed,) = decision.all(QuestionClosed)
     assert (closed.whole, closed.answer, closed.status) == (True, "retried by hand", "answered")
     assert (after(decision).granted, after(decision).asks_at) == (5, 9)
 
@@ -262,11 +275,11 @@ def test_a_block_for_a_person_asks_a_question(kind: BlockKind) -> None:
     """It leaves by an answer alone, and its retry is cancelled."""
     decision = block(failed(questions=1), kind)
 
-    found, (asked,) = after(decision), decision.questions
+    found, (asked,) = after(decision), decision.all(Question)
     assert steps(decision) == [("failed", "blocked")]
     assert (found.block_kind, found.due_at, found.questions, asked.id) == (kind, None, 2, "q-t-1-2")
     assert names(decision) == ["question:asked", "task:blocked"]
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 @pytest.mark.parametrize("kind", ["external", "spec"])
@@ -275,9 +288,9 @@ def test_a_block_for_something_outside_ends_by_itself(kind: BlockKind) -> None:
     decision = block(task(), kind)
 
     assert (after(decision).block_kind, after(decision).due_at) == (kind, NOW + DAY)
-    assert decision.questions == ()
+    assert decision.all(Question) == ()
     assert names(decision) == ["task:blocked"]
-    assert decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 def test_what_is_blocked_cannot_be_blocked() -> None:
@@ -343,11 +356,11 @@ def test_the_cooldown_of_triage_can_be_cleared() -> None:
 
 def test_an_answer_releases_the_task_and_closes_the_question() -> None:
     """With who answered and what."""
-    decision = on_answer(ASKED, RETRY, blocked(), NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, blocked(), NOW, actor=PERSON)
 
     assert steps(decision) == [("blocked", "pending")]
     assert after(decision).granted == 2
-    (closed,) = decision.questions_closed
+    (closed,) = decision.all(QuestionClosed)
     assert (closed.whole, closed.by, closed.answer) == (True, PERSON, "looked into it, retry")
 
 
@@ -357,27 +370,27 @@ def test_a_note_is_guidance_for_the_next_attempt() -> None:
 
     waiting = blocked(guidance=learnt, last_fingerprint="f:1")
 
-    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
+    decision = answered(ASKED, RETRY, waiting, NOW, actor=PERSON, note="use port 81", attempts=4)
 
     found = after(decision)
     assert found.guidance[-1] == Guidance(5, "use port 81", "A person says: use port 81", "f:1")
     assert len(found.guidance) == 5
     assert found.granted == 4
-    assert decision.questions_closed[0].answer == "looked into it, retry: use port 81"
+    assert decision.all(QuestionClosed)[0].answer == "looked into it, retry: use port 81"
 
 
 def test_a_note_to_a_task_that_does_not_fail_is_advice_against_nothing() -> None:
     """What failed before its last success is not what it was blocked for."""
     waiting = blocked(streak=0, charged=0, last_fingerprint="f:1")
 
-    decision = on_answer(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
+    decision = answered(ASKED, RETRY, waiting, NOW, actor=PERSON, note="go on")
 
     assert after(decision).guidance[-1].fingerprint == ""
 
 
 def test_an_answer_may_leave_it_for_later() -> None:
     """Released and paused: nothing starts until somebody resumes it."""
-    decision = on_answer(ASKED, PAUSE, blocked(), NOW, actor=PERSON)
+    decision = answered(ASKED, PAUSE, blocked(), NOW, actor=PERSON)
 
     assert (after(decision).status, after(decision).paused, after(decision).ready) == ("pending", True, False)
     assert names(decision) == ["task:paused", "task:unblocked", "question:answered"]
@@ -385,20 +398,20 @@ def test_an_answer_may_leave_it_for_later() -> None:
 
 def test_an_answer_may_cancel() -> None:
     """With everything a cancel does."""
-    decision = on_answer(ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),))
+    decision = answered(ASKED, CANCEL, blocked(), NOW, actor=PERSON, dependents=(task(id="t-2", unmet=1, **WAITS),))
 
     assert after(decision).status == "cancelled"
     assert after(decision, "t-2").block_kind == "dependency"
-    assert decision.questions_closed[0].whole
+    assert decision.all(QuestionClosed)[0].whole
 
 
 @pytest.mark.parametrize("option", [RETRY, CANCEL])
 def test_a_shared_answer_is_applied_to_each_and_closed_by_the_last(option: Option) -> None:
     """The question is answered once."""
-    first = on_answer(SHARED, option, blocked(), NOW, actor=PERSON)
-    last = on_answer(SHARED, option, blocked(id="t-2"), NOW, actor=PERSON)
+    first = answered(SHARED, option, blocked(), NOW, actor=PERSON)
+    last = answered(SHARED, option, blocked(id="t-2"), NOW, actor=PERSON)
 
-    assert [decision.questions_closed[0].whole for decision in (first, last)] == [False, True]
+    assert [decision.all(QuestionClosed)[0].whole for decision in (first, last)] == [False, True]
     assert "question:answered" not in names(first)
     assert "question:answered" in names(last, "t-2")
 
@@ -410,10 +423,10 @@ RECURRING = {"every_ms": HOUR, "planned_at": NOW, "streak": 3, "endless": True, 
 @pytest.mark.parametrize("some", [running(**RECURRING), task(status="completed", **WAITS)])
 def test_an_answer_never_moves_what_runs_or_is_finished(some: Task) -> None:
     """A recurring task goes on while it asks: the answer is written, and that is all."""
-    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, some, NOW, actor=PERSON)
 
     assert decision.changes == ()
-    assert decision.questions_closed[0].whole
+    assert decision.all(QuestionClosed)[0].whole
     assert names(decision) == ["question:answered"]
 
 
@@ -421,40 +434,40 @@ def test_what_runs_can_be_paused_told_something_or_cancelled_by_an_answer() -> N
     """From the next attempt on, or as soon as its owner has ended it."""
     some = running(**RECURRING)
 
-    paused = on_answer(ASKED, PAUSE, some, NOW, actor=PERSON, note="wait for the vendor")
+    paused = answered(ASKED, PAUSE, some, NOW, actor=PERSON, note="wait for the vendor")
     assert (after(paused).paused, after(paused).status, len(after(paused).guidance)) == (True, "in_progress", 1)
-    assert not on_answer(ASKED, PAUSE, task(status="completed", **WAITS), NOW, actor=PERSON).changes
+    assert not answered(ASKED, PAUSE, task(status="completed", **WAITS), NOW, actor=PERSON).changes
 
-    cancelled = on_answer(ASKED, CANCEL, some, NOW, actor=PERSON)
+    cancelled = answered(ASKED, CANCEL, some, NOW, actor=PERSON)
     assert after(cancelled).cancel_requested
-    assert cancelled.questions_closed[0].whole
+    assert cancelled.all(QuestionClosed)[0].whole
 
 
 def test_an_answer_that_waits_changes_nothing() -> None:
     """It was read."""
-    decision = on_answer(ASKED, WAIT, failed(**RECURRING), NOW, actor=PERSON)
+    decision = answered(ASKED, WAIT, failed(**RECURRING), NOW, actor=PERSON)
 
     assert decision.changes == ()
-    assert decision.questions_closed[0].answer == "noted"
+    assert decision.all(QuestionClosed)[0].answer == "noted"
 
 
 def test_what_was_paused_when_it_asked_is_resumed_by_the_answer() -> None:
     """What somebody paused while it was blocked stays paused."""
-    decision = on_answer(ASKED, RETRY, failed(paused=True), NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, failed(paused=True), NOW, actor=PERSON)
 
     assert (after(decision).paused, after(decision).status, after(decision).ready) == (False, "pending", True)
     assert "task:resumed" in names(decision)
-    assert after(on_answer(ASKED, RETRY, blocked(paused=True), NOW, actor=PERSON)).paused
+    assert after(answered(ASKED, RETRY, blocked(paused=True), NOW, actor=PERSON)).paused
 
 
 def test_a_question_that_no_task_waits_for_is_only_noted() -> None:
     """A recommendation, for example."""
     filed = Question(id="q-9", need="", why="", options=(WAIT,))
 
-    decision = on_noted(filed, WAIT, actor=PERSON, note="did it")
+    decision = on_noted(Answer(question=filed, option=WAIT, words="did it", actor=PERSON, now=NOW))
 
     assert decision.changes == ()
-    (closed,) = decision.questions_closed
+    (closed,) = decision.all(QuestionClosed)
     assert (closed.question_id, closed.whole, closed.by, closed.answer) == ("q-9", True, PERSON, "noted: did it")
     assert decision.events[0].data == {"question": "q-9", "by": PERSON, "answer": "noted: did it"}
 
@@ -504,7 +517,7 @@ def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() ->
     hourly = {"every_ms": HOUR, "planned_at": NOW - 3 * HOUR, "due_at": NOW - 3 * HOUR}
     some = task(paused=True, questions=1, **hourly, **WAITS)
 
-    decision = on_answer(ASKED, RETRY, some, NOW, actor=PERSON)
+    decision = answered(ASKED, RETRY, some, NOW, actor=PERSON)
 
     assert names(decision)[:1] == ["task:resumed"]
     assert "task:occurrences_skipped" in names(decision)
@@ -515,7 +528,7 @@ def test_an_answer_resumes_what_triage_paused_and_leaves_its_schedule_alone() ->
 @pytest.mark.parametrize("option", [CANCEL, RETRY, PAUSE])
 def test_any_answer_closes_a_question_about_what_has_ended_meanwhile(option: Option) -> None:
     """What triage asked beside a schedule may be open when the task is over."""
-    decision = on_answer(ASKED, option, COMPLETED, NOW, actor=PERSON)
+    decision = answered(ASKED, option, COMPLETED, NOW, actor=PERSON)
 
-    assert [each.whole for each in decision.questions_closed] == [True]
+    assert [each.whole for each in decision.all(QuestionClosed)] == [True]
     assert decision.changes == ()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from medbay.core.decision import QuestionSent
 from medbay.core.diagnosis.record import Diagnosis, Pattern
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Option
@@ -113,7 +114,7 @@ def test_a_question_is_sent_again_after_four_hours_then_daily() -> None:
     assert send_again_at(replace(asked, send_at=7)) == 7
 
     made = on_unanswered(replace(asked, sent=2), NOW)
-    (again,), (event,) = made.questions_sent, made.events
+    (again,), (event,) = made.all(QuestionSent), made.events
     assert (again.question_id, again.before, again.send_at) == (asked.id, 2, NOW + 24 * 3_600_000)
     assert (event.name, event.task_id, event.data["again"]) == ("question:asked", asked.task_ids[0], 2)
     assert on_unanswered(replace(asked, task_ids=()), NOW).events[0].task_id is None

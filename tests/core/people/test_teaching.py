@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 
 from medbay.core.attempt.counting import counters
 from medbay.core.attempt.knowledge import Advice, Known, Taught, Teaching, read_kind
-from medbay.core.decision import Decision, WorkingSet
+from medbay.core.decision import (
+    AttemptEnd,
+    Change,
+    Decision,
+    QuestionClosed,
+    QuestionJoined,
+    Rediagnosed,
+    RetryClosed,
+    WorkingSet,
+)
 from medbay.core.diagnosis.consequences import CONSEQUENCES
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.core.model import Attempt, HistoryRow, Question, Task
+from medbay.core.model import Attempt, HistoryRow, Question, Retry, Task
 from medbay.core.outcome import Failed
 from medbay.core.people.question import scope_of
 from medbay.core.people.teaching import is_open
@@ -32,6 +41,7 @@ from tests.core.builders import (
     free,
     hopeless,
     names,
+    only,
     running,
     steps,
     task,
@@ -45,7 +55,7 @@ FAILED = Failed(exit_code=1)
 def fail(of: Task, found: Diagnosis, **given: Any) -> tuple[Decision, Attempt]:
     """An attempt that failed like this, decided about."""
     made = end(of, FAILED, diagnosis=found, **given)
-    assert made.attempt_end is not None and of.live is not None
+    assert made.first(AttemptEnd) is not None and of.live is not None
     attempt = Attempt(
         task_id=of.id,
         number=of.live,
@@ -53,8 +63,8 @@ def fail(of: Task, found: Diagnosis, **given: Any) -> tuple[Decision, Attempt]:
         host="h-1",
         ended_at=NOW,
         outcome="failed",
-        charged=made.attempt_end.charged,
-        diagnosis=made.attempt_end.diagnosis,
+        charged=only(made, AttemptEnd).charged,
+        diagnosis=only(made, AttemptEnd).diagnosis,
     )
     return made, attempt
 
@@ -68,7 +78,7 @@ def reclassify(
     values = {
         "open": True,
         "before": change.transitions[0].context.get("before", {}),
-        "question": made.questions[0] if made.questions else None,
+        "question": made.all(Question)[0] if made.all(Question) else None,
         "policy": Policy(),
     }
     correction = Correction(
@@ -115,23 +125,23 @@ def test_a_task_without_a_past_has_nothing_open() -> None:
 def test_a_waiting_retry_is_replaced_by_the_new_decision() -> None:
     """The old one is cancelled, the failure is charged no more, the guidance is the new one's."""
     made, attempt = fail(running(attempts=2, streak=1, charged=1), diagnosis())
-    assert made.retry is not None and attempt.charged
+    assert made.first(Retry) is not None and attempt.charged
 
     again = reclassify(made, attempt, "transient/network", now=NOW + 1_000)
 
     found = after(again)
     assert (found.status, found.streak, found.charged, found.uncharged) == ("failed", 2, 1, 1)
     assert found.uncharged_since == NOW
-    assert again.retries_closed[0].status == "cancelled"
-    assert again.retry is not None and again.retry.category == "transient/network"
-    assert (found.due_at, again.retry.scheduled_at) == (again.retry.due_at, NOW + 1_000)
+    assert again.all(RetryClosed)[0].status == "cancelled"
+    assert again.first(Retry) is not None and only(again, Retry).category == "transient/network"
+    assert (found.due_at, only(again, Retry).scheduled_at) == (only(again, Retry).due_at, NOW + 1_000)
     assert [each.attempt for each in found.guidance] == [3]
     assert found.guidance[0].advice == CONSEQUENCES["transient/network"].advice
     assert (found.last_category, found.reason) == ("transient/network", "cannot find name foo")
     assert steps(again) == []
     assert names(again) == ["task:reclassified", "task:recovery_action", "task:retry_scheduled"]
-    assert again.rediagnosed is not None and not again.rediagnosed.charged
-    assert again.rediagnosed.diagnosis.kind == "transient/network"
+    assert again.first(Rediagnosed) is not None and not only(again, Rediagnosed).charged
+    assert only(again, Rediagnosed).diagnosis.kind == "transient/network"
 
 
 def test_a_waiting_retry_that_cannot_help_becomes_a_question() -> None:
@@ -143,7 +153,7 @@ def test_a_waiting_retry_that_cannot_help_becomes_a_question() -> None:
     found = after(again)
     assert (found.status, found.block_kind, found.due_at) == ("blocked", "human", None)
     assert steps(again) == [("failed", "blocked")]
-    assert again.retry is None and len(again.questions) == 1
+    assert again.first(Retry) is None and len(again.all(Question)) == 1
     assert found.guidance == ()
 
 
@@ -157,8 +167,8 @@ def test_a_block_that_was_wrong_is_lifted_and_its_question_answered() -> None:
     found = after(again)
     assert (found.status, found.block_kind, found.streak, found.charged) == ("pending", None, 1, 0)
     assert found.due_at is not None and found.due_at > NOW and not found.ready
-    assert again.retry is None
-    (closed,) = again.questions_closed
+    assert again.first(Retry) is None
+    (closed,) = again.all(QuestionClosed)
     assert (closed.whole, closed.status, closed.by) == (True, "answered", PERSON)
     assert closed.answer == "reclassified as transient/network"
     assert names(again) == ["task:reclassified", "question:answered", "task:unblocked", "task:recovery_action"]
@@ -172,7 +182,7 @@ def test_a_block_that_stays_one_asks_anew() -> None:
     again = reclassify(made, attempt, "dependency_missing/command")
 
     assert steps(again) == [("blocked", "pending"), ("pending", "blocked")]
-    (asked,) = again.questions
+    (asked,) = again.all(Question)
     assert asked.id == "q-t-1-2" and "Install the command" in asked.need
     assert again.work.questions == {scope_of(hopeless()): asked.id}
     assert after(again).block_kind == "human"
@@ -182,24 +192,24 @@ def test_the_next_ones_leave_the_old_question_and_join_the_new_one() -> None:
     """Tasks that share a question share the correction."""
     first, first_attempt = fail(running(), hopeless())
     second, second_attempt = fail(running(id="t-2"), hopeless(), work=first.work)
-    assert second.question_joined is not None
-    asked = first.questions[0]
+    assert second.first(QuestionJoined) is not None
+    asked = first.all(Question)[0]
 
     one = reclassify(first, first_attempt, "unknown/permission")
     two = reclassify(second, second_attempt, "unknown/permission", work=one.work, question=asked, whole=False)
 
-    (closed,) = two.questions_closed
+    (closed,) = two.all(QuestionClosed)
     assert (closed.question_id, closed.task_id, closed.whole) == (asked.id, "t-2", False)
     assert "question:answered" not in names(two, "t-2")
-    assert two.question_joined is not None and two.question_joined.question_id == one.questions[0].id
+    assert two.first(QuestionJoined) is not None and only(two, QuestionJoined).question_id == one.all(Question)[0].id
 
 
 def test_a_correction_can_be_corrected() -> None:
     """Each time as if the failure had been seen like this at first."""
     made, attempt = fail(running(), hopeless())
     lifted = reclassify(made, attempt, "transient")
-    assert lifted.rediagnosed is not None
-    corrected = replace(attempt, diagnosis=lifted.rediagnosed.diagnosis, charged=False)
+    assert lifted.first(Rediagnosed) is not None
+    corrected = replace(attempt, diagnosis=only(lifted, Rediagnosed).diagnosis, charged=False)
 
     again = reclassify(
         lifted, corrected, "code_error", before={"streak": 0, "charged": 0, "uncharged": 0, "uncharged_since": None}
@@ -208,7 +218,7 @@ def test_a_correction_can_be_corrected() -> None:
     found = after(again)
     assert (found.status, found.charged, found.uncharged, found.streak) == ("pending", 1, 0, 1)
     assert [each.advice for each in found.guidance] == [CONSEQUENCES["code_error"].advice]
-    assert again.learned[0].diagnosis.kind == "transient"  # type: ignore[union-attr]
+    assert only(again, Taught).diagnosis.kind == "transient"
 
 
 def test_a_canary_counts_for_nothing_either_time() -> None:
@@ -218,7 +228,7 @@ def test_a_canary_counts_for_nothing_either_time() -> None:
     again = reclassify(made, replace(attempt, canary=True), "transient")
 
     assert after(again).streak == 0
-    assert again.rediagnosed is not None and not again.rediagnosed.charged
+    assert again.first(Rediagnosed) is not None and not only(again, Rediagnosed).charged
 
 
 def test_a_streak_that_was_reset_meanwhile_stays_reset() -> None:
@@ -227,7 +237,7 @@ def test_a_streak_that_was_reset_meanwhile_stays_reset() -> None:
     (change,) = made.changes
     reset = replace(change.after, streak=0, charged=0)
 
-    again = reclassify(replace(made, changes=(replace(change, after=reset),)), attempt, "transient")
+    again = reclassify(made.without(Change).plus(replace(change, after=reset)), attempt, "transient")
 
     assert (after(again).streak, after(again).uncharged) == (0, 0)
 
@@ -250,7 +260,7 @@ def test_the_new_decision_gives_the_advice_with_the_best_record() -> None:
 
     (given_,) = after(again).guidance
     assert given_.advice == "page size 50"
-    assert given_.text.endswith("Advice: page size 50 (cured 6 of 7)")
+    assert given_.text.endswith("Advice: page size 50 (worked 6 of 7 times)")
 
 
 @given(
@@ -291,9 +301,9 @@ def test_a_corrected_failure_leads_where_it_would_have_led_at_once(
         expected.last_category,
     )
     assert found.guidance == expected.guidance
-    assert bool(again.questions) == bool(at_once.questions)
-    assert at_once.attempt_end is not None and again.rediagnosed is not None
-    assert again.rediagnosed.charged == at_once.attempt_end.charged
+    assert bool(again.all(Question)) == bool(at_once.all(Question))
+    assert at_once.first(AttemptEnd) is not None and again.first(Rediagnosed) is not None
+    assert only(again, Rediagnosed).charged == only(at_once, AttemptEnd).charged
 
 
 def teach_at_once(found: Diagnosis, kind: str) -> Diagnosis:
@@ -325,9 +335,9 @@ def test_a_failure_that_nothing_waits_for_is_only_taught() -> None:
     }
     assert counters(after(again)) == counters(live)
     assert after(again).last_category == "transient"
-    assert again.rediagnosed is not None and again.rediagnosed.charged
-    assert again.learned == (Taught(attempt.diagnosis, "t-1", "transient", None, PERSON),)  # type: ignore[arg-type]
-    assert again.questions_closed == () and again.work.questions == {"s": "q"}
+    assert again.first(Rediagnosed) is not None and only(again, Rediagnosed).charged
+    assert again.all(Taught) == (Taught(attempt.diagnosis, "t-1", "transient", None, PERSON),)  # type: ignore[arg-type]
+    assert again.all(QuestionClosed) == () and again.work.questions == {"s": "q"}
 
 
 def question() -> Question:

@@ -10,7 +10,7 @@ import pytest
 from medbay.core import rules
 from medbay.core.attempt.ending import on_attempt_ended
 from medbay.core.decision import Decision
-from medbay.core.model import Task
+from medbay.core.model import Question, Retry, Task
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded
 from medbay.core.policy.backoff import backoff
 from medbay.core.policy.policy import Policy
@@ -93,7 +93,7 @@ def test_a_failure_begins_the_round_again_at_the_owner() -> None:
     assert ring.turn == ["a"]
     assert ring.tasks["a"].due_at == ring.now + backoff(MINUTE, 1, key="b")
     assert (ring.tasks["a"].restarts, ring.tasks["b"].streak, ring.tasks["b"].status) == (1, 1, "pending")
-    assert ring.last.retry is None
+    assert ring.last.first(Retry) is None
     assert "task:retry_scheduled" not in names(ring.last, "b")
 
 
@@ -101,7 +101,7 @@ def test_a_loop_without_delay_backs_off_from_a_second() -> None:
     """And a clean round sets the count of failed ones to 0."""
     ring = Ring("a", "b")
     ring.run(ODD)
-    assert ring.last.retry is not None
+    assert ring.last.first(Retry) is not None
     assert ring.tasks["a"].due_at == ring.now + backoff(SECOND, 1, key="a")
     assert ring.tasks["a"].restarts == 1
     ring.run()
@@ -127,9 +127,9 @@ def test_at_the_limit_the_owner_is_blocked_and_asks(fails: str) -> None:
     owner = ring.tasks["a"]
     assert (owner.status, owner.block_kind, ring.turn) == ("blocked", "exhausted", ["a"])
     assert ring.tasks[fails].wants_triage  # its third failure makes one due all the same
-    (question,) = ring.last.questions
+    (question,) = ring.last.all(Question)
     assert question.task_ids == ("a",)
-    assert ring.last.retry is None
+    assert ring.last.first(Retry) is None
     assert {"task:retry_exhausted", "task:blocked", "question:asked"} <= set(names(ring.last, "a"))
     ring.take(rules.on_unblock_command(owner, ring.now, actor=PERSON, question=question))
     fail_once()
@@ -233,7 +233,7 @@ def test_an_owner_that_somebody_blocked_is_not_blocked_twice() -> None:
     ring.take(rules.on_block_command(ring.tasks["a"], NOW, actor=PERSON, kind="external", reason="x", timeout_ms=HOUR))
     ring.run(ODD)
 
-    assert (ring.tasks["a"].block_kind, ring.turn, ring.last.questions) == ("external", ["a"], ())
+    assert (ring.tasks["a"].block_kind, ring.turn, ring.last.all(Question)) == ("external", ["a"], ())
 
 
 def test_who_waits_for_its_turn_is_not_retried_by_hand() -> None:

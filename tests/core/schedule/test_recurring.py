@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from medbay.core import rules
 from medbay.core.decision import Decision, WorkingSet
 from medbay.core.holds.breaker import open_by_hand
-from medbay.core.model import Attempt, Task
+from medbay.core.model import Attempt, Question, Task
 from medbay.core.outcome import Failed, Lost, Output, Requeued, Succeeded
 from medbay.core.people.question import choose
 from medbay.core.people.teaching import Correction, on_reclassify_command
@@ -32,6 +32,7 @@ from tests.core.builders import (
     PERSON,
     SECOND,
     after,
+    answered,
     claimed,
     diagnosis,
     end,
@@ -76,7 +77,7 @@ class Story:
                 self.skipped.append((ms(said["first"]), ms(said["last"]), said["number"], said["reason"]))
         if decision.changes:
             self.task = after(decision)
-        for asked in decision.questions:
+        for asked in decision.all(Question):
             self.question = asked
 
     def wait(self, length: int, *, up: bool = True) -> None:
@@ -476,7 +477,7 @@ def test_what_cannot_be_retried_asks_once_and_the_schedule_resumes_when_answered
     assert "its schedule goes on" in story.question.options[0].consequence
     story.wait(3 * HOUR)
 
-    story.act(rules.on_answer(story.question, choose(story.question, "1"), story.task, story.now, actor=PERSON))
+    story.act(answered(story.question, choose(story.question, "1"), story.task, story.now))
 
     assert (story.task.status, story.task.streak, story.task.due_at) == ("pending", 1, start + 5 * HOUR)
     assert story.skipped == [(start + 2 * HOUR, start + 4 * HOUR, 3, "blocked")]
@@ -513,6 +514,20 @@ def test_a_retry_by_hand_is_a_run_beside_the_plan() -> None:
     story.run(Succeeded())
 
     assert (story.task.due_at, story.skipped) == (start + HOUR, [])
+
+
+def test_a_retry_by_hand_after_a_failure_skips_what_its_backoff_passed_over() -> None:
+    """The run is beside the plan, and every occurrence up to it is told once."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.run(ODD)
+    story.now += 2 * HOUR
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+    story.run(Succeeded())
+
+    assert story.skipped == [(start + 2 * HOUR, start + 3 * HOUR, 2, "backoff")]
+    assert (len(story.ran), story.task.due_at) == (2, start + 4 * HOUR)
 
 
 def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:

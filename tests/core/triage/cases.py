@@ -110,7 +110,7 @@ def judged(of: TriageCase, answer: Verdict | Unreadable, *, now: int = NOW) -> J
 
 def new(decision: Decision) -> list[Added]:
     """What was made, in order."""
-    return list(decision.added)
+    return list(decision.all(Added))
 
 
 def told_before(advice: str, attempt: int = 3) -> Guidance:

@@ -8,7 +8,7 @@ import pytest
 
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH
 from medbay.core.decision import RetryClosed, Rewired
-from medbay.core.model import Task
+from medbay.core.model import Question, Retry, Task, Triage
 from medbay.core.people.question import ask
 from medbay.core.triage.effects import fell_through
 from medbay.core.triage.verdict import Adjustment, Unreadable
@@ -22,6 +22,7 @@ from tests.core.builders import (
     diagnosis,
     free,
     names,
+    only,
     running,
     steps,
     task,
@@ -60,11 +61,11 @@ def test_noop_on_a_one_off_schedules_the_ladders_next_delay() -> None:
     assert (found.action, found.detail) == ("no_action", "because of foo")
     assert (left.status, left.waits_for, steps(found.decision)) == ("failed", None, [])
     assert within(left.due_at, 15)
-    retry = found.decision.retry
+    retry = only(found.decision, Retry)
     assert retry is not None
     assert (retry.attempt, retry.due_at, retry.category, retry.status) == (3, left.due_at, "code_error/type", "pending")
     assert names(found.decision) == ["triage:verdict", "task:recovery_action", "task:retry_scheduled"]
-    assert found.decision.questions == ()
+    assert found.decision.all(Question) == ()
     assert (left.streak, left.charged, left.attempts) == (3, 3, 3)
 
 
@@ -80,7 +81,7 @@ def test_noop_leaves_a_recurring_task_alone() -> None:
     found = judged(case(repeating()), says("NOOP", why=""))
 
     assert found.decision.changes == ()
-    assert found.decision.retry is None
+    assert found.decision.first(Retry) is None
     assert (found.action, found.detail) == ("no_action", "foo is missing")
     assert names(found.decision) == ["triage:verdict"]
 
@@ -96,7 +97,7 @@ def test_noop_where_the_same_again_is_forbidden_is_the_next_rung() -> None:
         "human",
         None,
     )
-    assert len(found.decision.questions) == 1
+    assert len(found.decision.all(Question)) == 1
     assert judged(case(agents(), diagnosis=free()), says("NOOP")).action == "no_action"
 
 
@@ -109,38 +110,38 @@ def test_noop_on_a_task_that_waits_for_something_else_changes_nothing() -> None:
 def test_a_recommendation_is_filed_for_a_person_and_blocks_nothing() -> None:
     """One per fingerprint; the task goes on as after NOOP."""
     found = judged(case(), says("RECOMMEND_CONFIG"))
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
 
     assert (found.action, found.detail) == ("config_recommended", "raise the limit of the database")
     assert (asked.scope, asked.task_ids) == ("recommend|code_error:a1b2c3d4", ())
     assert "raise the limit of the database" in asked.need
     assert [each.effect for each in asked.options] == ["wait"]
     assert (after(found.decision).status, after(found.decision).questions) == ("failed", 1)
-    assert found.decision.retry is not None
+    assert found.decision.first(Retry) is not None
 
 
 def test_the_same_recommendation_is_filed_once() -> None:
     """It is open already."""
     found = judged(case(scopes={"recommend|code_error:a1b2c3d4": "q-9"}), says("RECOMMEND_CONFIG", why=""))
 
-    assert found.decision.questions == ()
+    assert found.decision.all(Question) == ()
     assert found.action == "config_recommended"
 
 
 def test_a_recommendation_leaves_a_recurring_task_on_its_backoff() -> None:
     """Only the question is new."""
     found = judged(case(repeating()), says("RECOMMEND_CONFIG", why="", root_cause=""))
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
 
     assert after(found.decision).due_at == NOW + HOUR
-    assert found.decision.retry is None
+    assert found.decision.first(Retry) is None
     assert "failed 3 times" in asked.why
 
 
 def test_a_recommendation_where_the_same_again_is_forbidden_asks_with_it() -> None:
     """One question, which names the change."""
     found = judged(case(agents()), says("RECOMMEND_CONFIG"))
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
 
     assert (found.action, after(found.decision).block_kind) == ("escalated_to_human", "human")
     assert "raise the limit of the database" in asked.need
@@ -154,7 +155,7 @@ def test_an_escalation_is_a_question_with_what_triage_found() -> None:
     """What to look at, why, and the lines that show it."""
     found = judged(case(), says("ESCALATE", look_at="look at the schema"))
     left = after(found.decision)
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
 
     assert (left.status, left.block_kind, left.waits_for, left.reason) == ("blocked", "human", None, "because of foo")
     assert asked.need == "build: look at the schema"
@@ -167,7 +168,7 @@ def test_an_escalation_is_a_question_with_what_triage_found() -> None:
         "task:escalated",
         "task:blocked",
     ]
-    assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert found.decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 def test_an_escalation_of_a_recurring_task_only_asks() -> None:
@@ -177,20 +178,20 @@ def test_an_escalation_of_a_recurring_task_only_asks() -> None:
 
     assert (left.status, left.due_at, left.block_kind) == ("failed", NOW + HOUR, None)
     assert (found.action, found.detail) == ("escalated_to_human", "triage asks for a person")
-    assert len(found.decision.questions) == 1
-    assert found.decision.retries_closed == ()
+    assert len(found.decision.all(Question)) == 1
+    assert found.decision.all(RetryClosed) == ()
 
 
 def test_there_is_one_open_question_per_task() -> None:
     """The one that is open is named, no second is asked."""
     found = judged(case(question=OPEN), says("ESCALATE"))
 
-    assert found.decision.questions == ()
+    assert found.decision.all(Question) == ()
     assert told(found.decision, "task:escalated").data["question"] == OPEN.id
     assert after(found.decision).block_kind == "human"
 
     again = judged(case(blocked(attempts=3), question=OPEN), says("ESCALATE"))
-    assert (again.decision.changes, again.decision.questions) == ((), ())
+    assert (again.decision.changes, again.decision.all(Question)) == ((), ())
 
 
 # PAUSE
@@ -202,11 +203,11 @@ def test_a_pause_keeps_every_counter_and_asks() -> None:
     left = after(found.decision)
 
     assert (left.paused, left.status, left.due_at, left.streak) == (True, "failed", NOW + HOUR, 3)
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
     assert (found.action, asked.need) == ("paused", "build: triage paused it: because of foo")
     assert asked.why == "foo is missing; more: medbay log .triage-t-1-1"
     assert told(found.decision, "task:paused").data == {"by": ACTOR, "why": "because of foo"}
-    assert judged(case(repeating(), question=OPEN), says("PAUSE")).decision.questions == ()
+    assert judged(case(repeating(), question=OPEN), says("PAUSE")).decision.all(Question) == ()
 
 
 def test_a_paused_one_off_is_tried_again_when_it_is_resumed() -> None:
@@ -216,8 +217,8 @@ def test_a_paused_one_off_is_tried_again_when_it_is_resumed() -> None:
 
     assert (left.paused, left.waits_for, found.detail) == (True, None, "triage paused it")
     assert within(left.due_at, 15)
-    assert found.decision.retry is not None
-    assert found.decision.questions[0].need == "build: triage paused it"
+    assert found.decision.first(Retry) is not None
+    assert found.decision.all(Question)[0].need == "build: triage paused it"
 
 
 # FILE_FIX
@@ -231,11 +232,11 @@ def test_a_one_off_becomes_pending_behind_its_fix() -> None:
 
     assert (found.action, found.detail) == ("fix_filed", "waits for its fix n-1")
     assert (left.status, left.unmet, left.waits_for, left.due_at, left.ready) == ("pending", 2, None, None, False)
-    assert found.decision.rewired == (Rewired("t-1", None, "n-1"),)
+    assert found.decision.all(Rewired) == (Rewired("t-1", None, "n-1"),)
     assert steps(found.decision) == [("failed", "pending")]
     assert fix.change.after.title == "repair the ledger"
     assert told(found.decision, "task:edited").data == {"by": ACTOR, "changed": ["after"], "after": "n-1"}
-    assert [asked.task_ids for asked in found.decision.questions] == [("n-1",)]
+    assert [asked.task_ids for asked in found.decision.all(Question)] == [("n-1",)]
     assert names(found.decision, "n-1") == ["task:created", "question:asked", "task:blocked"]
 
 
@@ -254,9 +255,9 @@ def test_a_recurring_task_keeps_its_backoff_while_its_fix_is_worked_on() -> None
     found = judged(case(repeating(), means=with_agents()), says("FILE_FIX"))
 
     assert found.decision.changes == ()
-    assert found.decision.rewired == ()
+    assert found.decision.all(Rewired) == ()
     assert [each.change.after.runner for each in new(found.decision)] == ["agent:fixer"]
-    assert (found.action, found.decision.questions) == ("fix_filed", ())
+    assert (found.action, found.decision.all(Question)) == ("fix_filed", ())
 
 
 # SPEC_REFRESH
@@ -271,8 +272,8 @@ def test_a_specification_review_blocks_the_task() -> None:
     assert (left.due_at, left.waits_for) == (None, None)
     assert told(found.decision, "task:spec_refresh_requested").data == {"review_task": "n-1", "why": "what foo is"}
     assert [each.change.after.role for each in new(found.decision)] == ["review"]
-    assert [asked.task_ids for asked in found.decision.questions] == [("n-1",)]
-    assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert [asked.task_ids for asked in found.decision.all(Question)] == [("n-1",)]
+    assert found.decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 def test_a_review_by_an_agent_is_not_waited_for_for_ever() -> None:
@@ -316,7 +317,7 @@ def test_a_split_closes_the_original_and_rewires_what_came_after() -> None:
     assert (left.waits_for, left.ended_at, steps(found.decision)) == (None, NOW, [("failed", "cancelled")])
     assert (found.action, found.detail) == ("split", "Split into sub-issues: n-1, n-2")
     assert [each.change.after.id for each in new(found.decision)] == ["n-1", "n-2"]
-    assert found.decision.rewired == (Rewired("t-2", "t-1", "n-1"), Rewired("t-2", "t-1", "n-2"))
+    assert found.decision.all(Rewired) == (Rewired("t-2", "t-1", "n-1"), Rewired("t-2", "t-1", "n-2"))
     assert (after(found.decision, "t-2").unmet, after(found.decision, "t-2").status) == (3, "pending")
     assert names(found.decision, "t-2") == ["task:edited"]
     assert told(found.decision, "task:cancelled").data == {"by": ACTOR, "split_into": ["n-1", "n-2"]}
@@ -338,7 +339,7 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
     """Stored, applied, told; guidance is kept apart and quoted as triage's; the ladder says when."""
     wanted = Adjustment(guidance="read the schema first", timeout_ms=2 * HOUR)
     found = judged(case(waiting(timeout_ms=HOUR)), says("ADJUST", adjust=wanted))
-    left, (row,), retry = after(found.decision), found.decision.triages, found.decision.retry
+    left, (row,), retry = after(found.decision), found.decision.all(Triage), only(found.decision, Retry)
     diff = {"timeout_ms": [HOUR, 2 * HOUR], "guidance": ["", "read the schema first"]}
 
     assert (found.action, found.detail) == ("adjusted", "timeout 1h -> 2h, guidance")
@@ -355,7 +356,7 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
     }
     assert retry is not None
     assert (retry.due_at, retry.guidance) == (left.due_at, advice)
-    assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert found.decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 def test_an_adjustment_may_clear_at_once() -> None:
@@ -363,13 +364,13 @@ def test_an_adjustment_may_clear_at_once() -> None:
     found = judged(case(), says("ADJUST", adjust=Adjustment(guidance="go", retry_delay_ms=0)))
 
     assert (after(found.decision).status, after(found.decision).ready) == ("pending", True)
-    assert (found.decision.retry, steps(found.decision)) == (None, [("failed", "pending")])
+    assert (found.decision.first(Retry), steps(found.decision)) == (None, [("failed", "pending")])
 
 
 def test_an_adjustment_may_name_its_delay() -> None:
     """Then it waits for it, exactly, with a row that says why."""
     found = judged(case(), says("ADJUST", adjust=Adjustment(retry_delay_ms=HOUR)))
-    left, retry = after(found.decision), found.decision.retry
+    left, retry = after(found.decision), only(found.decision, Retry)
 
     assert (left.status, left.due_at, left.guidance) == ("failed", NOW + HOUR, ())
     assert retry is not None
@@ -382,8 +383,8 @@ def test_an_adjustment_never_comes_before_the_time_a_failure_named() -> None:
 
     assert after(found.decision).status == "failed"
     assert (after(found.decision).due_at or 0) >= NOW + DAY
-    assert found.decision.retry is not None
-    assert "read the schema first" in found.decision.retry.guidance
+    assert found.decision.first(Retry) is not None
+    assert "read the schema first" in only(found.decision, Retry).guidance
 
 
 def test_a_recurring_task_is_cleared_as_well() -> None:
@@ -411,7 +412,7 @@ def test_what_waits_for_something_else_is_adjusted_and_not_released(of: Task) ->
 
     assert (left.status, left.block_kind, left.waits_for, left.due_at) == (of.status, of.block_kind, of.waits_for, None)
     assert len(left.guidance) == 1
-    assert (found.decision.retry, found.decision.retries_closed) == (None, ())
+    assert (found.decision.first(Retry), found.decision.all(RetryClosed)) == (None, ())
 
 
 def test_an_agent_can_be_replaced_or_given_another_model() -> None:
@@ -433,7 +434,7 @@ def test_a_narrower_scope_leaves_the_rest_to_a_task_that_comes_after() -> None:
     assert "it subtracts" not in after(found.decision).spec
     assert "it adds" in after(found.decision).spec
     assert (rest.after, rest.change.after.role) == (("t-1",), "follow_up")
-    assert found.decision.rewired == (Rewired("t-2", None, "n-1"),)
+    assert found.decision.all(Rewired) == (Rewired("t-2", None, "n-1"),)
     assert after(found.decision, "t-2").unmet == 2
     assert found.detail == "1 of 3 acceptance criteria"
 
@@ -443,7 +444,7 @@ def test_a_narrower_scope_leaves_the_rest_to_a_task_that_comes_after() -> None:
 
 def test_every_verdict_is_recorded_with_its_triage() -> None:
     """What it held, without what it left empty."""
-    (row,) = judged(case(), says("NOOP")).decision.triages
+    (row,) = judged(case(), says("NOOP")).decision.all(Triage)
 
     assert (row.ended_at, row.action, row.detail, row.diff) == (NOW, "no_action", "because of foo", None)
     assert row.verdict == {
@@ -458,7 +459,7 @@ def test_every_verdict_is_recorded_with_its_triage() -> None:
 def test_a_verdict_outside_its_rights_is_refused_recorded_and_escalated() -> None:
     """Nothing of it happens."""
     found = judged(case(), says("ADJUST", task_id="t-2"))
-    left, (row,), (asked,) = after(found.decision), found.decision.triages, found.decision.questions
+    left, (row,), (asked,) = after(found.decision), found.decision.all(Triage), found.decision.all(Question)
 
     assert (found.action, row.action, left.block_kind, left.guidance) == ("refused", "refused", "human", ())
     assert told(found.decision, "triage:refused").data["why"] == "it is about t-2, not t-1"
@@ -476,8 +477,8 @@ def test_an_unreadable_answer_asks_a_person() -> None:
     assert (found.action, found.detail) == ("verdict_unreadable", "it is empty")
     assert after(found.decision).block_kind == "human"
     assert names(found.decision).count("triage:failed") == 1
-    assert found.decision.questions[0].need == "build: its triage cannot be read: it is empty"
-    assert found.decision.triages[0].verdict is None
+    assert found.decision.all(Question)[0].need == "build: its triage cannot be read: it is empty"
+    assert found.decision.all(Triage)[0].verdict is None
 
 
 def fell(of: Task, **given: Any) -> Any:
@@ -491,12 +492,12 @@ def test_a_triage_that_fails_leaves_a_one_off_to_a_person() -> None:
     left = after(found.decision)
 
     assert (found.action, left.status, left.block_kind, left.waits_for) == ("triage_failed", "blocked", "human", None)
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
     assert asked.need == "build: no answer within 5m"
     assert asked.why.startswith("it failed 3 times: ") and asked.why.endswith("more: medbay log .triage-t-1-1")
-    assert fell(waiting(streak=1, charged=1)).decision.questions[0].why.startswith("it failed once: ")
+    assert fell(waiting(streak=1, charged=1)).decision.all(Question)[0].why.startswith("it failed once: ")
     assert names(found.decision)[0] == "triage:failed"
-    assert fell(waiting(), question=OPEN).decision.questions == ()
+    assert fell(waiting(), question=OPEN).decision.all(Question) == ()
 
 
 def test_a_triage_that_fails_leaves_a_recurring_task_on_its_backoff() -> None:
@@ -505,7 +506,7 @@ def test_a_triage_that_fails_leaves_a_recurring_task_on_its_backoff() -> None:
         found = fell(of, triage=triage_of(repeating()))
         left = after(found.decision)
 
-        assert len(found.decision.questions) == 1
+        assert len(found.decision.all(Question)) == 1
         assert (left.status, left.due_at, left.block_kind) == (of.status, of.due_at, None)
 
 
@@ -527,7 +528,7 @@ def test_what_has_moved_on_is_not_asked_about(of: Task) -> None:
     """The warning alone."""
     found = fell(of, triage=triage_of(waiting()))
 
-    assert (found.decision.changes, found.decision.questions) == ((), ())
+    assert (found.decision.changes, found.decision.all(Question)) == ((), ())
     assert names(found.decision) == ["triage:failed"]
 
 
@@ -536,7 +537,7 @@ def test_a_failed_triage_that_somebody_asked_for_is_a_persons_too() -> None:
     found = fell(waiting(waits_for=None, due_at=NOW + HOUR))
 
     assert after(found.decision).block_kind == "human"
-    assert found.decision.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert found.decision.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
 
 
 # Too late
@@ -551,10 +552,10 @@ def test_a_stale_verdict_gives_a_one_off_that_still_waits_its_next_delay(answer:
     assert (found.action, left.status, left.waits_for) == ("stale", "failed", None)
     assert found.detail == "it was edited since the triage began"
     assert within(left.due_at, 15)
-    assert found.decision.retry is not None
+    assert found.decision.first(Retry) is not None
     assert left.guidance[-1].advice == DIFFERENT_APPROACH
     assert told(found.decision, "triage:verdict").data["stale"] == "it was edited"
-    assert found.decision.questions == ()
+    assert found.decision.all(Question) == ()
 
 
 @pytest.mark.parametrize(
@@ -570,8 +571,8 @@ def test_a_stale_verdict_changes_nothing(of: Task) -> None:
     """It is recorded, and that is all."""
     found = judged(case(of, triage=triage_of(waiting())), says("ESCALATE"))
 
-    assert (found.action, found.decision.changes, found.decision.retry) == ("stale", (), None)
-    assert found.decision.triages[0].action == "stale"
+    assert (found.action, found.decision.changes, found.decision.first(Retry)) == ("stale", (), None)
+    assert found.decision.all(Triage)[0].action == "stale"
 
 
 @pytest.mark.parametrize("later", [{"wants_triage": True}, {"triages": 2}])
@@ -582,7 +583,7 @@ def test_a_triage_does_not_decide_about_a_later_failure(later: dict[str, Any], a
     found = judged(of, answer) if answer else fell_through(of, "no answer", "triage_failed", NOW, actor=ACTOR)
 
     made = found.decision
-    assert (made.changes, made.retry, made.retries_closed, made.questions) == ((), None, (), ())
+    assert made.changes == () and not any(isinstance(each, Retry | RetryClosed | Question) for each in made.writes)
     assert found.action == ("stale" if answer else "triage_failed")
 
 
@@ -616,5 +617,5 @@ def test_what_is_odd_about_an_answer_is_recorded_with_its_verdict() -> None:
     """In the event and in the row; nothing is said where nothing is odd."""
     found = judged(case(), says("NOOP", warning="the answer holds other verdicts as well: PAUSE"))
     assert told(found.decision, "triage:verdict").data["warning"].endswith("PAUSE")
-    assert (found.decision.triages[0].verdict or {})["warning"].endswith("PAUSE")
+    assert (found.decision.all(Triage)[0].verdict or {})["warning"].endswith("PAUSE")
     assert "warning" not in told(judged(case(), says("NOOP")).decision, "triage:verdict").data

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from medbay.core.decision import Decision, Draft, WorkingSet
-from medbay.core.holds.breaker import Breaker
-from medbay.core.model import Task
+from medbay.core.decision import AttemptEnd, Decision, Draft, WorkingSet
+from medbay.core.holds.breaker import Breaker, BreakerChange
+from medbay.core.model import Question, Retry, Task, Triage
 from medbay.core.outcome import (
     Cancelled,
     Failed,
@@ -25,7 +25,7 @@ from medbay.core.outcome import (
 from medbay.core.triage import agency
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt, settle
-from tests.core.builders import DAY, MINUTE, NOW, after, end, names, running
+from tests.core.builders import DAY, MINUTE, NOW, after, end, names, only, running
 from tests.core.triage.cases import case
 
 
@@ -48,8 +48,8 @@ def test_a_verdict_is_applied_and_the_triage_is_done() -> None:
 
     assert (own.status, own.reason) == ("completed", "no_action: wait")
     assert after(made).due_at is not None
-    assert made.triages[0].action == "no_action"
-    assert made.breakers == ()
+    assert made.all(Triage)[0].action == "no_action"
+    assert made.all(BreakerChange) == ()
 
 
 @pytest.mark.parametrize("outcome", [answered("rubbish"), Succeeded()])
@@ -58,8 +58,8 @@ def test_rubbish_asks_a_person_and_counts_for_the_breaker(outcome: Outcome) -> N
     made, own = settled(outcome)
 
     assert (own.status, after(made).block_kind) == ("completed", "human")
-    assert made.triages[0].action == "verdict_unreadable"
-    assert [each.after.data["times"] for each in made.breakers] == [[NOW]]
+    assert made.all(Triage)[0].action == "verdict_unreadable"
+    assert [each.after.data["times"] for each in made.all(BreakerChange)] == [[NOW]]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_every_other_end_is_a_failed_triage(outcome: Outcome, why: str) -> None:
     made, own = settled(outcome)
 
     assert own.status == "cancelled"
-    assert (made.triages[0].action, why in made.triages[0].detail) == ("triage_failed", True)
+    assert (made.all(Triage)[0].action, why in made.all(Triage)[0].detail) == ("triage_failed", True)
     assert after(made).block_kind == "human"
     assert names(made).count("triage:failed") == 1
-    assert len(made.questions) == 1
+    assert len(made.all(Question)) == 1
 
 
 # The breaker of all triage
@@ -122,8 +122,8 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
     sent = agency.sent(half, "x")
     assert agency.lets(sent) == "none"
     assert ran(WorkingSet(), well=True, known=sent, by="y").made == Decision()
-    assert ran(WorkingSet(), well=False, known=sent).made.breakers[0].after.state == "open"
-    freed = agency.gone(WorkingSet(), sent, NOW, by="x").made.breakers[0].after
+    assert ran(WorkingSet(), well=False, known=sent).made.all(BreakerChange)[0].after.state == "open"
+    freed = agency.gone(WorkingSet(), sent, NOW, by="x").made.all(BreakerChange)[0].after
     assert agency.lets(freed) == "one"
     for other in (None, replace(sent, state="closed"), replace(sent, canary_task="y")):
         assert agency.gone(WorkingSet(), other, NOW, by="x").made == Decision()
@@ -132,7 +132,7 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
     for _ in range(3):
         state = (
             ran(WorkingSet(), well=True, known=agency.sent(replace(state, state="half_open"), "x"))
-            .made.breakers[0]
+            .made.all(BreakerChange)[0]
             .after
         )
     assert state.state == "closed"
@@ -152,20 +152,24 @@ def test_the_attempt_and_the_verdict_are_one_decision() -> None:
     """Recorded and applied in the same transaction."""
     made = ends(answered('{"verdict": "NOOP", "why": "wait"}'))
 
-    assert made.attempt_end is not None
-    assert (made.attempt_end.task_id, made.attempt_end.outcome) == (".triage-t-1-1", "succeeded")
+    assert made.first(AttemptEnd) is not None
+    assert (only(made, AttemptEnd).task_id, only(made, AttemptEnd).outcome) == (".triage-t-1-1", "succeeded")
     assert after(made, ".triage-t-1-1").status == "completed"
     assert after(made).due_at is not None
-    assert made.retry is not None
+    assert made.first(Retry) is not None
 
 
 def test_a_triage_that_failed_is_diagnosed_and_gets_no_ladder() -> None:
     """Its own retry is none."""
     made = ends(Failed(exit_code=9, output=Output(tail="no model\n", total_bytes=9)))
 
-    assert made.attempt_end is not None
-    assert made.attempt_end.diagnosis is not None
-    assert (after(made, ".triage-t-1-1").status, after(made).block_kind, made.retry) == ("cancelled", "human", None)
+    assert made.first(AttemptEnd) is not None
+    assert only(made, AttemptEnd).diagnosis is not None
+    assert (after(made, ".triage-t-1-1").status, after(made).block_kind, made.first(Retry)) == (
+        "cancelled",
+        "human",
+        None,
+    )
 
 
 def test_a_limit_of_its_provider_lets_a_triage_wait() -> None:
@@ -175,7 +179,7 @@ def test_a_limit_of_its_provider_lets_a_triage_wait() -> None:
 
     assert after(made, ".triage-t-1-1").status == "failed"
     assert {change.after.id for change in made.changes} == {".triage-t-1-1"}
-    assert made.triages == ()
+    assert made.all(Triage) == ()
 
 
 @pytest.mark.parametrize("line", ["anthropic: 503 Service Unavailable", "API Error: 529 overloaded_error"])
@@ -185,12 +189,12 @@ def test_an_outage_of_its_provider_lets_a_triage_wait(line: str) -> None:
     made = ends(outage)
 
     own = after(made, ".triage-t-1-1")
-    assert (own.status, own.charged, made.triages) == ("failed", 0, ())
+    assert (own.status, own.charged, made.all(Triage)) == ("failed", 0, ())
     assert own.due_at is not None and own.due_at > NOW
 
     tried = {"attempts": 21, "streak": 20, "uncharged": 20, "uncharged_since": NOW - DAY}
     made = ends(outage, **tried)
-    assert (after(made, ".triage-t-1-1").status, made.triages[0].action) == ("cancelled", "triage_failed")
+    assert (after(made, ".triage-t-1-1").status, made.all(Triage)[0].action) == ("cancelled", "triage_failed")
     assert after(made).block_kind == "human"
 
 
@@ -199,15 +203,15 @@ def test_spent_credits_hold_a_triage_until_somebody_answers() -> None:
     line = "Your credit balance is too low to access the Anthropic API"
     made = ends(Failed(exit_code=1, output=Output(tail=line, total_bytes=len(line))))
 
-    assert (after(made, ".triage-t-1-1").block_kind, made.triages) == ("human", ())
-    assert [each.after.spent for each in made.breakers] == [True]
-    assert [each.task_ids for each in made.questions] == [(".triage-t-1-1",)]
+    assert (after(made, ".triage-t-1-1").block_kind, made.all(Triage)) == ("human", ())
+    assert [each.after.spent for each in made.all(BreakerChange)] == [True]
+    assert [each.task_ids for each in made.all(Question)] == [(".triage-t-1-1",)]
 
 
 def test_a_triage_that_a_stopping_worker_hands_back_runs_again() -> None:
     """It has not been asked; exit 75 is an answer that is none."""
     back = ends(Requeued(asked=False, why="the worker stops"))
-    assert (after(back, ".triage-t-1-1").status, back.triages) == ("pending", ())
+    assert (after(back, ".triage-t-1-1").status, back.all(Triage)) == ("pending", ())
 
     asked = ends(Requeued(asked=True, why="exit 75"))
     assert (after(asked, ".triage-t-1-1").status, after(asked).block_kind) == ("cancelled", "human")

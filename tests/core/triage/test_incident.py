@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from medbay.core.attempt.ending import Ended, on_attempt_ended
-from medbay.core.decision import Decision, Draft, WorkingSet
+from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, QuestionSent, Rewired, WorkingSet
 from medbay.core.holds import breaker, incident
-from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.holds.resources import incident_key
 from medbay.core.model import Attempt, Question, Triage
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
@@ -33,7 +33,7 @@ from medbay.core.triage.incident import (
     wants_one,
 )
 from medbay.core.triage.verdict import Unreadable, Verdict
-from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, running
+from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, only, running
 from tests.core.builders import told as told_event
 from tests.core.triage.cases import IDS, case, says, triage_of, waiting
 
@@ -58,7 +58,7 @@ def started(open_now: Breaker = OPEN) -> tuple[TriageCase, Breaker]:
     """The case of a triage that runs, and the incident that knows it."""
     made, looked = start(open_now, EXAMPLE, NOW, means=Means(), last_seq=7)
     asked = ASKED if open_now.question_id is not None else None
-    return case(EXAMPLE, triage=looked, question=asked, new_ids=IDS), made.breakers[0].after
+    return case(EXAMPLE, triage=looked, question=asked, new_ids=IDS), made.all(BreakerChange)[0].after
 
 
 def judged(answer: Verdict | Unreadable, open_now: Breaker = OPEN, **given: Any) -> Judged:
@@ -121,11 +121,11 @@ def test_starting_it_changes_the_incident_and_no_task() -> None:
 
     assert made.changes == ()
     assert looked.id == f".triage-incident-a1b2c3d4-{OPEN.opened_at:x}"
-    (added,) = made.added
+    (added,) = made.all(Added)
     own = added.change.after
     assert (own.id, own.role, own.subject, own.queue) == (looked.id, "triage", EXAMPLE.id, "mine")
     assert own.title == f"Triage of {OPEN.key}"
-    assert made.breakers[0].after.data["triage"] == looked.id
+    assert made.all(BreakerChange)[0].after.data["triage"] == looked.id
     assert names(made) == ["triage:started", "task:created"]
     assert told(made, "triage:started")["incident"] == OPEN.key
 
@@ -134,7 +134,7 @@ def test_what_came_of_it_is_told_in_words() -> None:
     """Nothing, none, running, over."""
     of, known = started()
     over = replace(of.triage, ended_at=NOW, action="config_recommended", detail="raise it")
-    (without,) = passed_over(OPEN, "its tasks want no triage").breakers
+    (without,) = passed_over(OPEN, "its tasks want no triage").all(BreakerChange)
 
     assert in_words(OPEN, None) == ""
     assert in_words(without.after, None) == "no triage: its tasks want no triage"
@@ -155,8 +155,8 @@ def test_noop_leaves_the_canaries_as_they_are(verdict: Verdict, detail: str) -> 
     found = judged(verdict)
 
     assert (found.action, found.detail) == ("no_action", detail)
-    assert not (found.decision.breakers or found.decision.changes or found.decision.questions_enriched)
-    assert found.decision.triages[0].verdict is not None
+    assert not (found.decision.all(BreakerChange) or found.decision.changes or found.decision.all(QuestionEnriched))
+    assert found.decision.all(Triage)[0].verdict is not None
     assert names(found.decision) == ["triage:verdict"]
 
 
@@ -164,7 +164,7 @@ def test_a_recommendation_stands_in_the_question_that_is_open() -> None:
     """Nobody is called a second time for it."""
     found = judged(says("RECOMMEND_CONFIG"))
 
-    (more,) = found.decision.questions_enriched
+    more = only(found.decision, QuestionEnriched).question
     assert (found.action, more.id) == ("config_recommended", ASKED.id)
     assert more.need == f"{OPEN.why}. raise the limit of the database"
     assert more.why.startswith(ASKED.why) and "triage recommends" in more.why
@@ -177,8 +177,8 @@ def test_an_escalation_sends_it_again() -> None:
     found = judged(says("ESCALATE", look_at="the disk"))
 
     assert found.action == "escalated_to_human"
-    assert "the disk" in found.decision.questions_enriched[0].need
-    assert [each.question_id for each in found.decision.questions_sent] == [ASKED.id]
+    assert "the disk" in found.decision.all(QuestionEnriched)[0].question.need
+    assert [each.question_id for each in found.decision.all(QuestionSent)] == [ASKED.id]
     assert names(found.decision) == ["triage:verdict", "question:asked"]
 
 
@@ -189,12 +189,12 @@ def test_a_question_that_was_answered_is_asked_anew(given: dict[str, str], why: 
     """The incident has one open question, whatever was said before."""
     found = judged(says("ESCALATE", **given), replace(OPEN, question_id=None))
 
-    (asked,) = found.decision.questions
+    (asked,) = found.decision.all(Question)
     assert isinstance(asked, Question)
     assert (asked.why, asked.task_ids, asked.id == ASKED.id) == (why, (), False)
-    assert found.decision.breakers[0].after.question_id == asked.id
+    assert found.decision.all(BreakerChange)[0].after.question_id == asked.id
     assert found.decision.work.breakers[OPEN.key].question_id == asked.id
-    assert found.decision.questions_sent == ()
+    assert found.decision.all(QuestionSent) == ()
 
 
 @pytest.mark.parametrize(
@@ -205,24 +205,24 @@ def test_a_pause_waits_for_an_answer(given: dict[str, str], why: str) -> None:
     """No canary is due any more."""
     found = judged(says("PAUSE", **given))
 
-    after = found.decision.breakers[0].after
+    after = found.decision.all(BreakerChange)[0].after
     assert (found.detail, after.paused, after.probe_at, after.only_a_person_ends) == (why, True, None, True)
     assert after.ends == f"until {ASKED.id} is answered"
-    assert "stopped the canaries" in found.decision.questions_enriched[0].why
+    assert "stopped the canaries" in found.decision.all(QuestionEnriched)[0].question.why
 
 
 def test_a_fix_is_filed_beside_the_tasks() -> None:
     """None of them waits for it by itself."""
     found = judged(says("FILE_FIX"))
 
-    (added,) = found.decision.added
+    (added,) = found.decision.all(Added)
     fix = added.change.after
     assert (fix.role, fix.subject, fix.title) == ("fix", EXAMPLE.id, "repair the ledger")
     assert OPEN.key in fix.description and "Root cause: foo is missing" in fix.description
-    assert "Root cause" not in judged(says("FILE_FIX", root_cause="")).decision.added[0].change.after.description
-    assert found.decision.breakers[0].after.data["fix"] == fix.id
-    assert not (found.decision.changes or found.decision.rewired)
-    assert len(found.decision.questions) == 1  # it is a person's
+    assert "Root cause" not in judged(says("FILE_FIX", root_cause="")).decision.all(Added)[0].change.after.description
+    assert found.decision.all(BreakerChange)[0].after.data["fix"] == fix.id
+    assert not found.decision.changes and not found.decision.all(Rewired)
+    assert len(found.decision.all(Question)) == 1  # it is a person's
 
 
 @pytest.mark.parametrize("word", ["ADJUST", "SPLIT", "SPEC_REFRESH"])
@@ -231,8 +231,8 @@ def test_what_would_change_a_task_is_refused(word: str) -> None:
     found = judged(says(word))
 
     assert found.action == "refused"
-    assert not (found.decision.changes or found.decision.added)
-    assert "no verdict changes them all" in found.decision.questions_enriched[0].why
+    assert not found.decision.changes and not found.decision.all(Added)
+    assert "no verdict changes them all" in found.decision.all(QuestionEnriched)[0].question.why
     assert told(found.decision, "triage:refused")["verdict"] == word
     assert word not in rights.ON_INCIDENTS
 
@@ -252,8 +252,8 @@ def test_rubbish_is_said_in_the_question_while_that_is_open() -> None:
     answered = judged(Unreadable("no verdict in it"), replace(OPEN, question_id=None))
 
     assert found.action == answered.action == "verdict_unreadable"
-    assert "no verdict in it" in found.decision.questions_enriched[0].why
-    assert not (answered.decision.questions or answered.decision.questions_enriched)
+    assert "no verdict in it" in found.decision.all(QuestionEnriched)[0].question.why
+    assert not answered.decision.all(Question) and not answered.decision.all(QuestionEnriched)
     assert names(found.decision) == names(answered.decision) == ["triage:failed"]
 
 
@@ -264,8 +264,8 @@ def test_after_the_incident_a_verdict_is_stale(answer: Verdict | Unreadable, aga
     of, _ = started()
     found = judge(of, answer, NOW, holding(*((OPEN,) if again else ())))
 
-    assert found.action == found.decision.triages[0].action == "stale"
-    assert not (found.decision.breakers or found.decision.questions_enriched)
+    assert found.action == found.decision.all(Triage)[0].action == "stale"
+    assert not found.decision.all(BreakerChange) and not found.decision.all(QuestionEnriched)
     assert told(found.decision, "triage:verdict")["applied"] is False
 
 
@@ -275,7 +275,7 @@ def test_a_triage_that_fails_after_the_incident_is_only_recorded() -> None:
     found = fell_through(of, "lost", "triage_failed", NOW, WorkingSet())
 
     assert (found.action, names(found.decision)) == ("triage_failed", ["triage:failed"])
-    assert found.decision.questions_enriched == ()
+    assert found.decision.all(QuestionEnriched) == ()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_its_end_is_settled_like_that_of_any_triage(outcome: Outcome, action: st
     own = Draft(running(id=of.triage.id, runner="triage", role="triage", live=None), NOW, actor="worker:w-1")
     made = settle(LookedAt(case=of), outcome, own, holding(known))
 
-    assert made.triages[0].action == action
+    assert made.all(Triage)[0].action == action
     assert own.task.finished
     assert made.work.breakers[known.key].paused is (action == "paused")
     assert ("agency" in made.work.counted) is (action != "paused")
@@ -304,8 +304,8 @@ def test_one_that_is_cancelled_before_it_runs_is_said_in_the_question() -> None:
     of, known = started()
     made = abandoned(LookedAt(case=of), NOW, holding(known))
 
-    assert made.triages[0].action == "triage_failed"
-    assert "cancelled" in made.questions_enriched[0].why
+    assert made.all(Triage)[0].action == "triage_failed"
+    assert "cancelled" in made.all(QuestionEnriched)[0].question.why
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_a_fix_that_is_done_sends_a_canary(state: Any, until: int | None, probe_
 
     made = completed(fix, served, NOW)
 
-    assert (made.breakers[0].after if made.breakers else known).probe_at == probe_at
+    assert (made.all(BreakerChange)[0].after if made.all(BreakerChange) else known).probe_at == probe_at
     assert made.changes == ()
-    assert completed(fix, replace(served, incident=None), NOW).breakers == ()
+    assert completed(fix, replace(served, incident=None), NOW).all(BreakerChange) == ()
     assert cancelled(fix, served, ()) == ()
 
 
@@ -357,7 +357,7 @@ def test_the_end_of_a_fix_by_an_agent_is_seen_by_the_next_rule() -> None:
 
     made = on_attempt_ended(ended, NOW, holding(known))
 
-    assert made.breakers[0].after.probe_at == NOW
+    assert made.all(BreakerChange)[0].after.probe_at == NOW
     assert (made.work.breakers[known.key].probe_at, made.work.breakers[known.key].version) == (NOW, 4)
 
 

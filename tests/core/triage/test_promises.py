@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core.decision import Change, Decision
+from medbay.core.decision import Added, Change, Decision, QuestionClosed, RetryClosed, Rewired
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.events import EVENT_NAMES
 from medbay.core.lifecycles import TASK
-from medbay.core.model import Question, Task
+from medbay.core.model import Question, Retry, Task, Triage
 from medbay.core.people.question import ask
 from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.effects import Judged, fell_through, judge
@@ -168,13 +168,13 @@ def own(decision: Decision, of: TriageCase) -> Change:
 
 def questions_of(decision: Decision, task_id: str) -> list[Question]:
     """The new questions that a task waits for."""
-    return [each for each in decision.questions if task_id in each.task_ids]
+    return [each for each in decision.all(Question) if task_id in each.task_ids]
 
 
 def touches_nothing_else(found: Judged, of: TriageCase) -> None:
     """The failing task, what is created, and where a split or a rest leads: nothing else changes."""
     decision = found.decision
-    made = [each.change.after for each in decision.added]
+    made = [each.change.after for each in decision.all(Added)]
     assert [each.id for each in made] == list(IDS[: len(made)])
     assert all(each.subject == of.task.id and each.depth == of.task.depth + 1 for each in made)
     for change in decision.changes:
@@ -186,16 +186,16 @@ def touches_nothing_else(found: Judged, of: TriageCase) -> None:
             assert change.after.unmet == change.before.unmet + gained
     known = {of.task.id, "t-2", *(each.id for each in made)}
     assert {each.task_id for each in decision.events} <= known
-    assert {edge.task_id for edge in decision.rewired} <= {of.task.id, "t-2"}
-    assert {edge.target for edge in decision.rewired} <= {each.id for each in made}
-    assert all(set(each.task_ids) <= known - {"t-2"} for each in decision.questions)
-    assert all(closed.task_id == of.task.id for closed in decision.retries_closed)
-    assert decision.questions_closed == ()
+    assert {edge.task_id for edge in decision.all(Rewired)} <= {of.task.id, "t-2"}
+    assert {edge.target for edge in decision.all(Rewired)} <= {each.id for each in made}
+    assert all(set(each.task_ids) <= known - {"t-2"} for each in decision.all(Question))
+    assert all(closed.task_id == of.task.id for closed in decision.all(RetryClosed))
+    assert decision.all(QuestionClosed) == ()
 
 
 def moves_legally(found: Judged, of: TriageCase) -> None:
     """Every step is one of the lifecycle, and none declares work done or starts it."""
-    for change in (*found.decision.changes, *(each.change for each in found.decision.added)):
+    for change in (*found.decision.changes, *(each.change for each in found.decision.all(Added))):
         status = change.before.status
         for step in change.transitions:
             assert step.source == status
@@ -216,17 +216,17 @@ def keeps_what_it_is(found: Judged, of: TriageCase) -> None:
         assert changed <= {"guidance"}
     if of.task.finished:
         assert found.decision.changes == ()
-        assert found.decision.added == ()
+        assert found.decision.all(Added) == ()
     if of.task.live is not None:
         assert change.after.status == of.task.status
-        assert found.decision.added == ()
+        assert found.decision.all(Added) == ()
     if of.task.status == "blocked":
         assert change.after.status == "blocked"
 
 
 def makes_little(found: Judged, of: TriageCase) -> None:
     """One fix, one review, one rest or the parts of one split; the original is closed only with its parts."""
-    roles = [each.change.after.role for each in found.decision.added]
+    roles = [each.change.after.role for each in found.decision.all(Added)]
     expected = {"fix_filed": ["fix"], "spec_refresh_requested": ["review"], "adjusted": ["follow_up"]}
     if found.action == "split":
         assert set(roles) == {"part"}
@@ -235,11 +235,11 @@ def makes_little(found: Judged, of: TriageCase) -> None:
     else:
         assert roles in ([], expected.get(found.action, []))
     assert all(each.change.after.depth <= 3 if each.change.after.role == "review" else each.change.after.depth <= 2
-               for each in found.decision.added)  # fmt: skip
+               for each in found.decision.all(Added))  # fmt: skip
     closed = own(found.decision, of).after.status == "cancelled" and of.task.status != "cancelled"
     assert closed == (found.action == "split")
     if closed:
-        ids = ", ".join(each.change.after.id for each in found.decision.added)
+        ids = ", ".join(each.change.after.id for each in found.decision.all(Added))
         assert own(found.decision, of).after.reason == f"Split into sub-issues: {ids}"
 
 
@@ -247,8 +247,8 @@ def asks_once(found: Judged, of: TriageCase) -> None:
     """One open question per task, and a person's task is one."""
     mine = questions_of(found.decision, of.task.id)
     assert len(mine) <= (0 if of.question is not None else 1)
-    assert len({each.id for each in found.decision.questions}) == len(found.decision.questions)
-    for each in found.decision.added:
+    assert len({each.id for each in found.decision.all(Question)}) == len(found.decision.all(Question))
+    for each in found.decision.all(Added):
         person = each.change.after.runner == "person" and each.change.after.role in ("fix", "review")
         assert len(questions_of(found.decision, each.change.after.id)) == int(person)
         assert (each.change.after.block_kind == "human") == person
@@ -260,14 +260,14 @@ def asks_once(found: Judged, of: TriageCase) -> None:
 def leaves_nothing_waiting(found: Judged, of: TriageCase) -> None:
     """Nothing waits for a triage that is over; a one-off has a time, a block or something it comes after."""
     change = own(found.decision, of)
-    after, retry = change.after, found.decision.retry
+    after, retry = change.after, found.decision.first(Retry)
     assert after.waits_for != "triage"
     if of.task.waits_for == "triage" and of.task.status == "failed":
         assert after.status != "failed" or after.due_at is not None
     if retry is not None:
         assert (after.status, after.due_at) == ("failed", retry.due_at)
         assert retry.attempt == 3
-        assert any(closed.task_id == of.task.id for closed in found.decision.retries_closed)
+        assert any(closed.task_id == of.task.id for closed in found.decision.all(RetryClosed))
     named = of.diagnosis.retry_after_ms if of.diagnosis is not None else None
     moved = change.transitions or after.due_at != of.task.due_at
     if named is not None and named > NOW and moved and after.status in ("failed", "pending"):
@@ -277,7 +277,7 @@ def leaves_nothing_waiting(found: Judged, of: TriageCase) -> None:
 
 def is_recorded(found: Judged, of: TriageCase) -> None:
     """The triage has ended, with its action; everything can be written as JSON."""
-    (row,) = found.decision.triages
+    (row,) = found.decision.all(Triage)
     assert (row.id, row.ended_at, row.action, row.detail) == (of.triage.id, NOW, found.action, found.detail)
     json.dumps([row.verdict, row.diff, [each.data for each in found.decision.events]])
 
@@ -304,8 +304,8 @@ def test_any_verdict_on_any_state_keeps_the_promises(of: TriageCase, answer: Ver
         promise(found, of)
     if stale(of) is not None:
         assert found.action == "stale"
-        assert found.decision.added == ()
-        assert found.decision.questions == ()
+        assert found.decision.all(Added) == ()
+        assert found.decision.all(Question) == ()
 
 
 @examples(200)
@@ -354,7 +354,7 @@ def test_whatever_goes_wrong_keeps_them_too(of: TriageCase, action: Any) -> None
 
     for promise in PROMISES:
         promise(found, of)
-    assert found.decision.added == ()
+    assert found.decision.all(Added) == ()
     warnings = [each for each in found.decision.events if each.name in ("triage:failed", "triage:refused")]
     assert len(warnings) == 1
 
@@ -387,7 +387,7 @@ def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: T
     found = judge(of, read(json.dumps(said)), NOW, actor=ACTOR)
 
     assert found.action == ("stale" if stale(of) is not None else "refused")
-    assert found.decision.added == ()
+    assert found.decision.all(Added) == ()
     for promise in PROMISES:
         promise(found, of)
 
@@ -398,6 +398,6 @@ def test_rubbish_never_does_anything_but_ask(said: str, of: TriageCase) -> None:
     """Any bytes as an answer."""
     found = judge(of, read(said), NOW, actor=ACTOR)
 
-    assert found.decision.added == ()
+    assert found.decision.all(Added) == ()
     for promise in PROMISES:
         promise(found, of)

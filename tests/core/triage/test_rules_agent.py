@@ -88,7 +88,8 @@ def test_the_advice_with_the_best_record_comes_first() -> None:
     said = looks(waiting(guidance=guidance), *same(diagnosis()), known=known)
 
     assert said["adjust"]["guidance"] == (
-        f"{DIFFERENT_APPROACH} What helped against this before: import foo (cured 5 of 6) Did not help: define foo"
+        f"{DIFFERENT_APPROACH} What helped against this before: import foo (worked 5 of 6 times)"
+        " Did not help: define foo"
     )
 
 

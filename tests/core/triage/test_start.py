@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from medbay.core.decision import Draft, RetryClosed
-from medbay.core.holds.breaker import Breaker
-from medbay.core.model import Task
+from medbay.core.decision import Added, Draft, RetryClosed
+from medbay.core.holds.breaker import Breaker, BreakerChange
+from medbay.core.model import Question, Task
 from medbay.core.people.question import ask
 from medbay.core.policy.presets import Recurring
 from medbay.core.triage.case import Means
@@ -138,7 +138,7 @@ def test_the_agency_breaker_holds_back_or_lets_one_through() -> None:
     made, looked = start(of, NOW, means=Means(), last_seq=7)
     sent, state = under_agency(made, HALF, looked)
     assert state is not None
-    assert (state.canary_task, state.version, len(sent.breakers)) == (looked.id, 4, 1)
+    assert (state.canary_task, state.version, len(sent.all(BreakerChange))) == (looked.id, 4, 1)
     assert answer(of, agency=state) == "held_back"
     assert under_agency(made, None, looked) == (made, None)
     assert under_agency(made, replace(OPEN, state="closed"), looked)[0] == made
@@ -149,7 +149,7 @@ def test_a_triage_is_a_task_that_serves_the_failing_one() -> None:
     means = Means(agent="command", timeout_ms=9_000, max_tokens=5, max_cost=6)
     of = repeating(triages=4, wants_triage=True, cwd="/srv", priority=1, queue="q")
     made, looked = start(of, NOW, means=means, last_seq=7)
-    own = made.added[0].change.after
+    own = made.all(Added)[0].change.after
 
     assert (looked.id, looked.number, looked.since_seq, looked.agent) == (".triage-t-1-5", 3, 7, "command")
     assert (own.id, own.runner, own.role, own.subject) == (looked.id, "triage", "triage", "t-1")
@@ -159,7 +159,7 @@ def test_a_triage_is_a_task_that_serves_the_failing_one() -> None:
     left = after(made)
     assert (left.wants_triage, left.triages, left.triaged_at, left.due_at) == (False, 5, NOW, of.due_at)
     assert told(made, "triage:started").data == {"triage": looked.id, "agent": "command"}
-    assert start(waiting(), NOW, means=means, last_seq=0, queue="run-1")[0].added[0].change.after.queue == "run-1"
+    assert start(waiting(), NOW, means=means, last_seq=0, queue="run-1")[0].all(Added)[0].change.after.queue == "run-1"
 
 
 def test_a_task_that_wants_none_any_more_is_left_alone() -> None:
@@ -180,17 +180,17 @@ def test_nothing_waits_for_what_somebody_decided() -> None:
 def test_instead_of_another_triage_a_person_is_asked_once() -> None:
     """A one-off is blocked; a recurring task stays where it is, also in a loop."""
     made = to_a_person(waiting(wants_triage=True), NOW, "the same again", open_question=None)
-    assert made.retries_closed == (RetryClosed("t-1", "cancelled"),)
+    assert made.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
     left = after(made)
     assert (left.status, left.block_kind, left.waits_for, left.wants_triage) == ("blocked", "human", None, False)
-    assert (len(made.questions), told(made, "task:escalated").data["reason"]) == (1, "the same again")
+    assert (len(made.all(Question)), told(made, "task:escalated").data["reason"]) == (1, "the same again")
 
     turn = repeating(status="pending", loop="t-0", waits_for="turn", due_at=None)
     asked = to_a_person(turn, NOW, "the same again", open_question=None)
-    assert asked.retries_closed == ()
-    assert (after(asked).status, after(asked).waits_for, len(asked.questions)) == ("pending", "turn", 1)
+    assert asked.all(RetryClosed) == ()
+    assert (after(asked).status, after(asked).waits_for, len(asked.all(Question))) == ("pending", "turn", 1)
 
     known = ask(waiting(), kind="human", why="before", now=NOW)
     again = to_a_person(waiting(), NOW, "the same again", open_question=known)
-    assert again.questions == ()
+    assert again.all(Question) == ()
     assert "task:blocked" in names(again)

@@ -1,0 +1,185 @@
+"""What an answer does. Each option of a question has an effect, and each effect on a kind of owner is a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from medbay.core import owners
+from medbay.core.attempt import guidance
+from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, together
+from medbay.core.holds import breaker
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.incident import changed_breaker
+from medbay.core.model import Event, Option, Question, Task
+from medbay.core.owners import Served
+from medbay.core.people import question as person
+from medbay.core.people.commands import close, decided, is_sole, on_cancel_command, release
+from medbay.core.people.question import GRANTED_BY_A_RELEASE
+from medbay.core.schedule import recurring
+from medbay.errors import NotAllowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person said to a question: the option, and the words that come with it."""
+
+    question: Question
+    option: Option
+    words: str = ""  # a note, or the free text where the question takes one
+    actor: str
+    now: int
+    attempts: int = GRANTED_BY_A_RELEASE
+
+    @property
+    def said(self) -> str:
+        """The answer as it is recorded."""
+        return f"{self.option.label}: {self.words}" if self.words else self.option.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTask:
+    """A task that waits for an answer, with what the effects need to know around it."""
+
+    task: Task
+    dependents: tuple[Task, ...] = ()
+    loop: tuple[Task, ...] = ()
+    unmet: int = 0
+    served: Served | None = field(default=None)
+
+
+def on_answer(answer: Answer, kind: str, owner: Any) -> Decision:
+    """Apply an answer to one owner of a kind; the last task that waits for it closes the question."""
+    return EFFECTS[kind, answer.option.effect](answer, owner)
+
+
+def on_noted(answer: Answer) -> Decision:
+    """A question that nothing waits for is answered: that it was is all that follows."""
+    asked = answer.question.id
+    closed = QuestionClosed(question_id=asked, task_id="", whole=True, by=answer.actor, answer=answer.said)
+    event = Event(name="question:answered", data={"question": asked, "by": answer.actor, "answer": answer.said})
+    return Decision(writes=(closed,), events=(event,))
+
+
+# The effects on a task
+
+
+def _cancel(answer: Answer, asked: AskedTask) -> Decision:
+    """End the task for good."""
+    if asked.task.finished:
+        return _noted(answer, _draft(answer, asked), asked.task)
+    return on_cancel_command(
+        asked.task,
+        answer.now,
+        actor=answer.actor,
+        dependents=asked.dependents,
+        question=_last(answer.question, asked.task),
+        loop=asked.loop,
+        served=asked.served,
+    )
+
+
+def _done(answer: Answer, asked: AskedTask) -> Decision:
+    """A person did what was theirs to do; the words are the result."""
+    task, draft = asked.task, Draft(asked.task, answer.now, actor=answer.actor)
+    if task.finished:
+        return _noted(answer, _draft(answer, asked), task)
+    if not person.is_persons(task):
+        raise NotAllowed(f"{task.id} is not a person's task", hint="only its own end completes it")
+    last = _last(answer.question, task)
+    draft.set(block_kind=None, due_at=None)
+    draft.move("completed", "a person did it", result=answer.words)
+    draft.emit("task:completed", by=draft.actor)
+    closed = close(draft, last, answer=f"done: {answer.words}" if answer.words else "done", whole=is_sole(last))
+    spec = answer.words if answer.words.strip() else None
+    return together(
+        draft.decision(closed), owners.ended_well(task, asked.served, asked.dependents, answer.now, spec=spec)
+    )
+
+
+def _pause(answer: Answer, asked: AskedTask) -> Decision:
+    """Out of the way until it is resumed."""
+    draft = _draft(answer, asked)
+    if not asked.task.finished:
+        draft.set(paused=True)
+        draft.emit("task:paused", by=answer.actor)
+    return _go_on(answer, draft, asked)
+
+
+def _retry(answer: Answer, asked: AskedTask) -> Decision:
+    """Go on, with what the person said."""
+    task, draft = asked.task, _draft(answer, asked)
+    if task.paused and task.status != "blocked":  # it was paused when this was asked
+        draft.set(paused=False)
+        draft.emit("task:resumed", by=answer.actor)
+        if task.recurs and task.status in ("pending", "failed"):
+            recurring.resume(draft, "paused")
+    return _go_on(answer, draft, asked)
+
+
+def _wait(answer: Answer, asked: AskedTask) -> Decision:
+    """Nothing changes but that it was answered."""
+    return _noted(answer, _draft(answer, asked), asked.task)
+
+
+def _draft(answer: Answer, asked: AskedTask) -> Draft[Task]:
+    """The task with the words of the answer as guidance for its next attempt."""
+    task, draft = asked.task, Draft(asked.task, answer.now, actor=answer.actor)
+    if answer.words:
+        against, failed = (task.last_fingerprint, task.last_summary) if task.streak else ("", "")
+        given = guidance.person_says(answer.words, next_attempt=task.attempts + 1, fingerprint=against, failed=failed)
+        draft.set(guidance=guidance.keep(task.guidance, given))
+    return draft
+
+
+def _go_on(answer: Answer, draft: Draft[Task], asked: AskedTask) -> Decision:
+    task = asked.task
+    runs = task.recurs and task.status != "blocked"  # by its own schedule, which the question did not stop
+    if task.finished or task.live is not None or runs:
+        return _noted(answer, draft, task)
+    last, said = _last(answer.question, task), answer.said
+    return release(draft, f"answered: {said}", attempts=answer.attempts, question=last, unmet=asked.unmet, answer=said)
+
+
+def _noted(answer: Answer, draft: Draft[Task], task: Task) -> Decision:
+    last = _last(answer.question, task)
+    return decided(draft, close(draft, last, answer=answer.said, whole=is_sole(last)))
+
+
+def _last(question: Question, task: Task) -> Question:
+    """The question as the last task that waits for it sees it: nobody else is left."""
+    return replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
+
+
+# The effects on what is held
+
+
+def _try_one(answer: Answer, mine: Breaker) -> Decision:
+    """One task goes ahead now."""
+    return together(changed_breaker(mine, breaker.answered(mine, answer.now, at_once=True)), on_noted(answer))
+
+
+def _keep_waiting(answer: Answer, mine: Breaker) -> Decision:
+    """One task goes ahead from time to time."""
+    return together(changed_breaker(mine, breaker.answered(mine, answer.now, at_once=False)), on_noted(answer))
+
+
+def _look_after(answer: Answer, mine: Breaker) -> Decision:
+    """The question that an account was held for is answered: it is looked after at once."""
+    return changed_breaker(mine, replace(mine, probe_at=answer.now)) if mine.spent else NOTHING
+
+
+_Effect = Callable[[Answer, Any], Decision]
+EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
+    ("task", "retry"): _retry,
+    ("task", "cancel"): _cancel,
+    ("task", "pause"): _pause,
+    ("task", "wait"): _wait,
+    ("task", "done"): _done,
+    ("incident", "retry"): _try_one,
+    ("incident", "wait"): _keep_waiting,
+    ("hold", "retry"): _look_after,
+    ("hold", "cancel"): _look_after,
+    ("hold", "pause"): _look_after,
+}
