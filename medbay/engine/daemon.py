@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Literal
 
+from medbay.engine.deliver import DeliveryThread
 from medbay.engine.lease import GUARD_SHARE
 from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
@@ -25,6 +26,8 @@ LOOKS_GROW: Final = 4
 EMIT_EVERY_S: Final = 0.05  # what happens in the middle of work is emitted this often, not after each of many rounds
 NOTIFIED_LOOK_S: Final = 1.0  # how long nobody looks where commits are notified of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
+DELIVER_S: Final = 30.0  # how long a run that is over goes on with deliveries that are due
+DELIVER_STOPPING_S: Final = 2.0  # the same where a stop was asked for
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run
@@ -42,6 +45,7 @@ class Daemon:
         *,
         on_round: Callable[[], None] | None = None,
         round_every_s: float = LOOK_EVERY_S,
+        deliveries: DeliveryThread | None = None,
     ) -> None:
         """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens."""
         self.engine = engine
@@ -54,6 +58,7 @@ class Daemon:
         self._drained_by_s = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._beating = threading.Event()
+        self._deliveries = deliveries
 
     def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
@@ -69,21 +74,29 @@ class Daemon:
         for thread in beside:
             thread.start()
         try:
+            if self._deliveries is not None:
+                self._deliveries.start(self.engine.store)
             self.engine.start()
             while not self._stops:
                 if self._round() and self._is_over(until_idle=until_idle, until=until):
                     break
                 self._wait()
             self._drain()
+            self._finish_deliveries(DELIVER_S if not self._stops else DELIVER_STOPPING_S)
             in_order = True
             return self._close()
         finally:
+            self._finish_deliveries(0)
             self._beating.set()
             for thread in beside:
                 thread.join()
             self.engine.guardian.close(in_order=in_order)
             os.close(self._wake_read)
             os.close(self._wake_write)
+
+    def _finish_deliveries(self, within_s: float) -> None:
+        if self._deliveries is not None:
+            self._deliveries.finish(0 if self._stops > 1 else within_s)
 
     def stop(self) -> None:
         """Ask for a stop, from a signal handler or another thread: once in order, twice at once."""
