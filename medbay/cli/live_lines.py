@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ from medbay.cli import glyphs, times
 from medbay.cli.glyphs import Token
 from medbay.cli.text import clean
 from medbay.core.model import Event
-from medbay.core.triage.cycle import TRIAGE_IDS
 
 SUMMARY_MAX: Final = 200
 
@@ -29,13 +28,15 @@ class LiveChange:
     title: str = ""
 
 
-def changes(events: Iterable[Event], title_of: Callable[[str], str]) -> list[LiveChange]:
-    """What to tell of these events, in their order."""
+def changes(
+    events: Iterable[Event], title_of: Callable[[str], str], *, triages: Collection[str] = ()
+) -> list[LiveChange]:
+    """What to say of these events, in their order; those of triages go with the tasks they look at."""
     told: list[LiveChange] = []
     failed: dict[str, int] = {}  # where the failure of a task stands, while its consequence is still to come
     for event in events:
         name, task_id = event.name, event.task_id or ""
-        if task_id.startswith(TRIAGE_IDS):  # told with the task it looks at
+        if task_id in triages:
             continue
         if name in _CONSEQUENCES and task_id in failed:
             where = failed.pop(task_id)

@@ -11,7 +11,6 @@ from medbay.cli.live_lines import LiveChange, changes, soon
 from medbay.cli.text import clean, cut, width
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
-from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 
@@ -42,6 +41,7 @@ class Telling:
         self._clock = SystemClock()
         self._feed = Feed(bay, bay.last_seq())
         self._titles: dict[str, str] = {}
+        self._looking: set[str] = set()  # those of them that are triages
         self._counted_at = 0
         self._count_again_at = 0
         self._counts: dict[str, int] = {}
@@ -76,10 +76,10 @@ class Telling:
         try:
             events = self._feed.take()
             self._miscounted |= bool(events)
+            self._learn_titles({event.task_id for event in events if event.task_id is not None})
             for event in events:
                 self._tally(event)
-            self._learn_titles({event.task_id for event in events if event.task_id is not None})
-            if told := changes(events, self._title):
+            if told := changes(events, self._title, triages=self._looking):
                 self._display.line("\n".join(map(self._words, told)))  # one write for all: there may be many
             self._count()
         except StoreError:
@@ -89,7 +89,7 @@ class Telling:
         """People's work, and beside it how often it was looked at."""
         if event.name in TRIAGE_ENDED:
             self.judged += 1
-        elif event.name == "task:completed" and not str(event.task_id).startswith(TRIAGE_IDS):
+        elif event.name == "task:completed" and event.task_id not in self._looking:
             self.completed += 1
             self.healed += bool(event.data.get("healed"))
 
@@ -155,9 +155,11 @@ class Telling:
         unknown = task_ids - self._titles.keys()
         if len(self._titles) >= TITLES_KEPT:
             self._titles.clear()
+            self._looking.clear()
             unknown = task_ids
         if unknown:
             self._titles |= self._bay.titles(unknown)
+            self._looking |= self._bay.triages_among(unknown)
 
     def _count(self) -> None:
         """The line in place: what runs, what waits and until when, what needs a person."""

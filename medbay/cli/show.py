@@ -46,7 +46,7 @@ def command(session: Session, task_id: str) -> None:
     checks = bay.checks(task.id, since=attempts[0].number) if attempts else {}
     shown, now = screen(), _now()
     if not shown.terminal:
-        _for_programs(task, attempts, detail, work_lines.work(task, bay.place.config))
+        _for_programs(task, attempts, detail, work_lines.work(task, bay.place.config, detail["subject"]))
         for each in attempts:
             check_lines.tell_programs(checks.get(each.number, ()), now)
             evaluation_lines.tell_programs(each, checks.get(each.number, ()), detail["rescue_threshold"], now)
@@ -54,7 +54,9 @@ def command(session: Session, task_id: str) -> None:
     waiting = waits_for(bay, [task]).get(task.id, ())
     told = _attempts(attempts, checks, detail["rescue_threshold"], now, shown)
     again = _recurring(task, detail, now, shown)
-    runs = shown.paint(f"  {cut(clean(work_lines.runs(task, bay.place.config)), shown.width - 2)}", DIM)
+    runs = shown.paint(
+        f"  {cut(clean(work_lines.runs(task, bay.place.config, detail['subject'])), shown.width - 2)}", DIM
+    )
     for line in (*_head(task, waiting, now, shown), runs, *again, *told, *_rest(task, detail, shown)):
         say(line)
     note(next_command(task, detail))
@@ -65,7 +67,7 @@ def next_command(task: Task, detail: dict[str, Any]) -> str:
     if detail["question"]:
         return f"next: medbay explain {task.id}, then medbay answer {task.id}"
     if task.role == "triage":
-        return f"more: medbay log {task.id}, medbay show {task.subject}"
+        return f"more: medbay log {task.id}, medbay show {detail['subject']}"
     if task.attempts:
         return f"more: medbay log {task.id}, medbay explain {task.id}"
     return f"more: medbay explain {task.id}"

@@ -47,9 +47,9 @@ def cooldown(detail: Mapping[str, Any], now_ms: int) -> str:
 def serves(task: Task, detail: Mapping[str, Any]) -> str:
     """`fix for k7f2`, `triage of k7f2: adjusted`: whom it was made for."""
     words = {"fix": "fix for", "review": "reviews the specification of", "part": "part of", "triage": "triage of"}
-    if not task.subject:
+    if not detail["subject"]:
         return ""
-    said = f"{words.get(task.role, 'follows up on')} {task.subject}"
+    said = f"{words.get(task.role, 'follows up on')} {detail['subject']}"
     return f"{said}: {outcome(detail['triage'])}" if detail["triage"] else said
 
 

@@ -15,12 +15,12 @@ from medbay.core.people import question
 from medbay.core.triage.cycle import RUNNER as TRIAGE
 
 
-def runs(task: Task, config: Config) -> str:
+def runs(task: Task, config: Config, subject: str | None) -> str:
     """`runs ./pull.sh`, `runs agent helper: my-agent {prompt_file}`: one line for `show`."""
-    return "done by a person" if question.is_persons(task) else f"runs {work(task, config)}"
+    return "done by a person" if question.is_persons(task) else f"runs {work(task, config, subject)}"
 
 
-def work(task: Task, config: Config) -> str:
+def work(task: Task, config: Config, subject: str | None) -> str:
     """The same for programs, without the verb."""
     if question.is_persons(task):
         return "person"
@@ -28,7 +28,7 @@ def work(task: Task, config: Config) -> str:
         known = config.agents.get(name)
         return f"agent {name}" + (f": {' '.join(known.command)}" if known else ", which is not configured here")
     if task.runner == TRIAGE:
-        return f"the triage agent {_triage_agent(config)} on {task.subject}"
+        return f"the triage agent {_triage_agent(config)} on {subject}"
     return task.command if isinstance(task.command, str) else " ".join(task.command)
 
 

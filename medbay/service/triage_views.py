@@ -6,6 +6,7 @@ from typing import Any
 
 from medbay.core.durations import iso
 from medbay.core.model import Task, Triage
+from medbay.service import owners
 from medbay.store import triages
 from medbay.store.database import Tx
 
@@ -17,7 +18,7 @@ def judged(tx: Tx, task: Task) -> dict[str, Any]:
         "waits_for": task.waits_for,
         "triage": triage(own) if own is not None else None,
         "triages": [triage(each) for each in triages.of_task(tx, task.id)],
-        "subject": task.subject or None,
+        "subject": owners.subject_of(tx, task) or None,
         "role": task.role or None,
     }
 

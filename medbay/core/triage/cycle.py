@@ -18,8 +18,6 @@ from medbay.core.triage import agency
 from medbay.core.triage.case import Means
 
 RUNNER: Final = "triage"
-TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
-INCIDENT_IDS: Final = TRIAGE_IDS + "incident-"  # those of incidents
 OPTED_OUT: Final = "no-recurring-triage"
 TAGS: Final = ("recurring-triage", OPTED_OUT)
 TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
@@ -55,11 +53,6 @@ def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> 
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
 
 
-def of_incident(triage_id: str) -> bool:
-    """Whether this triage looks at an incident, with its task as an example."""
-    return triage_id.startswith(INCIDENT_IDS)
-
-
 def cooling_until(task: Task, rules: Recurring) -> int | None:
     """When the cooldown after its last triage is over."""
     return None if task.triaged_at is None else task.triaged_at + rules.triage_cooldown_ms
@@ -88,7 +81,7 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
         return StartAnswer("drop", "it does not want one any more")
     until = cooling_until(task, rules)
-    own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
+    own = (each for each in around.earlier if not each.incident)  # a look at many was none at this one
     alike = [each for each in own if each.fingerprint == task.last_fingerprint]
     seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
     if until is not None and now < until:
@@ -114,7 +107,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
     """Begin a triage: the task that runs it, its row, and the failing task that remembers when."""
     number = task.triages + 1
     looked = Triage(
-        id=f"{TRIAGE_IDS}{task.id}-{number}",
+        id=f".triage-{task.id}-{number}",
         task_id=task.id,
         number=task.attempts,
         fingerprint=task.last_fingerprint,
@@ -165,7 +158,8 @@ def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> 
         priority=task.priority,
         queue=queue or task.queue,
         tags=TAGS if task.recurs else (OPTED_OUT,),
-        subject=task.id,
+        owner_kind="incident" if looked.incident else "task",
+        owner_id=looked.incident or task.id,
         role="triage",
         max_tokens=None if means.free else means.max_tokens,
         max_cost=None if means.free else means.max_cost,
