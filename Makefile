@@ -8,16 +8,21 @@ PYTHON ?= python3
 SEEDS  ?= 300
 KILLS  ?= 100
 JOBS   ?= auto
+# Much of the rest waits for processes, so there are twice as many workers as cores.
+MANY   ?= $(shell echo $$((2 * $$(nproc))))
 ARGS   ?=
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 INPUTS := pyproject.toml constraints.txt
+PYTEST := $(BIN)/python -m pytest --dist worksteal
+GATE   := --cov=medbay.core --cov-branch --cov-fail-under=100 tests/core
+REST   := --ignore=tests/core tests
 PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check fix words sim chaos bench lock clean
+.PHONY: help setup demo test test-all check fix words sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +32,14 @@ setup: $(VENV)/.dev ## make .venv with everything for development; instant when 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(VENV)/.postgres $(VENV)/.strace ## lint, types, and all tests with the coverage gate of the core
-	$(BIN)/python -m pytest -n $(JOBS) --cov=medbay.core --cov-branch --cov-fail-under=100 $(ARGS)
+test: check $(VENV)/.postgres ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+	$(PYTEST) -n $(JOBS) -m 'not long' $(GATE) $(ARGS)
+	$(PYTEST) -n $(MANY) -m 'not long' $(REST) $(ARGS)
+
+test-all: export HYPOTHESIS_PROFILE = long
+test-all: check $(VENV)/.postgres $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
+	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
+	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
 
 check: $(VENV)/.dev ## lint and types only
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-WARM_WORKER = b"medbay.runners.python_worker"
+WARM_WORKER = b"medbay.runners.python.worker"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Final
 
 from chaos.evidence import Evidence
 from chaos.lives import Life
+from chaos.record import Line
 from medbay.sim.checks import check_as_it_is
 from medbay.sim.ledger import Broken, KnownTask, TaskCommit
 
@@ -90,8 +91,27 @@ def _named_times_are_kept(found: Evidence) -> Told:
             continue
         until = int(line.more)
         later = [each for each in found.record.of(line.task_id, "start") if each.place > line.place]
-        if later and later[0].at_us < until:
-            yield f"{line.task_id} began {until - later[0].at_us} us before the time its attempt {line.number} named"
+        if not later:
+            continue
+        begun = later[0].at_us + 1000 * _set_forward_ms(found, line, later[0])
+        if begun < until:
+            yield f"{line.task_id} began {until - begun} us before the time its attempt {line.number} named"
+
+
+def _set_forward_ms(found: Evidence, named: Line, begun: Line) -> int:
+    """How far the daemons' clock went forward in between: they wait by it, while notes have the machine's own time.
+
+    Only as far as they said that it jumped. What was named is stored after its note, what begins before it.
+    """
+    said = max((event.data["by_ms"] for event in found.events if event.name == "clock:jumped"), default=0)
+    seen = _ahead_ms(found, begun, "task:started") - _ahead_ms(found, named, "task:failed", "task:requeued")
+    return max(0, min(said, seen))
+
+
+def _ahead_ms(found: Evidence, line: Line, *names: str) -> int:
+    """How far the daemons' clock was ahead of the machine's when they stored what a note is about."""
+    told = found.by_task.get(line.task_id, ())
+    return next(event.at for event in told if event.attempt == line.number and event.name in names) - line.at_us // 1000
 
 
 def _ended_as(found: Evidence, task_id: str, number: int) -> str:

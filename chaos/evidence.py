@@ -11,7 +11,7 @@ from chaos.record import Record
 from chaos.world import World
 from medbay.bay import Bay
 from medbay.core.model import Attempt, Event, Question, Retry, Task, Worker
-from medbay.runners.processes import marks
+from medbay.places.processes import marks
 from medbay.service import liveness
 from medbay.store import attempts, history, questions, retries, tasks, workers
 from medbay.store.tasks import TaskFilter

@@ -9,29 +9,29 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from medbay import config as configuration
-from medbay import config_named, env
-from medbay.config import Config
-from medbay.config_kinds import without_password
+from medbay import env
+from medbay.config import load as configuration
+from medbay.config.kinds import without_password
+from medbay.config.load import Config
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
-from medbay.engine import orphans
-from medbay.engine.engine import Engine
+from medbay.engine import recovery
 from medbay.engine.guardian import Guardian
-from medbay.engine.host import see, this_host
+from medbay.engine.identity import see, this_host
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
-from medbay.runners import rules_agent
-from medbay.runners.agent import AgentRunner
+from medbay.places.processes import HostLeftovers
+from medbay.places.protocol import Runner
+from medbay.runners.agent import rules
+from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.lazy import LazyRunner
-from medbay.runners.processes import HostLeftovers
-from medbay.runners.protocol import Runner
-from medbay.runners.shell import ShellRunner
+from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
@@ -146,7 +146,7 @@ def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str])
     engine = place.config.engine
     by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
     seen = partial(see, host=this_host())
-    orphans.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
+    recovery.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
 
 
 def is_gone(worker: Worker) -> bool:
@@ -158,7 +158,7 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
     grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
 
     def python() -> Runner:
-        from medbay.runners.python import PythonRunner
+        from medbay.runners.python.runner import PythonRunner
 
         return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
 
@@ -170,11 +170,11 @@ def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
 def means_of(config: Config) -> Means:
     """What triage works with."""
     chosen = config.triage
-    for each in config_named.names(chosen, config.agents):
+    for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else rules_agent.start_command(PACKAGE),
+        command=chosen.command if chosen.agent == "command" else rules.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,

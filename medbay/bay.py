@@ -1,43 +1,72 @@
-"""The library: `open()` gives a Bay, and everything the command line does is one call on it."""
+"""The library: `open()` gives a Bay, and everything the CLI, the page and MCP do is one call on it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from medbay import app, env
-from medbay.answering import Answering
 from medbay.app import StoreLocation
 from medbay.core.attempt.knowledge import Known
+from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, CheckResult, Event, Task, Worker
+from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
+from medbay.core.people.preference import Preference
+from medbay.core.policy.learning import Learned
 from medbay.core.policy.policy import Policy
+from medbay.core.policy.replay import PolicyScore
 from medbay.core.redaction import Redaction
+from medbay.core.snapshot import (
+    Explanation,
+    Graph,
+    IncidentDetail,
+    ObservedWorker,
+    StoreReport,
+    TaskDetail,
+    TaskList,
+)
+from medbay.core.triage.cycle import Cycle
+from medbay.engine.cycle import TriageCycle
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
-from medbay.errors import MedbayError, StoreBusy
-from medbay.outages import Outages
-from medbay.service import additions, bulk, calls, exchange, requests, schedules, tasks, teaching, views
+from medbay.errors import NotAllowed, StoreBusy
+from medbay.service import (
+    additions,
+    bulk,
+    calls,
+    dependencies,
+    exchange,
+    learning,
+    liveness,
+    requests,
+    schedules,
+    tasks,
+    teaching,
+    upkeep,
+)
+from medbay.service import breakers as breaker_service
+from medbay.service import detail as details
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
+from medbay.service import listing as listings
+from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
-from medbay.service.explain import Explanation
-from medbay.service.graph import Graph
+from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
-from medbay.store import activity, attempts, checks, history, patterns, retries, workers
+from medbay.store import activity, attempts, breakers, checks, history, meta, patterns, questions, retries, triages
 from medbay.store import tasks as task_rows
+from medbay.store import workers as worker_rows
 from medbay.store.database import KeptStore, Tx
+from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
-from medbay.studies import Studies
-from medbay.triaging import Triaging
-from medbay.upkeep import Upkeep
+from medbay.views import exchange as export_lines
+from medbay.views import task as task_views
 
 T = TypeVar("T")
 
@@ -57,7 +86,7 @@ def open_bay(
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
-class Bay(Upkeep, Outages, Studies, Triaging, Answering):
+class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     def __init__(
@@ -103,26 +132,14 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
         seen: list[Mapping[str, Any]] = []
-        unseen = iter(lines)  # taken one by one: whoever gives them knows by that which one was refused
+        unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        return self._write(lambda tx: self._add_all(tx, _again(seen, unseen), known))
-
-    def _add_all(self, tx: Tx, lines: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[Task]:
-        number, cwd, agents = 0, os.getcwd(), self.place.config.agents
-
-        def counted() -> Iterator[Mapping[str, Any]]:
-            nonlocal number
-            for line in lines:
-                number += 1
-                yield line
-
-        additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
-        try:
-            wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
-            return additions.add_many(tx, wanted, ids=self._ids, actor=self.actor)
-        except MedbayError as error:
-            error.line_number = number
-            raise
+        agents, cwd = self.place.config.agents, os.getcwd()
+        return self._write(
+            lambda tx: exchange.add_lines(
+                tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents
+            )
+        )
 
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
@@ -178,9 +195,8 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
         """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
-        chosen = replace(wanted or TaskFilter(), order="oldest", triages=False)
         with self.store.read() as tx:
-            return [exchange.written(tx, task) for task in task_rows.select(tx, chosen)]
+            return [export_lines.as_line(task, after) for task, after in exchange.export(tx, wanted or TaskFilter())]
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
@@ -194,18 +210,26 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
 
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
-        with self.store.read() as tx:
-            task = tasks.resolve(tx, task_id)
-            share = self.place.config.engine.slots_for_recovery
-            first = explaining.first_reason(tx, task, recovery_share=share)
-            waits = {
-                **views.waits(task, self.policy.recurring, tx.now),
-                "held_back": views.reason(first) if first else None,
-            }
-            rescue = {"rescue_threshold": self.place.config.triage.rescue_threshold}
-            return {**views.detail(tx, task), **waits, **rescue}
+        return task_views.detail(self.detail(task_id))
 
-    def attempts(self, task_id: str, limit: int = views.ATTEMPTS_SHOWN) -> list[Attempt]:
+    def detail(self, task_id: str) -> TaskDetail:
+        """Everything that is recorded about one task."""
+        config = self.place.config
+        with self.store.read() as tx:
+            return details.load(
+                tx,
+                tasks.resolve(tx, task_id),
+                rules=self.policy.recurring,
+                recovery_share=config.engine.slots_for_recovery,
+                rescue_threshold=config.triage.rescue_threshold,
+            )
+
+    def listing(self, query: ListQuery) -> TaskList:
+        """The tasks of a list in their order, with what is said beside them."""
+        with self.store.read() as tx:
+            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+
+    def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
         with self.store.read() as tx:
             return attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit)
@@ -230,7 +254,9 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         with self.store.read() as tx:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
-            return explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+        gone = found.engine is not None and app.is_gone(found.engine)
+        return explaining.without_engine(found) if gone else found
 
     def graph(self, task_id: str | None = None, *, everything: bool = False, limit: int = 500) -> Graph:
         """What comes after what: around one task, or everything that waits for another."""
@@ -238,6 +264,11 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             if task_id is not None:
                 return graphs.around(tx, tasks.resolve(tx, task_id), limit=limit)
             return graphs.whole(tx, everything=everything, limit=limit)
+
+    def waits_for(self, task_id: str) -> list[str]:
+        """The ids of what a task comes after and is not completed."""
+        with self.store.read() as tx:
+            return [other for other, status in task_rows.comes_after(tx, task_id) if status != "completed"]
 
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""
@@ -253,7 +284,7 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
         """The engines on this store nobody has given up, with how many attempts each is running."""
         with self.store.read() as tx:
             live = activity.live_by_worker(tx)
-            return [(each, live.get(each.id, 0)) for each in workers.alive(tx)]
+            return [(each, live.get(each.id, 0)) for each in worker_rows.alive(tx)]
 
     def pending_retries(self, limit: int = 5) -> tuple[int, list[tuple[Task, int]]]:
         """How many retries are pending, and the next few with their time."""
@@ -343,6 +374,92 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
         )
 
+    # Questions and answers
+
+    def inbox(self) -> list[Question]:
+        """The questions that wait for a person, oldest first, with what was chosen last time."""
+        with self.store.read() as tx:
+            return teaching.offered(tx, questions.open_questions(tx))
+
+    def answer(
+        self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
+    ) -> tuple[str, list[str]]:
+        """Answer a question; what was chosen, and the tasks it was applied to."""
+        return self._write(
+            lambda tx: tasks.answer(
+                tx,
+                question_or_task,
+                option,
+                actor=self.actor,
+                note=note,
+                attempts=attempts,
+                redaction=self._redaction(),
+            )
+        )
+
+    def waits_for_a_person(self, task_id: str) -> bool:
+        """Whether everything it comes after that is not completed waits for a person."""
+        with self.store.read() as tx:
+            return dependencies.wait_for_a_person(tx, task_id)
+
+    def preferences(self) -> list[Preference]:
+        """What was answered before and is offered again, the newest first."""
+        with self.store.read() as tx:
+            return questions.every(tx)
+
+    def forget_preference(self, scope: str) -> Preference:
+        """Forget what was answered within a scope; what was known is returned."""
+        return self._write(lambda tx: teaching.forget(tx, scope))
+
+    # Breakers and incidents
+
+    def breakers(self, *, closed: bool = False) -> list[tuple[Breaker, int]]:
+        """The breakers, the newest first, each with how many tasks it holds: parked, or kept from their triage."""
+        with self.store.read() as tx:
+            return [(each, breaker_service.count_held(tx, each)) for each in breakers.select(tx, closed=closed)]
+
+    def incidents(self, *, closed: bool = False) -> list[IncidentDetail]:
+        """The incidents, the newest first, with how many tasks each holds and what is asked about it."""
+        with self.store.read() as tx:
+            return breaker_service.incidents(tx, closed=closed)
+
+    def incident(self, incident_id: str) -> IncidentDetail:
+        """One incident by any beginning of its fingerprint, with some of the tasks it holds."""
+        with self.store.read() as tx:
+            return breaker_service.incident(tx, incident_id)
+
+    def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
+        """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""
+        said = why or f"opened by {self.actor}"
+        return self._write(lambda tx: breaker_service.open_one(tx, key, actor=self.actor, why=said, until=until))
+
+    def close_breaker(self, key: str) -> Breaker:
+        """Say that it is over: what it held is released, spread out."""
+        return self._write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
+
+    # Studying the record
+
+    def learned(self) -> list[Learned]:
+        """What the recorded retries say about how long to wait, by class of failure."""
+        with self.store.read() as tx:
+            return learning.all_learned(tx)
+
+    def replay(self, policies: Mapping[str, Policy], *, since_ms: int) -> dict[str, PolicyScore]:
+        """The recorded failures of so long as they went, and as they would have gone under each policy."""
+        with self.store.read() as tx:
+            return learning.replay(tx, policies, since=tx.now - since_ms)
+
+    def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
+        """What is known of failures, the fingerprint seen last first."""
+        with self.store.read() as tx:
+            return patterns.select(tx, wanted or PatternFilter())
+
+    def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
+        """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
+        with self.store.read() as tx:
+            known = teaching.resolve_pattern(tx, fingerprint)
+            return known, patterns.tasks_of(tx, known.fingerprint)
+
     def reclassify(self, attempt: str, category: str) -> Reclassified:
         """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
         return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
@@ -353,6 +470,56 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
             known = teaching.resolve_pattern(tx, fingerprint)
             patterns.forget(tx, known.fingerprint)
             return known
+
+    # Looking after the store
+
+    def check(self) -> StoreReport:
+        """Whether the files are sound, nothing stands still, nothing contradicts itself; and what there is."""
+        return upkeep.check(self.store)
+
+    def schema(self) -> str:
+        """The number of the last migration this store has."""
+        with self.store.read() as tx:
+            return meta.describe(tx).get("schema", "?")
+
+    def standstills(self) -> list[tuple[str, str]]:
+        """Tasks that nothing would ever move again, and places where the record contradicts itself."""
+        with self.store.read() as tx:
+            return liveness.standstills(tx) + liveness.contradictions(tx)
+
+    def fleet(self, *, stopped: int = 0) -> list[ObservedWorker]:
+        """The engines on this store with what they run; with `stopped` also so many that ended last."""
+        with self.store.read() as tx:
+            return worker_service.fleet(tx, stopped=stopped)
+
+    def dead_engines(self) -> list[ObservedWorker]:
+        """Those that are not given up yet and whose process is gone, as far as this machine can tell."""
+        return [each for each in self.fleet() if app.is_gone(each.worker)]
+
+    def backup(self, path: Path | str) -> Path:
+        """A consistent copy of the store in a new private file, while others go on working."""
+        target = Path(path).absolute()
+        self.store.backup(str(target))
+        return target
+
+    def archive(self, older_than_ms: int, *, dry_run: bool = False) -> tuple[dict[str, int], Path]:
+        """Move the details of what ended so long ago into a file; how many rows of each table, and which file."""
+        now, folder = self._clock.now_ms(), self.place.folder
+        if dry_run:
+            return upkeep.leaving(self.store, now - older_than_ms), upkeep.archive_path(folder, now)
+        return upkeep.archive_old(self.store, folder, now=now, older_than_ms=older_than_ms)
+
+    def copy_to(self, url: str) -> dict[str, int]:
+        """Copy everything into another, empty store, in one transaction; how many rows each table has there."""
+        place = app.find_place(Path.cwd(), store_url=url, environ=os.environ)
+        other = app.open_store(place, SystemClock(), create=True)
+        try:
+            if other.store_id == self.store.store_id:
+                raise NotAllowed("this is the same store", hint="name another one")
+            with self.store.read() as source, other.write() as target:
+                return upkeep.copy(source, target)
+        finally:
+            other.close()
 
     # Running
 
@@ -371,6 +538,28 @@ class Bay(Upkeep, Outages, Studies, Triaging, Answering):
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""
         return self.daemon(workers=workers, queues=queues).run(until_idle=True)
+
+    def triage(
+        self, task_id: str | None = None, *, dry_run: bool = False, begun: Callable[[Daemon], None] | None = None
+    ) -> Cycle:
+        """One cycle: start what may start, here and now, and wait for the verdicts.
+
+        Without a task it is for all that wait for a triage; a task that is named is looked at whatever its cooldown.
+        `begun` gets the engine that runs them, which can be stopped: what has not ended by then is handed back.
+        """
+        cycle = TriageCycle(
+            store=self.store,
+            policy=self.policy,
+            means=partial(app.means_of, self.place.config),
+            daemon=lambda queues: self.daemon(queues=queues),
+            write=self._write,
+        )
+        return cycle.run(task_id, dry_run=dry_run, begun=begun)
+
+    def open_triages(self) -> dict[str, int]:
+        """How many triages have each status that is not an end."""
+        with self.store.read() as tx:
+            return triages.count_open(tx)
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
         def act(tx: Tx) -> Task:

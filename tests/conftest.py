@@ -1,25 +1,29 @@
-"""What all tests share: Hypothesis without deadlines (the machines are noisy), and stores to test on."""
+"""What all tests share: Hypothesis without deadlines (the machines are noisy), stores to test on, and a clean end."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from medbay.env import Clock
 from medbay.store.database import Store
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
-from tests.postgres_server import Server
+from tests import leftovers, properties
+from tests.postgres_server import CHEAP, Server
 from tests.worlds import ManualClock
 
-settings.register_profile("medbay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("medbay")
+# A script's background job starts with SIGINT ignored, and so would every child of the tests: what they show about
+# Ctrl-C must not depend on who started them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TEMPLATE = "medbay_template"
 OpenStore = Callable[[], Store]
+LEFT = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -31,7 +35,7 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """One server for all tests of a process, with an empty store to copy."""
-    server = Server()
+    server = Server({**CHEAP, "autovacuum": "off"})  # no plan may depend on whether it came by
     with server.connect() as connection:
         connection.execute(f"CREATE DATABASE {TEMPLATE}")
     PostgresStore(server.url(TEMPLATE), ManualClock(), new_store_id="teststore").close()
@@ -73,3 +77,33 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> 
 def store(open_store: OpenStore) -> Store:
     """A store with nothing in it."""
     return open_store()
+
+
+def pytest_configure() -> None:
+    """Before the workers are started, and before any test is read."""
+    properties.load_profile()
+    leftovers.mark_this_run()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A fixture cannot say which of its parameters are long for one test."""
+    for item in items:
+        if item.get_closest_marker("long_on_postgres") and item.get_closest_marker("postgres"):
+            item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """After the workers are gone: a run that leaves a process behind has failed."""
+    if hasattr(session.config, "workerinput"):
+        return
+    session.config.stash[LEFT] = left = leftovers.end_leftovers(leftovers.PATIENCE_S)
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name what was left."""
+    for line in config.stash.get(LEFT, []):
+        terminalreporter.write_line(f"LEFT BEHIND by these tests, now killed: {line}", red=True)

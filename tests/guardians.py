@@ -8,7 +8,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from medbay.runners.processes import pids, read_process
+from medbay.places.processes import pids, read_process
 
 
 def guardians_of(engine_pid: int) -> set[int]:
@@ -17,7 +17,7 @@ def guardians_of(engine_pid: int) -> set[int]:
     for pid in pids():
         with suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if any(b"runners.guardian" in word for word in words) and str(engine_pid).encode() in words:
+            if any(b"places.guardian" in word for word in words) and str(engine_pid).encode() in words:
                 process = read_process(pid)
                 if process is not None and not process.dead:
                     found.add(pid)

@@ -13,11 +13,11 @@ from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Su
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import LADDER, Rungs
 from medbay.core.triage import rules_agent
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch, LiveAttempts, Runner
+from medbay.places.protocol import Identity, Launch, LiveAttempts, Runner
 from medbay.service import additions, requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli import complaint
-from medbay.cli.bulk import many
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
+from medbay.cli.filters import chosen as filter_of
 from medbay.cli.filters import filter_options
-from medbay.cli.output import fields, print_json, say, screen
+from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Task
+    from medbay.service.bulk import Bulk
+    from medbay.service.tasks import Action
 
 
 def _ids(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,8 +111,8 @@ def retry(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: An
     """
     if many(session, "retry", ids, chosen, attempts):
         return 0
-    told = f"is tried again now, {_granted(attempts)}"
-    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: told)
+    text = f"is tried again now, {_granted(attempts)}"
+    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: text)
 
 
 @click.command()
@@ -124,9 +130,9 @@ def unblock(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: 
     """
     if many(session, "unblock", ids, chosen, attempts):
         return 0
-    told = f"is released, {_granted(attempts)}"
+    text = f"is released, {_granted(attempts)}"
     act = lambda bay, task_id: bay.unblock(task_id, attempts=attempts)  # noqa: E731
-    return _each(session, ids, "unblock", act, lambda task: told)
+    return _each(session, ids, "unblock", act, lambda task: text)
 
 
 @click.command()
@@ -153,19 +159,19 @@ def block(session: Session, task_id: str, reason: str, kind: Any) -> int:
     return _each(session, (task_id,), "block", lambda bay, given: bay.block(given, reason, kind=kind), _blocked)
 
 
-def tell(session: Session, done: Sequence[tuple[Task, str]]) -> None:
+def print_done(session: Session, done: Sequence[tuple[Task, str]]) -> None:
     """Say what was done to each task."""
     if session.json:
-        from medbay.service import views
+        from medbay.views import task as view
 
-        print_json([views.summary(task) for task, _ in done])
+        print_json([view.summary(task) for task, _ in done])
         return
     show = say if screen().terminal else None
-    for task, told in done:
+    for task, text in done:
         if show:
-            show(screen().plain(f"{task.id} {told}"))
+            show(screen().plain(f"{task.id} {text}"))
         else:
-            fields(task.id, told)
+            fields(task.id, text)
 
 
 def _each(
@@ -173,7 +179,7 @@ def _each(
     ids: Sequence[str],
     name: str,
     act: Callable[[Bay, str], Task],
-    told: Callable[[Task], str],
+    text: Callable[[Task], str],
 ) -> int:
     """Do it to every task; what cannot be done is said and the rest goes on. The first refusal's exit code."""
     refuse_inside_attempts(f"medbay {name}")
@@ -183,13 +189,13 @@ def _each(
     for task_id in dict.fromkeys(ids):
         try:
             task = act(bay, task_id)
-            done.append((task, told(task)))
+            done.append((task, text(task)))
         except MedbayError as error:
             if len(ids) == 1:
                 raise
             refused = complaint.complain(error, as_json=session.json, debug=session.debug)
             code = code or refused
-    tell(session, done)
+    print_done(session, done)
     return code
 
 
@@ -203,8 +209,8 @@ def _resumed(bay: Bay, task: Task, *, was_paused: bool) -> str:
     """That it goes on; else what holds it all the same, and which command helps against that."""
     if was_paused and task.status != "blocked":
         return "goes on"
-    from medbay.cli.explain import changes
-    from medbay.cli.glyphs import status_phrase
+    from medbay.views.explanation import changes
+    from medbay.views.status import status_phrase
 
     found = bay.explain(task.id)
     standing = status_phrase(task, found.now, after=found.chain[:1]).words
@@ -220,13 +226,104 @@ def _cancelled(task: Task) -> str:
 
 
 def _blocked(task: Task) -> str:
-    from medbay.cli import times
+    from medbay.views import moments
 
     if task.due_at is not None:
-        moment = times.local(task.due_at).strftime("%Y-%m-%d %H:%M")
+        moment = moments.local(task.due_at).strftime("%Y-%m-%d %H:%M")
         return f"is blocked until {moment}; medbay unblock {task.id} releases it"
     return f"is blocked for a person; medbay answer {task.id} releases it"
 
 
 def _granted(attempts: int) -> str:
     return "with 1 more attempt" if attempts == 1 else f"with {attempts} more attempts"
+
+
+LISTED: Final = 20
+ASKED_FROM: Final = 21  # so many cancelled at once have to be meant
+_DONE: Final = {
+    "pause": "paused",
+    "resume": "resumed",
+    "cancel": "cancelled",
+    "retry": "retried",
+    "unblock": "unblocked",
+}
+
+
+def many(session: Session, action: Action, ids: tuple[str, ...], given: dict[str, Any], attempts: int = 2) -> bool:
+    """Whether it was done to what the options choose; False when tasks are named one by one."""
+    dry_run, yes = given.pop("dry_run"), given.pop("yes", False)
+    refuse_inside_attempts(f"medbay {action}")
+    wanted = filter_of(given)
+    if ids and wanted.narrows:
+        raise UsageError("ids and a filter were both given", hint="leave one of them out")
+    if not ids and not wanted.narrows:
+        raise UsageError("no task is named", hint=f"medbay {action} ID, or --status, --tag, --queue, --text")
+    if ids and not dry_run:
+        return False
+    bay = session.bay()
+    meant = [bay.get(each).id for each in dict.fromkeys(ids)] if ids else wanted
+    found = bay.act_on(action, meant, attempts=attempts, dry_run=True)
+    if not dry_run:
+        found = _meant(bay, found, attempts=attempts, yes=yes)
+    _print(session, found)
+    return True
+
+
+def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
+    """Do it to those that were listed; many are cancelled only when a person confirms it."""
+    number = len(found.done)
+    if found.action == "cancel" and number >= ASKED_FROM and not yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"this would cancel {number} tasks for good", hint="--yes does it, --dry-run lists them")
+        typed = click.prompt(
+            f"this cancels {number} tasks for good; type {number} to go on", err=True, default="", show_default=False
+        )
+        if typed.strip() != str(number):
+            raise UsageError("nothing was cancelled", hint=f"type {number} to go on, or --dry-run lists them")
+    acted = bay.act_on(found.action, found.done, attempts=attempts)
+    return replace(acted, skipped=(*found.skipped, *acted.skipped))
+
+
+def _print(session: Session, found: Bulk) -> None:
+    if session.json:
+        print_json(
+            {
+                "action": found.action,
+                "dry_run": found.dry_run,
+                "matched": len(found.done) + len(found.skipped),
+                "done": list(found.done),
+                "skipped": [{"id": task_id, "why": why} for task_id, why in found.skipped],
+            }
+        )
+        return
+    if screen().terminal:
+        for line in _listed(session.bay(), found) if found.dry_run else ():
+            say(line)
+        say(screen().plain(summary(found)))
+        return
+    word = f"would {found.action}" if found.dry_run else _DONE[found.action]
+    for task_id in found.done:
+        fields(task_id, word)
+    for task_id, why in found.skipped:
+        fields(task_id, "skipped", why)
+    note(summary(found))
+
+
+def _listed(bay: Bay, found: Bulk) -> list[str]:
+    """Who it would be done to, as far as a screen holds them."""
+    shown, ids = screen(), found.done[:LISTED]
+    lines = [cut(f"{each}  {clean(bay.get(each).title)}", shown.width - 1) for each in ids]
+    more = len(found.done) - len(ids)
+    return [shown.plain(line) for line in lines] + ([f"and {more} more"] if more else [])
+
+
+def summary(found: Bulk) -> str:
+    """One line that adds up: `would retry 12 of 15 (3 are running: skipped)`."""
+    matched = len(found.done) + len(found.skipped)
+    if not matched:
+        return "nothing matches"
+    word = f"would {found.action}" if found.dry_run else _DONE[found.action]
+    reasons = Counter(why for _, why in found.skipped)
+    ordered = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+    why = ", ".join(f"{number} {'is' if number == 1 else 'are'} {reason}" for reason, number in ordered)
+    return f"{word} {len(found.done)} of {matched} ({why}: skipped)" if why else f"{word} {len(found.done)}"

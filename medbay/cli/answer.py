@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts

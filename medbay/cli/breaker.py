@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import glyphs, times
-from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.output import COLOURS, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
 from medbay.errors import UsageError
+from medbay.views import breaker as view
+from medbay.views import moments
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.core.holds.breaker import Breaker
 
 _CUT = Column(cut=True, least=10)
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(), _CUT, _CUT)
-_LOOKS = {"open": (glyphs.HELD, "held"), "half_open": (glyphs.VERIFYING, "wait"), "closed": (glyphs.DONE, "idle")}
 
 
 @click.group()
@@ -37,7 +37,11 @@ def list_them(session: Session, everything: bool) -> None:
     Example:
       medbay breaker list
     """
-    show_breakers(session, session.bay().breakers(closed=everything), empty="nothing is held")
+    found = session.bay().breakers(closed=everything)
+    if session.json:
+        print_json([view.as_json(each, held) for each, held in found])
+        return
+    show_breakers(found, empty="nothing is held")
 
 
 @command.command("open")
@@ -62,8 +66,8 @@ def open_it(session: Session, key: str, reason: str, until: str | None) -> None:
     now = SystemClock().now_ms()
     end = parse_time(until, now=now) if until is not None else None
     if end is not None and end <= now:
-        raise UsageError(f"--until {until} is over already", hint="write a time to come (UTC if not said), or +2h")
-    _told(session, session.bay().open_breaker(key, why=reason, until=end), "is held")
+        raise UsageError(f"--until {until} is over already", hint="write a time to come (UTC by default), or +2h")
+    _print_changed(session, session.bay().open_breaker(key, why=reason, until=end), "is held")
 
 
 @command.command("close")
@@ -80,55 +84,40 @@ def close_it(session: Session, key: str) -> None:
       medbay breaker close anthropic
     """
     refuse_inside_attempts("breaker close")
-    _told(session, session.bay().close_breaker(key), "is closed; what it held is released one after another")
+    _print_changed(session, session.bay().close_breaker(key), "is closed; what it held is released one after another")
 
 
-def show_breakers(session: Session, found: list[tuple[Breaker, int]], *, empty: str) -> None:
-    """The table, or the lines, or the JSON of some breakers."""
+def show_breakers(found: list[tuple[Breaker, int]], *, empty: str) -> None:
+    """Print some breakers with how many tasks each holds: a table, or lines for programs."""
     from medbay.env import SystemClock
-    from medbay.service import views
 
-    if session.json:
-        print_json([views.breaker(each, held) for each, held in found])
-        return
     shown, now = screen(), SystemClock().now_ms()
     if shown.terminal:
         for line in render([_row(each, held, now) for each, held in found], _COLUMNS, shown):
             say(line)
     for each, held in found if not shown.terminal else ():
-        opened = (each.opened_by, times.iso(each.opened_at))
-        fields(each.key, each.kind, each.state, held, *opened, times.iso(each.next_at), each.why)
+        opened = (each.opened_by, moments.iso(each.opened_at))
+        fields(each.key, each.kind, each.state, held, *opened, moments.iso(each.next_at), each.why)
     if not found:
         note(empty)
 
 
 def _row(each: Breaker, held: int, now: int) -> list[Cell]:
-    glyph, token = _LOOKS[each.state]
-    colour = glyphs.COLOURS[token]  # type: ignore[index]
+    glyph, token = view.LOOKS[each.state]
     return [
-        Cell(glyph, colour),
+        Cell(glyph, COLOURS[token]),
         Cell(clean(each.key)),
-        Cell(each.state.replace("_", "-"), colour),
+        Cell(view.state(each), COLOURS[token]),
         Cell(f"{held} held"),
-        Cell(clean(f"{_when(each, now)}{each.ends}" if each.state != "closed" else _ended(each, now))),
-        Cell(clean(f"{each.why} (by {each.opened_by} {times.ago(each.opened_at, now)})")),
+        Cell(clean(view.ends(each, now))),
+        Cell(clean(view.why(each, now))),
     ]
 
 
-def _when(each: Breaker, now: int) -> str:
-    return f"{times.clock(each.next_at, now)}: " if each.next_at is not None else ""
-
-
-def _ended(each: Breaker, now: int) -> str:
-    return f"ended {times.ago(each.closed_at, now)}" if each.closed_at is not None else ""
-
-
-def _told(session: Session, changed: Breaker, what: str) -> None:
-    from medbay.service import views
-
+def _print_changed(session: Session, changed: Breaker, what: str) -> None:
     if session.json:
         held = next((count for each, count in session.bay().breakers(closed=True) if each.key == changed.key), 0)
-        print_json(views.breaker(changed, held))
+        print_json(view.as_json(changed, held))
     elif screen().terminal:
         say(f"{clean(changed.key)} {what}")
     else:

@@ -11,8 +11,8 @@ from typing import Final
 
 import click
 
-from medbay.cli.text import clean
 from medbay.errors import ConfigError, MedbayError, UsageError
+from medbay.views.text import clean
 
 INTERNAL: Final = 1
 WRONG_USAGE: Final = 2

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import wrap
-from medbay.config_kinds import without_password
-
-if TYPE_CHECKING:
-    from medbay.service.upkeep import StoreReport
+from medbay.config.kinds import without_password
+from medbay.views import store as view
+from medbay.views.text import wrap
 
 _NAMED: Final = 20
 
@@ -53,14 +51,14 @@ def check(session: Session) -> int:
     """Check files, standstills and contradictions; count what there is. Exit 1 if anything is wrong."""
     report = session.bay().check()
     if session.json:
-        print_json(_as_data(report))
+        print_json(view.as_json(report))
         return 0 if report.sound else 1
     shown = screen()
     _say_checked(f"the files of the {report.kind} store", report.damage)
     _say_checked("no task stands still in silence", [f"{task}: {why}" for task, why in report.standstills])
     _say_checked("history gives the status of every task", [f"{task}: {why}" for task, why in report.contradictions])
-    told = ", ".join(f"{number} {status}" for status, number in report.tasks.items()) or "no tasks"
-    say(shown.plain(f"  {told}"))
+    text = ", ".join(f"{number} {status}" for status, number in report.tasks.items()) or "no tasks"
+    say(shown.plain(f"  {text}"))
     counted = ", ".join(f"{table} {number}" for table, number in report.rows.items())
     for line in wrap(counted, shown.width - 2) if shown.terminal else (counted,):
         say(f"  {line}")
@@ -75,15 +73,13 @@ def check(session: Session) -> int:
 @pass_session
 def backup(session: Session, file: str) -> None:
     """Write a consistent copy to FILE while everything goes on; an existing file is never overwritten."""
-    from medbay.cli.checks import size_of
-
     path = session.bay().backup(file)
     size = path.stat().st_size
     if session.json:
         print_json({"file": str(path), "bytes": size})
         return
     say(str(path))
-    note(f"{size_of(size)}, readable by you only; --store sqlite:///{path} uses it")
+    note(f"{view.size(size)}, readable by you only; --store sqlite:///{path} uses it")
 
 
 @command.command()
@@ -134,15 +130,3 @@ def _say_checked(what: str, wrong: Sequence[str]) -> None:
         say(shown.token(shown.plain(f"✗ {line}"), "fail"))
     if len(wrong) > _NAMED:
         say(f"  and {len(wrong) - _NAMED} more")
-
-
-def _as_data(report: StoreReport) -> dict[str, object]:
-    return {
-        "sound": report.sound,
-        "store": report.kind,
-        "damage": list(report.damage),
-        "standstills": [{"task": task, "why": why} for task, why in report.standstills],
-        "contradictions": [{"task": task, "why": why} for task, why in report.contradictions],
-        "tasks": report.tasks,
-        "rows": report.rows,
-    }

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import reading, times
+from medbay.cli import files
 from medbay.cli.output import BOLD, Screen, fields, note, print_json, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut
 from medbay.errors import UsageError
+from medbay.views import diagnosis as view
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
     from medbay.core.diagnosis import Diagnosis
 
-_LINE_BYTES_MAX = reading.BYTES_MAX
+_LINE_BYTES_MAX = files.BYTES_MAX
 
 
 @click.command()
@@ -42,17 +43,17 @@ def command(session: Session, file: str | None, exit_code: int | None, timed_out
             raise UsageError(f"--jsonl {jsonl} and {file} were both given", hint="leave one of them out")
         return _judge_lines(jsonl)
     file = file or "-"
-    text = reading.text_of(file)
+    text = files.text_of(file)
     found = diagnosis_of(text, exit_code=exit_code, timed_out=timed_out)
     if session.json:
-        print_json(as_json(found))
+        print_json(view.as_json(found))
         return 0
     shown = screen()
-    for label, told in sentences(found):
+    for label, sentence in view.sentences(found):
         if shown.terminal:
-            say(_line(label, told, shown))
+            say(_line(label, sentence, shown))
         else:
-            fields(label, told)
+            fields(label, sentence)
     return 0
 
 
@@ -62,55 +63,19 @@ def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: A
     from medbay.core.redaction import redact
 
     found = diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
-    told = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
-    return replace(found, pattern=told, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
+    words = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
+    return replace(found, pattern=words, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
 
 
-def as_json(found: Diagnosis) -> dict[str, Any]:
-    """A diagnosis in its documented shape."""
-    from medbay.core.diagnosis.record import facts
-
-    return facts(found)
-
-
-def sentences(found: Diagnosis) -> list[tuple[str, str]]:
-    """What there is to say, each under its label."""
-    said = [
-        ("cause", f"{found.kind} {found.confidence:.2f}"),
-        ("summary", found.summary),
-        ("where", str(found.location) if found.location else ""),
-        ("evidence", found.pattern.excerpt),
-        ("rule", found.pattern.rule),
-        ("advice", found.suggested_fix),
-        ("retry", _retry(found)),
-        ("provider", found.provider or ""),
-        ("fingerprint", found.fingerprint),
-    ]
-    others = ", ".join(
-        f"{each.category}/{each.subcategory} {each.confidence:.2f} ({each.rule})" for each in found.runners_up
-    )
-    return [(label, told) for label, told in [*said, ("also seen", others)] if told]
-
-
-def _retry(found: Diagnosis) -> str:
-    if found.kind == "unknown/no_failure":
-        return "nothing to try again: the run ended well"
-    if not found.retryable:
-        return "trying again cannot help: a person is needed"
-    charged = "uses up an attempt" if found.charge else "uses up no attempt"
-    until = f"not before {times.iso(found.retry_after_ms)}, " if found.retry_after_ms is not None else ""
-    return f"{until}{charged}"
-
-
-def _line(label: str, told: str, shown: Screen) -> str:
-    return shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(told), shown.width - 12))
+def _line(label: str, sentence: str, shown: Screen) -> str:
+    return shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(sentence), shown.width - 12))
 
 
 def _judge_lines(name: str) -> int:
     """One answer per line as it is read; a bad line is named and the rest goes on. Exit 2 if there was one."""
     source = "stdin" if name == "-" else name
     bad = 0
-    with reading.opened(name) as stream:
+    with files.opened(name) as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(_LINE_BYTES_MAX), b""), start=1):
             if not raw.strip():
                 continue
@@ -133,4 +98,4 @@ def _judge(raw: bytes) -> dict[str, Any]:
     if code is not None and (isinstance(code, bool) or not isinstance(code, int)):
         raise UsageError("exit_code is not a whole number")
     found = diagnosis_of(text, exit_code=code, timed_out=line.get("timed_out") is True)
-    return {"id": line.get("id"), **as_json(found)}
+    return {"id": line.get("id"), **view.as_json(found)}

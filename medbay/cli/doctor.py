@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import glyphs
-from medbay.cli.glyphs import Token
 from medbay.cli.output import Screen, fields, print_json, say, screen
-from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut
+from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
+from medbay.config.keys import KEYS
+from medbay.config.kinds import without_password
+from medbay.config.load import names, programs
+from medbay.core import durations
 from medbay.errors import MedbayError
+from medbay.views import moments
+from medbay.views import store as view
+from medbay.views.store import DoctorLine, Mark
+from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
-    from medbay.cli.checks import DoctorLine, Mark
+    from medbay.bay import Bay
 
-_SHOWN: Final[dict[str, tuple[str, Token]]] = {
-    "fine": (glyphs.DONE, "done"),
-    "warning": (glyphs.YOU, "wait"),
-    "failed": (glyphs.FAILED, "fail"),
-}
+
+_YEAR_2024_MS: Final = 1_704_067_200_000
+_YEAR_2100_MS: Final = 4_102_444_800_000
+_CLOCK_SLACK_MS: Final = 5_000
+_GIT_TIMEOUT_S: Final = 5
+_NAMED: Final = 20
+_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key.variable for key in KEYS if key.variable)})
 
 
 @click.command()
@@ -35,11 +46,10 @@ def command(session: Session) -> int:
     Example:
       medbay doctor
     """
-    made = _looked_at(session)
+    made = _examined(session)
     counts = Counter(each.mark for each in made)
     if session.json:
-        rows = [{"mark": each.mark, "name": each.name, "said": each.said, "fix": each.fix or None} for each in made]
-        print_json({"checks": rows, "failed": counts["failed"], "warnings": counts["warning"], "fine": counts["fine"]})
+        print_json(view.doctor_as_json(made, counts))
         return 1 if counts["failed"] else 0
     shown = screen()
     for each in made:
@@ -49,26 +59,25 @@ def command(session: Session) -> int:
         else:
             fields(each.mark, each.name, each.said, each.fix and f"fix: {each.fix}")
     if shown.terminal:
-        say(_summary(counts))
+        say(view.doctor_summary(counts))
     return 1 if counts["failed"] else 0
 
 
-def _looked_at(session: Session) -> list[DoctorLine]:
-    from medbay.cli import checks
+def _examined(session: Session) -> list[DoctorLine]:
     from medbay.env import SystemClock
 
     made: list[DoctorLine] = []
     try:
         bay = session.bay()
     except MedbayError as error:
-        made.append(checks.DoctorLine("failed", "store", error.message, error.hint))
+        made.append(DoctorLine("failed", "store", error.message, error.hint))
     else:
-        made += checks.of_store(bay, SystemClock().now_ms())
-    return [*made, *checks.of_machine(os.environ)]
+        made += of_store(bay, SystemClock().now_ms())
+    return [*made, *of_machine(os.environ)]
 
 
 def _lines(each: DoctorLine, shown: Screen) -> list[str]:
-    glyph, token = _SHOWN[each.mark]
+    glyph, token = view.LOOKS[each.mark]
     head = shown.token(shown.plain(glyph), token)
     lines = [f"{head} {each.name}: {cut(clean(each.said), shown.width - len(each.name) - 4)}"]
     if each.fix:
@@ -76,6 +85,191 @@ def _lines(each: DoctorLine, shown: Screen) -> list[str]:
     return [shown.plain(line) for line in lines]
 
 
-def _summary(counts: Counter[Mark]) -> str:
-    warnings = "1 warning" if counts["warning"] == 1 else f"{counts['warning']} warnings"
-    return f"{counts['failed']} failed, {warnings}, {counts['fine']} fine"
+def of_machine(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
+    """What needs no store."""
+    yield from _git()
+    yield from _processes()
+    yield from _variables(environ)
+
+
+def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """What the store, its disk and its engines say."""
+    looks: tuple[tuple[str, Callable[[Bay, int], Iterator[DoctorLine]]], ...] = (
+        ("store", _store),
+        ("clock", _clock),
+        ("disk", _disk),
+        ("logs", _logs),
+        ("agents", _agents),
+        ("engines", _engines),
+        ("standstill", _standstills),
+    )
+    for name, look in looks:
+        try:
+            yield from look(bay, now_ms)
+        except MedbayError as error:
+            yield DoctorLine("failed", name, error.message, error.hint)
+
+
+def _store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    from medbay.store import meta
+
+    with bay.store.write() as tx:  # the write lock proves that it is writable
+        found = meta.describe(tx)
+    if bay.store.kind != "sqlite":
+        said = f"{without_password(bay.place.url)}, schema {found.get('schema', '?')}, writable"
+        yield DoctorLine("fine", "store", said)
+        yield DoctorLine("fine", "database", f"{bay.store.kind} {found['version']}, {found.get('durability', '')}")
+        return
+    path = Path(bay.place.url.removeprefix("sqlite:///"))
+    size = view.size(sum(_bytes(f"{path}{end}") for end in ("", "-wal")))
+    yield DoctorLine("fine", "store", f"{path}, {size}, schema {found.get('schema', '?')}, writable")
+    wal = found.get("journal") == "wal"
+    said = f"{bay.store.kind} {found['version']}, journal {found.get('journal', '?')}"
+    yield DoctorLine("fine" if wal else "failed", "database", said, "" if wal else "move the store to a local disk")
+
+
+def _clock(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    moment = durations.iso(now_ms)
+    if not _YEAR_2024_MS < now_ms < _YEAR_2100_MS:
+        yield DoctorLine("failed", "clock", f"says {moment}", "set the clock of this machine")
+        return
+    newest = bay.events(max(0, bay.last_seq() - 1), limit=1)
+    if newest and newest[0].at > now_ms + _CLOCK_SLACK_MS:
+        behind = moments.short(newest[0].at - now_ms)
+        said = f"{behind} behind the newest event: things wait longer"
+        yield DoctorLine("warning", "clock", said, "set the clock of this machine")
+        return
+    yield DoctorLine("fine", "clock", f"{moment}, zone {moments.zone(now_ms)}")
+
+
+def _disk(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    found = shutil.disk_usage(bay.place.folder)
+    share = found.free / max(1, found.total)
+    said = f"{share:.0%} free, {view.size(found.free)}"
+    full = share < 0.01 or found.free < 100_000_000
+    short = share < 0.05 or found.free < 1_000_000_000
+    mark: Mark = "failed" if full else "warning" if short else "fine"
+    yield DoctorLine(
+        mark,
+        "disk",
+        said,
+        f"medbay db archive, or make room on the disk of {bay.place.folder}" if mark != "fine" else "",
+    )
+
+
+def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    folder = bay.place.folder
+    logs = folder / "logs"
+    where = logs if logs.exists() else folder
+    if not os.access(where, os.W_OK | os.X_OK):
+        yield DoctorLine("failed", "logs", f"{where} is not writable", f"chmod u+rwx {where}")
+        return
+    if folder.stat().st_mode & 0o077:
+        said = f"{folder} can be read by others, and logs may hold secrets"
+        yield DoctorLine("warning", "logs", said, f"chmod 700 {folder}")
+        return
+    yield DoctorLine("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
+
+
+def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    config, wrong = bay.place.config, False
+    named = config.triage, config.agents
+    for each in (*names(*named), *programs(*named, bay.place.folder.parent)):
+        wrong = True
+        yield DoctorLine("failed", "agents", each.message, each.hint)
+    if not wrong:
+        text = (f"triage by {config.triage.agent}", *sorted(config.agents))
+        yield DoctorLine("fine", "agents", ", ".join(text))
+
+
+def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    from medbay.store import activity
+
+    known = [worker for worker, _ in bay.workers()]
+    dead = {each.worker.id for each in bay.dead_engines()}
+    alive = [worker for worker in known if worker.lease_until > now_ms and worker.id not in dead]
+    for worker in known:
+        if worker.id in dead:
+            said = f"{worker.id} on {worker.host} died: there is no process {worker.pid} any more"
+            yield DoctorLine("warning", "engines", said, "medbay up takes over what it ran")
+        elif worker not in alive:
+            late = moments.short(now_ms - worker.lease_until)
+            said = f"{worker.id} on {worker.host} (pid {worker.pid}) missed its lease {late} ago"
+            yield DoctorLine("warning", "engines", said, "medbay up takes over what it ran")
+    hashes = {worker.policy_hash for worker in alive} | ({bay.policy.hash()} if alive else set())
+    if len(hashes) > 1:
+        said = f"{len(alive)} alive, but with different policies: {', '.join(sorted(hashes))}"
+        yield DoctorLine("warning", "engines", said, "restart the engines after changing medbay.toml")
+        return
+    with bay.store.read() as tx:
+        waiting = activity.count_waiting(tx)
+    if not alive and waiting:
+        tasks = "1 task waits" if waiting == 1 else f"{waiting} tasks wait"
+        yield DoctorLine("warning", "engines", f"none alive, and {tasks}", "medbay up")
+        return
+    slots = sum(worker.slots for worker in alive)
+    yield DoctorLine("fine", "engines", f"{len(alive)} alive, {slots} slots" if alive else "none alive, nothing waits")
+
+
+def _standstills(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    found = bay.standstills()
+    for task_id, why in found[:_NAMED]:
+        fix = f"medbay explain {task_id}, then medbay retry {task_id}"
+        yield DoctorLine("failed", "standstill", f"{task_id}: {why}", fix)
+    if len(found) > _NAMED:
+        yield DoctorLine("failed", "standstill", f"and {len(found) - _NAMED} more tasks", "these first")
+    if not found:
+        counts = bay.counts()
+        still = sum(number for status, number in counts.items() if status not in ("completed", "cancelled"))
+        each = "each have an owner, a wake time or a question"
+        yield DoctorLine("fine", "no standstill", f"{still} open tasks {each}")
+
+
+def _git() -> Iterator[DoctorLine]:
+    try:
+        text = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
+        version = text.stdout.strip().removeprefix("git version ") if text.returncode == 0 else ""
+    except (OSError, subprocess.SubprocessError):
+        version = ""
+    if version:
+        yield DoctorLine("fine", "git", version)
+    else:
+        yield DoctorLine("warning", "git", "not found; work in trees of its own needs it", "install git")
+
+
+def _processes() -> Iterator[DoctorLine]:
+    if not Path("/proc/self/stat").exists():
+        yield DoctorLine(
+            "failed", "processes", "no /proc: leftovers of a crash cannot be found", "run on Linux with /proc"
+        )
+        return
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (OSError, AttributeError):
+        yield DoctorLine("failed", "processes", "no pidfd: signals could reach the wrong process", "Linux 5.3 or newer")
+        return
+    yield DoctorLine("fine", "processes", f"/proc and pidfd, Linux {os.uname().release}")
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[DoctorLine]:
+    odd = False
+    if environ.get(ATTEMPT_KEY):
+        odd = True
+        said = f"{ATTEMPT_KEY} is set: this runs inside an attempt, and a person's commands are refused"
+        yield DoctorLine("warning", "environment", said, f"unset {ATTEMPT_KEY}, if you are a person")
+    unknown = sorted(name for name in environ if name.startswith("MEDBAY_") and name not in _OURS)
+    if unknown and not environ.get(ATTEMPT_KEY):  # an attempt is given more of them
+        odd = True
+        yield DoctorLine(
+            "warning", "environment", f"{', '.join(unknown)}: no such setting", f"unset {' '.join(unknown)}"
+        )
+    if not odd:
+        used = sorted(name for name in environ if name in _OURS)
+        yield DoctorLine("fine", "environment", ", ".join(used) or "no MEDBAY variables")
+
+
+def _bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

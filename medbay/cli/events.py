@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import times
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.output import DIM, Screen, fields, flush, note, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut, pad
+from medbay.views import event as view
+from medbay.views import moments
+from medbay.views.text import cut, pad
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -69,32 +70,13 @@ def _beginning(bay: Bay, since: int | None, task_id: str | None, *, follow: bool
 
 def _print(event: Event, shown: Screen, *, as_json: bool) -> None:
     if as_json:
-        from medbay.service import views
-
-        say(to_json(views.event(event)))
+        say(to_json(view.as_json(event)))
         return
     if not shown.terminal:
         data = json.dumps(event.data, ensure_ascii=False, default=str)
-        fields(event.seq, times.iso(event.at), event.name, event.task_id, event.attempt, data)
+        fields(event.seq, moments.iso(event.at), event.name, event.task_id, event.attempt, data)
         return
-    moment = times.local(event.at).strftime("%H:%M:%S")
+    moment = moments.local(event.at).strftime("%H:%M:%S")
     who = (event.task_id or "") + (f" #{event.attempt}" if event.attempt is not None else "")
     head = f"{event.seq:>6}  {moment}  {pad(event.name, 22)}  {pad(who, 9)}  "
-    say(shown.plain(head + shown.paint(cut(told(event.data), max(10, shown.width - len(head))), DIM)))
-
-
-def told(data: dict[str, Any]) -> str:
-    """The most telling parts of an event's data, as words."""
-    found = data.get("diagnosis")
-    if isinstance(found, dict):
-        data = {**data, "diagnosis": f"{found.get('category')}/{found.get('subcategory')}: {found.get('summary')}"}
-    return clean("  ".join(f"{name}={_value(value)}" for name, value in data.items() if value not in (None, "", [])))
-
-
-def _value(value: object) -> str:
-    """One of them, as people write it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return str(value)
+    say(shown.plain(head + shown.paint(cut(view.data_words(event.data), max(10, shown.width - len(head))), DIM)))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import glyphs, times
 from medbay.cli.output import DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, cut, wrap
-from medbay.core.triage.escalation import RECOMMENDED
+from medbay.views import glyphs, moments
+from medbay.views import question as view
+from medbay.views.text import clean, cut, wrap
 
 if TYPE_CHECKING:
     from medbay.core.model import Question
@@ -29,11 +29,10 @@ def command(session: Session) -> None:
       medbay inbox
     """
     from medbay.env import SystemClock
-    from medbay.service import views
 
     asked = session.bay().inbox()
     if session.json:
-        print_json([views.question(each) for each in asked])
+        print_json([view.as_json(each) for each in asked])
         return
     now = SystemClock().now_ms()
     shown = screen()
@@ -42,16 +41,16 @@ def command(session: Session) -> None:
             for line in (*question_lines(question, now, shown), *_commands(question, shown)):
                 say(line)
         else:
-            since = (times.iso(question.asked_at), question.need, question.why, question.sent)
+            since = (moments.iso(question.asked_at), question.need, question.why, question.sent)
             fields(question.id, ",".join(question.task_ids), *since)
     if not asked:
         note("no questions: nothing needs you")
 
 
 def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
-    """A question for a terminal: need, evidence and options."""
-    first = question.task_ids[0] if question.task_ids else question.id
-    waits = times.short(now_ms - question.asked_at)
+    """Return a question for a terminal: need, evidence and options."""
+    first = view.name(question)
+    waits = moments.short(now_ms - question.asked_at)
     often = f"    asked {waits} ago, sent {question.sent} times" if question.sent > 1 else ""
     head = shown.token(f"{glyphs.YOU} {first}", "you")
     need, *rest = wrap(clean(question.need), shown.width - len(first) - len(waits) - 6)
@@ -65,31 +64,19 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
     if len(question.task_ids) > 1:
         others = ", ".join(question.task_ids)
         lines.append("    " + cut(f"the same for {len(question.task_ids)} tasks: {others}", shown.width - 4))
-    for number, option in enumerate(question.options, start=1):
-        default = " (default)" if number == question.default else ""
-        default += " (you chose this last time)" if number == question.remembered else ""
-        lines += _hanging(f"{number} {clean(option.label)}{default}: {clean(option.consequence)}", 2, shown)
+    for option in view.options(question):
+        lines += _hanging(option, 2, shown)
     return [shown.plain(line) for line in lines]
 
 
 def _commands(question: Question, shown: Screen) -> list[str]:
     """What to type: the answer, and what says more."""
-    first = question.task_ids[0] if question.task_ids else question.id
-    answer, more = f"    medbay answer {first} {question.default}", _more(question, first)
+    first = view.name(question)
+    answer, more = f"    medbay answer {first} {question.default}", view.more(question)
     return [f"{answer}        {more}"] if len(answer + more) + 8 <= shown.width else [answer, f"    {more}"]
 
 
-def _hanging(told: str, indent: int, shown: Screen) -> list[str]:
+def _hanging(text: str, indent: int, shown: Screen) -> list[str]:
     """A sentence that has to be read to its end, its further lines below its own beginning."""
-    begun, *rest = wrap(told, shown.width - 4 - indent)
+    begun, *rest = wrap(text, shown.width - 4 - indent)
     return [f"    {begun}", *(" " * (4 + indent) + each for each in rest)]
-
-
-def _more(question: Question, first: str) -> str:
-    """Where the rest is: in the log of an attempt, or with the task or incident it is about."""
-    if question.task_ids:
-        asks_to_do = question.options[0].effect == "done"  # nothing ran that would have a log
-        return f"more: medbay show {first}" if asks_to_do else f"evidence: medbay log {first}"
-    about = question.id.removeprefix("q-").rpartition("-")[0]
-    recommended = (question.scope or "").startswith(RECOMMENDED)
-    return f"more: medbay explain {about}" if recommended else "more: medbay incidents"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli import times
 from medbay.cli.breaker import show_breakers
-from medbay.cli.output import BOLD, DIM, fields, note, print_json, say, screen
+from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import clean, clean_lines, cut
+from medbay.views import incident as view
+from medbay.views.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
-    from medbay.core.holds.breaker import Breaker
+    from medbay.core.snapshot import IncidentDetail
 
 _EXCERPT_LINES = 5
 
@@ -35,18 +35,9 @@ def command(ctx: click.Context, session: Session, everything: bool) -> None:
         return
     found = session.bay().incidents(closed=everything)
     if session.json:
-        print_json([_as_json(session, each, held) for each, held in found])
+        print_json([view.as_json(each) for each in found])
         return
-    show_breakers(session, found, empty="no incidents")
-
-
-def _as_json(session: Session, each: Breaker, held: int) -> dict[str, Any]:
-    """An incident is a breaker with the id that `show` takes, and with what is asked."""
-    from medbay.service import views
-
-    asked = session.bay().question_of(each)
-    short = each.name.rpartition(":")[2]
-    return {"id": short, **views.breaker(each, held), "asked": views.question(asked) if asked else None}
+    show_breakers([(each.breaker, each.held) for each in found], empty="no incidents")
 
 
 @command.command("show")
@@ -60,38 +51,41 @@ def show(session: Session, incident_id: str) -> None:
     Example:
       medbay incidents show 3f2a
     """
-    from medbay.env import SystemClock
-    from medbay.service import triage_views
-
-    found, held, some = session.bay().incident(incident_id)
-    looked, said = session.bay().triage_of_incident(found)
+    found = session.bay().incident(incident_id)
     if session.json:
-        judged = triage_views.triage(looked) if looked is not None else None
-        print_json({**_as_json(session, found, held), "held_tasks": [task.id for task in some], "judged": judged})
+        print_json(view.detail_as_json(found))
         return
-    shown, now = screen(), SystemClock().now_ms()
-    first = list(found.data.get("tasks", ()))
+    shown = screen()
     if not shown.terminal:
-        fields("key", found.key)
-        fields("state", found.state)
-        fields("why", found.why)
-        fields("held", held, ",".join(task.id for task in some))
-        fields("first_tasks", ",".join(first))
-        fields("triage", looked.id if looked is not None else "", said)
+        _for_programs(found)
         return
-    say(f"{shown.paint(clean(found.name), BOLD)}  {cut(clean(found.why), shown.width - len(found.name) - 2)}")
-    next_at = f"{times.clock(found.next_at, now)}: " if found.next_at is not None else ""
-    say(
-        cut(
-            f"  {found.state.replace('_', '-')}, opened {times.ago(found.opened_at, now)}; {next_at}{found.ends}",
-            shown.width,
-        )
-    )
-    for line in clean_lines(str(found.data.get("excerpt", "")))[:_EXCERPT_LINES]:
-        say(shown.paint(cut(f"  | {line}", shown.width), DIM))
-    say(cut(f"  first on {', '.join(first)}", shown.width))
-    say(cut(f"  {held} held: {', '.join(task.id for task in some)}", shown.width) if held else "  nothing is held")
-    if said:
-        say(cut(f"  {clean(said)}", shown.width))
-    if found.question_id is not None:
-        note(f"asked: medbay answer {found.question_id}; by hand: medbay breaker close {found.key}")
+    for line in _lines(found, shown):
+        say(line)
+    incident = found.breaker
+    if incident.question_id is not None:
+        note(f"asked: medbay answer {incident.question_id}; by hand: medbay breaker close {incident.key}")
+
+
+def _lines(found: IncidentDetail, shown: Screen) -> list[str]:
+    incident, columns = found.breaker, shown.width
+    name = shown.paint(clean(incident.name), BOLD)
+    lines = [f"{name}  {cut(clean(incident.why), columns - len(incident.name) - 2)}"]
+    lines.append(cut(f"  {view.standing(found)}", columns))
+    for line in clean_lines(str(incident.data.get("excerpt", "")))[:_EXCERPT_LINES]:
+        lines.append(shown.paint(cut(f"  | {line}", columns), DIM))
+    lines.append(cut(f"  first on {', '.join(view.first_tasks(found))}", columns))
+    held = f"  {found.held} held: {', '.join(task.id for task in found.tasks)}"
+    lines.append(cut(held, columns) if found.held else "  nothing is held")
+    if judged := view.judged(found):
+        lines.append(cut(f"  {clean(judged)}", columns))
+    return lines
+
+
+def _for_programs(found: IncidentDetail) -> None:
+    incident = found.breaker
+    fields("key", incident.key)
+    fields("state", incident.state)
+    fields("why", incident.why)
+    fields("held", found.held, ",".join(task.id for task in found.tasks))
+    fields("first_tasks", ",".join(view.first_tasks(found)))
+    fields("triage", found.triage.id if found.triage is not None else "", view.judged(found))

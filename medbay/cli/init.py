@@ -23,7 +23,7 @@ def command(session: Session) -> None:
       medbay init
     """
     from medbay import app
-    from medbay.config import FILE_NAME
+    from medbay.config.load import FILE_NAME
 
     home = Path.cwd()
     was_there = (home / app.FOLDER).is_dir()
@@ -40,7 +40,7 @@ def command(session: Session) -> None:
 
 def _write_settings(path: Path) -> bool:
     """Whether the file was made; an existing one is never touched."""
-    from medbay.config_reference import commented_file
+    from medbay.config.keys import commented_file
 
     try:
         with open(path, "x", encoding="utf-8") as file:

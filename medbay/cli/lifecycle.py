@@ -20,7 +20,7 @@ def command() -> None:
 @json_option
 @pass_session
 def show(session: Session, name: str, form: str) -> None:
-    """Print one lifecycle: task (if not said), story, hotfix, workorder, capture or candidate.
+    """Print one lifecycle: task (default), story, hotfix, workorder, capture or candidate.
 
     \b
     Example:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.text import ColoursOnly
 from medbay.errors import NotFound, UsageError
+from medbay.views.text import ColoursOnly
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -160,7 +160,7 @@ class Printer:
 
 def read_bytes(path: Path, offset: int) -> tuple[bytes, int]:
     """Some bytes of a log from an offset, and where to go on; one line in place of what was dropped."""
-    from medbay.runners import logs
+    from medbay.places import logs
 
     hole = logs.dropped(path)
     if hole and hole.begin <= offset < hole.end:
@@ -183,7 +183,7 @@ def _attempt(bay: Bay, task: Task, number: int | None) -> Attempt | None:
 
 def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
     """The text of a log with where it came from; `whole` is false when only its ends were left."""
-    from medbay.runners import logs
+    from medbay.places import logs
 
     attempt, path = printed.attempt, printed.path
     try:

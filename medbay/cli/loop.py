@@ -1,4 +1,4 @@
-"""`medbay loop`: several tasks that follow each other, round and round."""
+"""`medbay loop`: run tasks in a repeating cycle."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from medbay.cli.act import tell
-from medbay.cli.completing import task_ids
+from medbay.cli.act import print_done
+from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.core.model import FAILURE_RESTARTS
 
@@ -15,7 +15,7 @@ from medbay.core.model import FAILURE_RESTARTS
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID ID...", shell_complete=task_ids)
 @click.option("--delay", metavar="D", help="How long to wait before each new round.")
-@click.option("--max-iterations", type=int, metavar="N", help="Completed after so many that ended well.")
+@click.option("--max-iterations", type=int, metavar="N", help="Stop after N successful runs.")
 @click.option(
     "--max-failure-restarts",
     type=int,
@@ -27,7 +27,7 @@ from medbay.core.model import FAILURE_RESTARTS
 @json_option
 @pass_session
 def command(session: Session, /, ids: tuple[str, ...], **options: Any) -> None:
-    """Let tasks follow each other, round and round: each is due when the one before it ended well.
+    """Run tasks in a repeating cycle: each is due when the one before it succeeded.
 
     The first is the owner: a failure of any of them starts the round again there, after a backoff.
 
@@ -39,4 +39,4 @@ def command(session: Session, /, ids: tuple[str, ...], **options: Any) -> None:
     members = session.bay().loop(ids, **options)
     first, rest = members[0], members[1:]
     way = " -> ".join(task.id for task in (*members, first))
-    tell(session, [(first, f"begins the loop {way}"), *((task, "waits for its turn") for task in rest)])
+    print_done(session, [(first, f"begins the loop {way}"), *((task, "waits for its turn") for task in rest)])

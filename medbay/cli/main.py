@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -20,6 +21,8 @@ _PIPE_CLOSED = 141
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    if args is None:
+        _hear_ctrl_c()
     words = list(sys.argv[1:] if args is None else args)
     session = Session()
     _open_closed_streams()
@@ -106,8 +109,14 @@ def _take_global_options(command: click.Command) -> None:
             _take_global_options(below)
 
 
+def _hear_ctrl_c() -> None:
+    """A script's background job starts with SIGINT ignored, and `events -f` would never end. `nohup` stays in force."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _open_closed_streams() -> None:
-    """A caller may have closed stdout or stderr (`>&-`): then nobody wants to read it."""
+    """A caller may have closed stdout or stderr (`>&-`): then it is not read."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))

@@ -10,9 +10,44 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
-from medbay.cli import glyphs
-from medbay.cli.glyphs import Phrase, Token
-from medbay.cli.text import clean
+from medbay.views import glyphs
+from medbay.views.glyphs import Token
+from medbay.views.status import Phrase
+from medbay.views.text import clean
+
+# Only the 16 colours of every terminal, readable on light and dark grounds.
+COLOURS: Final[Mapping[Token, str]] = {
+    "run": "1;36",
+    "wait": "33",
+    "held": "36",
+    "you": "1;35",
+    "fail": "31",
+    "done": "32",
+    "idle": "2",
+}
+
+_ASCII: Final = str.maketrans(  # for terminals that have no other letters
+    {
+        glyphs.RUNNING: ">",
+        glyphs.VERIFYING: "%",
+        glyphs.WAITING: "~",
+        glyphs.AFTER: "^",
+        glyphs.HELD: "=",
+        glyphs.FAILED: "x",
+        glyphs.DONE: "+",
+        glyphs.READY: "o",
+        glyphs.CANCELLED: "-",
+        glyphs.LOST: "?",
+        glyphs.JUDGED: "#",
+        "·": "-",
+        "…": "~",
+        "→": ">",
+        "├": "|",
+        "│": "|",
+        "└": "`",
+        "─": "-",
+    }
+)
 
 BOLD: Final = "1"
 DIM: Final = "2"
@@ -34,19 +69,19 @@ class Screen:
 
     def token(self, text: str, token: Token) -> str:
         """The text in the colour of a token."""
-        return self.paint(text, glyphs.COLOURS[token])
+        return self.paint(text, COLOURS[token])
 
     def plain(self, text: str) -> str:
         """Our own glyphs as this stream can show them."""
-        return text if self.unicode else glyphs.to_ascii(text)
+        return text if self.unicode else text.translate(_ASCII)
 
     def phrase(self, phrase: Phrase) -> str:
         """Glyph and words of a status, in its colour."""
-        return self.paint(self.plain(f"{phrase.glyph} {phrase.words}"), phrase.colour)
+        return self.paint(self.plain(f"{phrase.glyph} {phrase.words}"), COLOURS[phrase.token])
 
 
 def screen(stream: TextIO | None = None) -> Screen:
-    """What this stream (stdout, if not said) can show."""
+    """Return what this stream (default: stdout) can show."""
     stream = stream or sys.stdout
     terminal = stream.isatty()
     dumb = os.environ.get("TERM") == "dumb"

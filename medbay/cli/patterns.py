@@ -1,4 +1,4 @@
-"""`medbay patterns`: the failures seen so far, what they are taken for, and which advice cured them."""
+"""`medbay patterns`: the failures seen so far, their category, and which advice worked against them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medbay.cli import times
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, clean_lines, cut
+from medbay.core import durations
+from medbay.views import moments
+from medbay.views import pattern as view
+from medbay.views.text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
-    from medbay.core.attempt.knowledge import Advice, Known
+    from medbay.core.attempt.knowledge import Known
 
 _EXCERPT_LINES = 10
 _WIDE = 90  # below, a list does without its last columns, and the summary has a line of its own
@@ -41,19 +43,18 @@ def list_them(session: Session, limit: int, category: str | None, sort: Any) -> 
       medbay patterns list --category transient
     """
     from medbay.core.attempt.knowledge import read_kind
-    from medbay.service import views
     from medbay.store.patterns import PatternFilter
 
     name, sub = read_kind(category) if category is not None else ("", None)
     found = session.bay().patterns(PatternFilter(category=name, subcategory=sub, order=sort, limit=limit))
     if session.json:
-        print_json([views.pattern(each) for each in found])
+        print_json([view.as_json(each) for each in found])
         return
     shown = screen()
     if not shown.terminal:
         for each in found:
-            seen = (each.count, each.tasks, times.iso(each.first_seen), times.iso(each.last_seen))
-            fields(each.fingerprint, each.kind, "taught" if each.taught else "", *seen, _best(each), each.summary)
+            seen = (each.count, each.tasks, moments.iso(each.first_seen), moments.iso(each.last_seen))
+            fields(each.fingerprint, each.kind, "taught" if each.taught else "", *seen, view.best(each), each.summary)
         return
     for line in _table(found, shown):
         say(line)
@@ -74,21 +75,19 @@ def show(session: Session, fingerprint: str) -> None:
     Example:
       medbay patterns show test_failure:a1b2
     """
-    from medbay.service import views
-
     known, task_ids = session.bay().pattern(fingerprint)
     if session.json:
-        print_json({**views.pattern(known), "task_ids": task_ids})
+        print_json({**view.as_json(known), "task_ids": task_ids})
         return
     shown = screen()
-    for label, told in _sentences(known, task_ids, shown):
+    for label, sentence in view.sentences(known, task_ids, lambda at: _when(at, shown)):
         if shown.terminal:
-            say(shown.paint(label.ljust(10), BOLD) + shown.plain(cut(clean(told), shown.width - 10)))
+            say(shown.paint(label.ljust(10), BOLD) + shown.plain(cut(clean(sentence), shown.width - 10)))
         else:
-            fields(label.strip(), told)
+            fields(label.strip(), sentence)
     for each in known.advice:
         if shown.terminal:
-            say(shown.plain(cut(f"  {_rate(each)}  {clean(each.text)}", shown.width)))
+            say(shown.plain(cut(f"  {view.rate(each)}  {clean(each.text)}", shown.width)))
         else:
             fields("advice", each.given, each.cured, each.text)
     if shown.terminal:
@@ -109,14 +108,12 @@ def forget(session: Session, fingerprint: str) -> None:
     Example:
       medbay patterns forget test_failure:a1b2
     """
-    from medbay.service import views
-
     refuse_inside_attempts("medbay patterns forget")
     known = session.bay().forget_pattern(fingerprint)
     if session.json:
-        print_json(views.pattern(known))
+        print_json(view.as_json(known))
     else:
-        say(clean(f"{known.fingerprint} is forgotten (seen {_often(known)})"))
+        say(clean(f"{known.fingerprint} is forgotten (seen {view.often(known)})"))
 
 
 def _table(found: list[Known], shown: Screen) -> list[str]:
@@ -128,10 +125,10 @@ def _table(found: list[Known], shown: Screen) -> list[str]:
             Cell(each.fingerprint),
             Cell(f"{each.kind}{'*' if each.taught else ''}"),
             Cell(f"{each.count} x"),
-            Cell(f"{times.short(max(0, now - each.last_seen))} ago"),
+            Cell(view.last_seen(each, now)),
             Cell(clean(each.summary)),
             Cell(f"{each.tasks} task{'' if each.tasks == 1 else 's'}"),
-            Cell(clean(_best(each))),
+            Cell(clean(view.best(each))),
         ]
         for each in found
     ]
@@ -144,36 +141,5 @@ def _table(found: list[Known], shown: Screen) -> list[str]:
     return [line for both in zip(drawn, below, strict=True) for line in both]
 
 
-def _best(known: Known) -> str:
-    """The advice with the best record, among those that ever cured it."""
-    best = next((each for each in known.advice if each.cured), None)
-    return f"{best.text} ({best.record})" if best else ""
-
-
-def _often(known: Known) -> str:
-    return "once" if known.count == 1 else f"{known.count} times"
-
-
-def _rate(each: Advice) -> str:
-    return f"{100 * each.cured // each.given:3d} %  ({each.record})"
-
-
-def _sentences(known: Known, task_ids: list[str], shown: Screen) -> list[tuple[str, str]]:
-    rules_say = f"{known.category}/{known.subcategory}" if known.subcategory else known.category
-    taught = known.taught
-    who = f" ({taught.by} said so on {_when(taught.at, shown)}; the rules say {rules_say})" if taught else ""
-    seen = f"{_often(known)}, first {_when(known.first_seen, shown)}, last {_when(known.last_seen, shown)}"
-    more = f" and {known.tasks - len(task_ids)} more" if known.tasks > len(task_ids) else ""
-    said = [
-        ("pattern", known.fingerprint),
-        ("category", known.kind + who),
-        ("summary", known.summary),
-        ("seen", seen),
-        ("tasks", ", ".join(task_ids) + more),
-        ("advice", "" if known.advice else "none has been tried yet"),
-    ]
-    return [(label, told) for label, told in said if told or label == "advice"]
-
-
 def _when(at: int, shown: Screen) -> str:
-    return times.local(at).strftime("%Y-%m-%d %H:%M") if shown.terminal else times.iso(at)
+    return moments.local(at).strftime("%Y-%m-%d %H:%M") if shown.terminal else durations.iso(at)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from medbay.cli import times
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import clean, cut
-
-if TYPE_CHECKING:
-    from medbay.core.people.preference import Preference
+from medbay.views import moments
+from medbay.views import question as view
+from medbay.views.text import clean, cut
 
 
 @click.group(invoke_without_command=True)
@@ -56,7 +52,7 @@ def forget(session: Session, scope: str) -> None:
     refuse_inside_attempts("medbay preferences forget")
     known = session.bay().forget_preference(scope)
     if session.json:
-        print_json(_as_json(known))
+        print_json(view.preference_as_json(known))
     else:
         say(f"{clean(known.scope)}: forgotten, was {known.answer}")
 
@@ -66,27 +62,17 @@ def _list(session: Session) -> None:
 
     found = session.bay().preferences()
     if session.json:
-        print_json([_as_json(each) for each in found])
+        print_json([view.preference_as_json(each) for each in found])
         return
     shown, now = screen(), SystemClock().now_ms()
     for each in found:
         if not shown.terminal:
-            fields(each.scope, each.answer, each.told_by, times.iso(each.told_at), each.used)
+            fields(each.scope, each.answer, each.told_by, moments.iso(each.told_at), each.used)
             continue
         again = f", again {'once' if each.used == 1 else f'{each.used} times'}" if each.used else ""
-        told = f"{each.answer}  by {clean(each.told_by)} {times.short(now - each.told_at)} ago{again}"
-        say(shown.plain(cut(f"{clean(each.scope)}  {told}", shown.width)))
+        text = f"{each.answer}  by {clean(each.told_by)} {moments.ago(each.told_at, now)}{again}"
+        say(shown.plain(cut(f"{clean(each.scope)}  {text}", shown.width)))
     if not found:
-        note("nothing is remembered: what you answer is, from now on")
+        note("no remembered answers yet")
     elif shown.terminal:
         note("offered first when the same is asked again; medbay preferences forget SCOPE ends that")
-
-
-def _as_json(each: Preference) -> dict[str, object]:
-    return {
-        "scope": each.scope,
-        "answer": each.answer,
-        "told_by": each.told_by,
-        "told_at": times.iso(each.told_at),
-        "used": each.used,
-    }

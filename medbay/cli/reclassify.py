@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.glyphs import status_phrase
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.text import clean
+from medbay.views.status import status_phrase
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.core.model import Task
@@ -34,25 +34,25 @@ def command(session: Session, attempt: str, category: str) -> None:
       medbay reclassify k7f2/3 unknown/auth
     """
     from medbay.core.diagnosis.consequences import CONSEQUENCES
-    from medbay.service import views
+    from medbay.views import task as view
 
     refuse_inside_attempts("medbay reclassify")
     done = session.bay().reclassify(attempt, category)
     if session.json:
-        print_json([views.summary(task) for task in done.tasks])
+        print_json([view.summary(task) for task in done.tasks])
         return
     shown = screen()
     for task in done.tasks:
         if shown.terminal:
-            say(shown.plain(f"{task.id} {_told(done, task)}"))
+            say(shown.plain(f"{task.id} {_words(done, task)}"))
         else:
-            fields(task.id, _told(done, task))
+            fields(task.id, _words(done, task))
     note(f"failures with the fingerprint {clean(done.fingerprint)} are {done.after} from now on")
     if done.after not in CONSEQUENCES:
         note(f"nothing special is known of {done.after}: it is treated as {done.after.partition('/')[0]}")
 
 
-def _told(done: Reclassified, task: Task) -> str:
+def _words(done: Reclassified, task: Task) -> str:
     from medbay.env import SystemClock
 
     changed = f"is {done.after} now (was {done.before})"

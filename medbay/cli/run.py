@@ -15,7 +15,7 @@ from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
-    from medbay.cli.live import Display
+    from medbay.cli.live.display import Display
     from medbay.core.model import Task
 
 TITLE_SHOWN: Final = 120
@@ -27,19 +27,22 @@ TITLE_SHOWN: Final = 120
     short_help="run one command to its end, with healing",
 )
 @click.option("--run", "line", metavar="CMD", help="One string for /bin/sh, instead of words after --.")
-@click.option("--title", help="What to call it; the command itself if not said.")
+@click.option("--title", help="What to call it. Default: the command itself.")
 @click.option("--timeout", metavar="D", help="End an attempt after this long, such as 30s or 2m.")
-@click.option("--cwd", metavar="DIR", help="Where to run it; here if not said.")
-@click.option("--env", metavar="K=V", multiple=True, help="One more variable; may be repeated.")
+@click.option("--cwd", metavar="DIR", help="Where to run it. Default: here.")
+@click.option("--env", metavar="K=V", multiple=True, help="A variable for its process (repeatable).")
 @click.option("--memory", metavar="SIZE", help="End an attempt that takes more, such as 512M.")
 @click.option("--cpu-time", metavar="D", help="End an attempt that computes longer than this.")
-@click.option("--check", metavar="CMD", multiple=True, help="It has to accept the result; may be repeated.")
-@click.option("--required-check", metavar="CMD", multiple=True, help="A check that may not time out either.")
-@click.option("--check-timeout", metavar="D", help="End a check after this long; 5m if not said.")
+@click.option("--check", metavar="CMD", multiple=True, help="A command that has to accept the result (repeatable).")
+@click.option("--required-check", metavar="CMD", multiple=True, help="A check whose timeout counts as a failure.")
+@click.option("--check-timeout", metavar="D", help="End a check after this long. Default: 5m.")
+@click.option(
+    "--check-threshold", type=float, metavar="X", help="The share of the checks that has to pass. Default: 1."
+)
 @click.option("--fail-fast/--no-fail-fast", default=None, help="The first check that fails stops the others.")
-@click.option("--tag", multiple=True, help="A word to find it by; may be repeated.")
+@click.option("--tag", multiple=True, help="A tag (repeatable).")
 @click.option("--priority", type=int, help="0, most urgent, to 4.")
-@click.option("--policy", help="The rules after a failure; ladder if not said.")
+@click.option("--policy", hidden=True)  # one value so far: ladder
 @click.argument("words", metavar="[--] CMD [ARG]...", nargs=-1, type=click.UNPROCESSED)
 @pass_session
 def command(session: Session, /, words: tuple[str, ...], line: str | None, **options: Any) -> int:
@@ -50,7 +53,7 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
     """
     if bool(words) == (line is not None):
         raise UsageError("say what to run, once", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
-    from medbay.cli.live import Display
+    from medbay.cli.live.display import Display
 
     display = Display()
     bay = _open(session, display)
@@ -58,12 +61,12 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
 
 
 def watch(bay: Bay, task: Task, display: Display) -> int:
-    """Run this task in an engine of its own, told live; the exit code."""
-    from medbay.cli.live import Interrupts, told_on
-    from medbay.cli.live_run import Watch
+    """Run this task in an engine of its own, printed live; return the exit code."""
+    from medbay.cli.live.display import Interrupts, log_to
+    from medbay.cli.live.run import Watch
     from medbay.errors import StoreError
 
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display):
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display):
         watching = Watch(bay, task, display, interrupts)
         watching.daemon = bay.daemon(workers=1, queues=(task.queue,), on_round=watching.round)
         interrupts.then = watching.stop_when_asked_twice
@@ -94,9 +97,9 @@ def _open(session: Session, display: Display) -> Bay:
 
 
 def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
-    from medbay.cli.text import cut
     from medbay.core.model import PRIVATE_QUEUES
     from medbay.env import Ids
+    from medbay.views.text import cut
 
     title = options.pop("title") or cut(run if isinstance(run, str) else shlex.join(run), TITLE_SHOWN)
     given = {name: value for name, value in options.items() if value not in (None, ())}

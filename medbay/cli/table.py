@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from medbay.cli.output import Screen
-from medbay.cli.text import cut, pad, width
+from medbay.views.text import cut, pad, width
 
 _GAP = "  "
 

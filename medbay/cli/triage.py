@@ -1,4 +1,4 @@
-"""`medbay triage`: look at what waiting did not heal, now, once or again and again."""
+"""`medbay triage`: triage what waiting did not heal, now, once or in a loop."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import glyphs
-from medbay.cli.completing import task_ids
-from medbay.cli.glyphs import Token
-from medbay.cli.output import fields, note, print_json, say, screen
-from medbay.cli.serving import STILL_WAITING
+from medbay.cli.completion import task_ids
+from medbay.cli.output import COLOURS, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean, wrap
+from medbay.cli.up import STILL_WAITING
 from medbay.errors import UsageError
+from medbay.views import triage as view
+from medbay.views.text import clean, wrap
 
 if TYPE_CHECKING:
     from medbay.core.triage.cycle import Cycle, Item
@@ -26,21 +25,16 @@ if TYPE_CHECKING:
 
 _EVERY: Final = "5m"
 _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
-_LOOKS: Final[dict[int, tuple[str, Token]]] = {
-    1: (glyphs.WAITING, "wait"),
-    2: (glyphs.JUDGED, "wait"),
-    3: (glyphs.YOU, "you"),
-}
 
 
 @click.command()
 @click.argument("task_id", metavar="[ID]", required=False, shell_complete=task_ids)
-@click.option("--once", is_flag=True, help="One cycle; this is what it does if nothing is said.")
+@click.option("--once", is_flag=True, help="One cycle (default).")
 @click.option("--loop", is_flag=True, help="Cycle after cycle, until stopped.")
-@click.option("--every", metavar="D", help="With --loop: the wait between two cycles; 5m if not said.")
+@click.option("--every", metavar="D", help="With --loop: the wait between two cycles. Default: 5m.")
 @click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
 @click.option("--source", type=click.Choice(["native"]), default="native", help="Whose tasks; our own.")
-@click.option("--dry-run", is_flag=True, help="Say what would be looked at, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be triaged, and change nothing.")
 @json_option
 @pass_session
 def command(
@@ -54,9 +48,9 @@ def command(
     source: str,
     dry_run: bool,
 ) -> int:
-    """Look at tasks that wait for a triage, and wait for the verdicts. ID is one task, whatever its cooldown.
+    """Triage the tasks that wait for it, and wait for the verdicts. ID is one task, whatever its cooldown.
 
-    The daemon does this by itself; this is for when it does not run, or for a task you want looked at now.
+    The daemon does this by itself; this is for when it does not run, or for a task you want triaged now.
 
     \b
     Examples:
@@ -75,14 +69,14 @@ def command(
         if loop:
             return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
         cycle = stops.cycle(session, task_id, dry_run=dry_run)
-        return stops.code(_tell(session, cycle, dry_run=dry_run), cycle)
+        return stops.code(_print(session, cycle, dry_run=dry_run), cycle)
 
 
 class _Stops:
     """Turns Ctrl-C and SIGTERM into a stop in order: what runs has a moment to end, and is handed back."""
 
     def __init__(self) -> None:
-        from medbay.cli.live import Interrupts
+        from medbay.cli.live.display import Interrupts
 
         self._interrupts = Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         self._asked = threading.Event()
@@ -109,7 +103,7 @@ class _Stops:
             daemon.stop()
 
     def waited(self, seconds: float) -> bool:
-        """Wait for the next cycle; False when somebody stopped us."""
+        """Wait for the next cycle; False when it was stopped."""
         return not self._asked.wait(seconds)
 
     def code(self, code: int, cycle: Cycle) -> int:
@@ -127,14 +121,14 @@ class _Stops:
         self._asked.set()
         if self._daemon is not None:
             self._daemon.stop()
-            if count == 1:  # written past the buffer of whoever is being interrupted
+            if count == 1:  # written past the buffer of what is being interrupted
                 os.write(2, b"stopping: triages that run have a moment to end; once more ends them at once\n")
 
 
 def _again_and_again(
     session: Session, stops: _Stops, task_id: str | None, every: str, max_cycles: int | None, *, dry_run: bool
 ) -> int:
-    """A crash inside one cycle is told, and the next comes; the wait ends early when somebody stops us."""
+    """Run cycle after cycle; a crash inside one is printed and the next comes, and a stop ends the wait early."""
     from medbay.core.durations import parse_duration
     from medbay.core.triage.cycle import Cycle
 
@@ -147,14 +141,14 @@ def _again_and_again(
             if session.debug:
                 raise
             cycle = Cycle(broken=f"the cycle ended early: {error}")
-        code = _tell(session, cycle, dry_run=dry_run)
+        code = _print(session, cycle, dry_run=dry_run)
         session.close()
         done += 1
         if (max_cycles is not None and done >= max_cycles) or not stops.waited(wait_s):
             return stops.code(code, cycle)
 
 
-def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
+def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
     """Results on stdout, the line with every count on stderr; 1 when the items could not be listed."""
     if session.json:
         print_json(cycle.as_data())
@@ -180,9 +174,6 @@ def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 
 
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
-    glyph, token = _LOOKS[each.tier]
-    colour = glyphs.COLOURS[token]
-    words = "waits" if each.action == "cooldown_pending" else each.action.replace("_", " ")
-    if dry_run and each.action == "triage_started":
-        words = "would be looked at"
-    return [Cell(glyph, colour), Cell(each.issue_id), Cell(words, colour), Cell(clean(each.detail))]
+    glyph, token = view.LOOKS[each.tier]
+    words = view.item_words(each, dry_run=dry_run)
+    return [Cell(glyph, COLOURS[token]), Cell(each.issue_id), Cell(words, COLOURS[token]), Cell(clean(each.detail))]

@@ -1,10 +1,17 @@
-"""`medbay up`: the daemon. Runs what is due until it is stopped, or until nothing is left to do."""
+"""`medbay up` and `medbay worker`: run attempts until stopped, or until nothing is left to do."""
 
 from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from medbay.cli.session import Session, pass_session
+from medbay.errors import UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -14,12 +21,70 @@ from medbay.cli.session import Session, pass_session
 @click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
 @pass_session
 def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
-    """Run what is due, heal what fails, ask about the rest. Ctrl-C ends it in order, twice at once.
+    """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
     """
-    from medbay.cli.serving import named_queues, serve
 
     queues = named_queues(queue)
     return serve(session.bay(create=True), "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+
+
+@click.command(name="worker")
+@click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
+@click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
+@pass_session
+def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
+    """Run attempts of a store that others use too, until stopped. Ctrl-C stops gracefully, twice stops now.
+
+    \b
+    Example:
+      medbay worker --queue gpu,default --workers 2
+    """
+
+    queues = named_queues(queue)
+    return serve(session.bay(), "medbay worker", workers=workers, queues=queues)
+
+
+STILL_WAITING: Final = 75
+ROUND_EVERY_S: Final = 0.5  # the line in place counts down; events are printed when they happen
+
+
+def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
+    """Run an engine on this store and print its events, under the name of the command that started it."""
+    from medbay.cli.live.display import Display, Interrupts, log_to
+    from medbay.cli.live.up import Reporter
+
+    display = Display()
+    reporter = Reporter(bay, display, name=name)
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
+        daemon = bay.daemon(
+            workers=workers,
+            queues=queues,
+            on_round=lambda: reporter.round(interrupts.count),
+            round_every_s=ROUND_EVERY_S,
+        )
+        reporter.greet(daemon)
+        interrupts.then = lambda count: daemon.stop()
+        try:
+            code = daemon.run(until_idle=until_idle)
+            reporter.round()
+        finally:
+            interrupts.then = None
+            display.clear()
+    if until_idle and not interrupts.count:
+        reporter.sum_up(bay.inbox())
+        return code
+    reporter.note(f"stopped; {name} goes on from here")
+    return (code or STILL_WAITING) if until_idle else 0
+
+
+def named_queues(given: str | None) -> tuple[str, ...] | None:
+    """The queues of `--queue a,b`."""
+    if given is None:
+        return None
+    queues = tuple(dict.fromkeys(name.strip() for name in given.split(",")))
+    if not all(queues):
+        raise UsageError(f'"{given}" is not a list of queues', hint="write --queue a,b")
+    return queues

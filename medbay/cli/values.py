@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from medbay.cli.completing import task_ids
+from medbay.cli.completion import task_ids
 from medbay.errors import NotFound, UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
@@ -31,25 +31,25 @@ _OPTIONS: Final = (
         help="Start only when this task is completed (repeatable).",
     ),
     *(
-        click.option("--cron", metavar="E", help="Run again and again: minute hour day month weekday, as in cron."),
-        click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin; UTC if not said."),
-        click.option("--every", metavar="D", help="Run again and again, so long after the last planned time: 60s."),
-        click.option("--max-iterations", type=int, metavar="N", help="Completed after so many that ended well."),
+        click.option("--cron", metavar="E", help="Repeat at these times: minute hour day month weekday, as in cron."),
+        click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin. Default: UTC."),
+        click.option("--every", metavar="D", help="Repeat at this interval: 60s."),
+        click.option("--max-iterations", type=int, metavar="N", help="Stop after N successful runs."),
         click.option(
             "--catch-up",
             type=click.Choice(["none", "one", "all"]),
-            help="What was missed while nothing ran: one (default) runs the last, all each in turn, none nothing.",
+            help="Runs missed while nothing ran: the last one (default), all of them in turn, or none.",
         ),
     ),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),
     click.option("--tag", multiple=True, metavar="T", help="A tag (repeatable)."),
-    click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least; 2 if not said."),
-    click.option("--policy", metavar="P", help="The policy for its failures: ladder."),
+    click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least. Default: 2."),
+    click.option("--policy", metavar="P", hidden=True),  # one value so far: ladder
     click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
     click.option("--queue", metavar="Q", help="The queue it waits in."),
-    click.option("--cwd", metavar="DIR", help="The directory it runs in; this one if not said."),
+    click.option("--cwd", metavar="DIR", help="The directory it runs in. Default: this one."),
     click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
     click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
     click.option("--max-tokens", type=int, metavar="N", help="What an agent may use up in an attempt."),
@@ -59,8 +59,16 @@ _OPTIONS: Final = (
         click.option(
             "--check", multiple=True, metavar="CMD", help="A command that has to accept the result (repeatable)."
         ),
-        click.option("--required-check", multiple=True, metavar="CMD", help="A check that may not time out either."),
-        click.option("--check-timeout", metavar="D", help="Time limit of a check; 5m if not said."),
+        click.option(
+            "--required-check", multiple=True, metavar="CMD", help="A check whose timeout counts as a failure."
+        ),
+        click.option("--check-timeout", metavar="D", help="Time limit of a check. Default: 5m."),
+        click.option(
+            "--check-threshold",
+            type=float,
+            metavar="X",
+            help="The share of the checks that has to pass, above 0 and at most 1. Default: 1, all of them.",
+        ),
         click.option("--fail-fast/--no-fail-fast", default=None, help="The first check that fails stops the others."),
     ),
 )
@@ -90,7 +98,7 @@ def value_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, ready for the library; what was not said is left out."""
+    """Return what was given, ready for the library; what was not given is left out."""
     given = {name: value for name, value in values.items() if value is not None and value != ()}
     words = ctx.meta.get(COMMAND_AFTER_DASHES)
     if words is not None:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli import glyphs, times
-from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.output import COLOURS, DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
-from medbay.cli.text import clean
+from medbay.views import moments
+from medbay.views import worker as view
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
-    from medbay.cli.glyphs import Token
-    from medbay.service.workers import ObservedWorker
+    from medbay.core.snapshot import ObservedWorker
 
 _CUT: Final = Column(cut=True, least=10)
 _COLUMNS: Final = (Column(gap=1), Column(), Column(), Column(), Column(), _CUT, _CUT)
@@ -32,11 +32,10 @@ def command(session: Session, everyone: bool) -> None:
       medbay workers --all
     """
     from medbay.env import SystemClock
-    from medbay.service import views
 
     seen, now = session.bay().fleet(stopped=50 if everyone else 0), SystemClock().now_ms()
     if session.json:
-        print_json([views.worker(each, now) for each in seen])
+        print_json([view.as_json(each, now) for each in seen])
         return
     shown = screen()
     if shown.terminal:
@@ -45,49 +44,33 @@ def command(session: Session, everyone: bool) -> None:
     for each in seen if not shown.terminal else ():
         fields(*_cells(each, now))
     if not seen:
-        note("nobody serves this store; medbay up or medbay worker does")
+        note("no engine serves this store; medbay up or medbay worker does")
 
 
 def _cells(each: ObservedWorker, now: int) -> list[object]:
     """For programs: id, state, host, pid, lease until, slots, running, queues, started, policy, tasks."""
     worker = each.worker
-    lease = times.iso(worker.lease_until) if worker.stopped_at is None else times.iso(worker.stopped_at)
-    tasks = ",".join(f"{attempt.task_id}#{attempt.number}" for attempt in each.running)
+    lease = moments.iso(worker.lease_until) if worker.stopped_at is None else moments.iso(worker.stopped_at)
     line: list[object] = [worker.id, each.state(now), worker.host, worker.pid, lease, worker.slots, len(each.running)]
-    return [*line, ",".join(worker.queues), times.iso(worker.started_at), worker.policy_hash, tasks]
+    return [
+        *line,
+        ",".join(worker.queues),
+        moments.iso(worker.started_at),
+        worker.policy_hash,
+        ",".join(view.running(each)),
+    ]
 
 
 def _row(each: ObservedWorker, now: int) -> list[Cell]:
     worker = each.worker
-    glyph, token = _LOOKS[each.state(now)]
-    colour = glyphs.COLOURS[token]
-    running = " ".join(f"{attempt.task_id}#{attempt.number}" for attempt in each.running)
-    slots = f"{len(each.running)} of {worker.slots} slots" if worker.stopped_at is None else f"{worker.slots} slots"
-    since = f"since {times.clock(worker.started_at, now, seconds=False)}, policy {worker.policy_hash}"
+    glyph, token = view.LOOKS[each.state(now)]
+    colour, running = COLOURS[token], " ".join(view.running(each))
     return [
         Cell(glyph, colour),
         Cell(worker.id),
         Cell(clean(f"{worker.host}:{worker.pid}")),
-        Cell(_lease(each, now), colour),
-        Cell(slots),
+        Cell(view.lease(each, now), colour),
+        Cell(view.slots(each)),
         Cell(clean(f"{','.join(worker.queues)}  {running}".rstrip())),
-        Cell(clean(since), "2"),
+        Cell(clean(view.since(each, now)), DIM),
     ]
-
-
-def _lease(each: ObservedWorker, now: int) -> str:
-    worker, state = each.worker, each.state(now)
-    if worker.stopped_at is not None:
-        return f"{state} {times.ago(worker.stopped_at, now)}"
-    if state == "expired":
-        return f"lease expired {times.ago(worker.lease_until, now)}"
-    return f"lease {times.short(worker.lease_until - now)}"
-
-
-_LOOKS: dict[str, tuple[str, Token]] = {
-    "alive": (glyphs.RUNNING, "run"),
-    "expired": (glyphs.LOST, "wait"),
-    "stopped": (glyphs.CANCELLED, "idle"),
-    "lost": (glyphs.LOST, "idle"),
-    "crashed": (glyphs.FAILED, "fail"),
-}

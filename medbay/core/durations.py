@@ -90,8 +90,3 @@ def iso(ms: int) -> str:
     """`2026-11-15T03:00:00.000Z` of UTC milliseconds."""
     moment = _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def from_iso(text: str) -> int:
-    """The UTC milliseconds of what `iso` wrote."""
-    return round(datetime.fromisoformat(text).timestamp() * 1000)

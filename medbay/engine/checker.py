@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from medbay.core.attempt import rescue
-from medbay.core.model import CheckResult
+from medbay.core.model import CheckResult, Task
 from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
 from medbay.env import Clock
 from medbay.errors import StoreError
-from medbay.runners.protocol import Launch, Leftovers, LiveAttempts, Runner
+from medbay.places.protocol import Launch, Leftovers, LiveAttempts, Runner
 from medbay.service import checks
 from medbay.service.attempts import Claim, Finished
 from medbay.service.checks import Begun
@@ -36,7 +36,7 @@ class CheckStarter:
         live: LiveAttempts,
     ) -> None:
         self.due = False  # something ended well, or was taken over, since the last look
-        self.waiting = 0  # attempts that need a slot for their checks
+        self.waiting: tuple[Task, ...] = ()  # those that have an attempt which needs a slot for its checks
         self._store = store
         self._clock = clock
         self._runner = runner
@@ -57,11 +57,27 @@ class CheckStarter:
             return []
         return [(each.claim, self._verification(each)) for each in begun]
 
-    def _begin(self, worker_id: str, held: Collection[Claim], give_up: Callable[[list[Finished]], None]) -> list[Begun]:
+    def count(self, worker_id: str, held: Collection[Claim]) -> bool:
+        """See what waits: also what was taken over since the last look, or not begun then; whether that is known."""
+        try:
+            if self.due:
+                self._look(worker_id, held)
+        except StoreError as error:
+            log.warning("what waits for its checks is not known yet: %s", error)
+            return False
+        return True
+
+    def _look(self, worker_id: str, held: Collection[Claim]) -> list[Claim]:
         running = {(claim.task.id, claim.attempt.number) for claim in held}
         with self._store.read() as tx:
             found = checks.waiting(tx, worker_id)
-            found = [claim for claim in found if (claim.task.id, claim.attempt.number) not in running]
+        found = [claim for claim in found if (claim.task.id, claim.attempt.number) not in running]
+        self.waiting = tuple(claim.task for claim in found)
+        return found
+
+    def _begin(self, worker_id: str, held: Collection[Claim], give_up: Callable[[list[Finished]], None]) -> list[Begun]:
+        found = self._look(worker_id, held)
+        with self._store.read() as tx:
             worn = checks.worn_out(tx, found, now=self._clock.now_ms())
         give_up(worn)
         lost = {(each.task_id, each.number) for each in worn}
@@ -72,8 +88,9 @@ class CheckStarter:
             self._end_earlier_rounds(chosen)
             with self._store.write() as tx:
                 begun = checks.begin(tx, worker_id, chosen, log_path=self._log_path, redaction=self._settings.redaction)
-        self.waiting = len(found) - len(begun)
-        self.due = self.waiting > 0
+        checked = {each.claim.task.id for each in begun}
+        self.waiting = tuple(claim.task for claim in found if claim.task.id not in checked)
+        self.due = bool(self.waiting)
         return begun
 
     def _fitting(self, found: list[Claim], held: Collection[Claim]) -> list[Claim]:

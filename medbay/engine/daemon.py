@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Final, Literal
 
-from medbay.engine.engine import Engine
 from medbay.engine.lease import GUARD_SHARE
+from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved

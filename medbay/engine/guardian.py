@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from medbay.engine.lease import KILL_AT
-from medbay.runners.guardian import start_command
+from medbay.places.guardian import start_command
 
 _PACKAGE: Final = os.path.abspath(Path(__file__).parents[2])
 _NEEDED: Final = ("PATH", "LD_LIBRARY_PATH")  # to start at all; nothing else, least of all the key of an outer attempt

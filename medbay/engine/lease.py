@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from medbay.env import Clock
 from medbay.errors import StoreError
-from medbay.runners.protocol import Running
+from medbay.places.protocol import Running
 from medbay.service import workers
 from medbay.store.database import Store
 

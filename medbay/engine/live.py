@@ -1,14 +1,27 @@
-"""An attempt that an engine is running."""
+"""The attempts that an engine runs: what a runner is told of each, what is live, what they leave on this host."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
 
+from medbay.core.agent import is_agents
+from medbay.core.attempt import prompt
 from medbay.core.attempt.rescue import Failure
+from medbay.core.model import changed
 from medbay.core.outcome import Outcome, Succeeded, redacted
 from medbay.core.redaction import Redaction
-from medbay.runners.protocol import Running
+from medbay.engine.settings import Settings
+from medbay.places.protocol import Launch, Running
 from medbay.service.attempts import Claim, Finished
+
+_directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
+_CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
+Key = tuple[str, int]
+Process = tuple[str, int, int, int]  # task, number, pid, start time
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +53,79 @@ class Live:
             checks=claim.task.checks,
             claim=claim,
         )
+
+
+def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
+    """Everything it needs to start, or to wait ahead of its start."""
+    task, attempt = claim.task, claim.attempt
+    return Launch(
+        store_id=store_id,
+        task_id=task.id,
+        number=attempt.number,
+        runner=task.runner,
+        command=task.command,
+        cwd=_directory(task.cwd) if task.cwd else settings.root.parent,
+        log_path=Path(attempt.log_path),
+        result_path=settings.result_path(task.id, attempt.number),
+        idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
+        env=dict(task.env),
+        guidance=attempt.guidance,
+        prompt=_prompt(claim, settings) if is_agents(task) else "",
+        model=task.model,
+        fresh_session=task.fresh_session,
+        timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
+        memory_bytes=task.memory_bytes,
+        cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        ahead=ahead,
+        keep_log=task.crashes > 0,
+    )
+
+
+def _prompt(claim: Claim, settings: Settings) -> str:
+    """What an agent is told; the specification that it reviews is another task's, and goes without its secrets."""
+    task, attempt = claim.task, claim.attempt
+    if task.role == "review":
+        task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance)
+
+
+class Footprints:
+    """Kept in memory only: what is not known here is looked up on the host."""
+
+    def __init__(self) -> None:
+        self._unrecorded: set[Key] = set()
+        self._clean: dict[Key, None] = {}  # in the order they ended
+
+    def began(self, key: Key) -> None:
+        """It was started; its process is recorded once that is worth it."""
+        self._unrecorded.add(key)
+
+    def ended(self, key: Key, running: Running) -> None:
+        """Remember one that left nothing."""
+        self._unrecorded.discard(key)
+        if running.left_nothing:
+            self._clean[key] = None
+            if len(self._clean) > _CLEAN_MAX:
+                del self._clean[next(iter(self._clean))]
+
+    def to_record(self, live: Mapping[Key, Running]) -> list[Process]:
+        """The processes that are not recorded and should be."""
+        found = []
+        for key in self._unrecorded & live.keys():
+            running = live[key]
+            process = running.identity if running.lasting else None
+            if process is not None:
+                found.append((*key, process.pid, process.pid_start))
+        return found
+
+    def recorded(self, processes: list[Process]) -> None:
+        """The store has them."""
+        self._unrecorded.difference_update((task_id, number) for task_id, number, _, _ in processes)
+
+    def may_be_left(self, claim: Claim) -> bool:
+        """Whether something of an earlier attempt may still run here; the one before it saw to all before that."""
+        return claim.again and (claim.task.id, claim.attempt.number - 1) not in self._clean
+
+    def forget(self) -> None:
+        """This engine goes on as another worker."""
+        self._unrecorded.clear()

@@ -10,8 +10,8 @@ from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
 from medbay.env import Clock
-from medbay.runners.protocol import Feeding, Runner
-from medbay.service.attempts import Capacity
+from medbay.places.protocol import Feeding, Runner
+from medbay.service.attempts import Capacity, Claim
 
 GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work
 
@@ -36,6 +36,11 @@ class Slots:
         self._clock = clock
         self._lease = lease
         self._unseen = False  # something ended and was asked how, and is not collected
+
+    @property
+    def begun(self) -> list[Claim]:
+        """What has a slot."""
+        return [each.claim for each in self._live.values() if not each.running.waiting]
 
     @property
     def free(self) -> int:
@@ -82,6 +87,7 @@ class Slots:
         """What can be claimed now."""
         self.begin_waiting()
         held = [each.claim.task for each in self._live.values()]
+        recovery = sum(task.recovery for task in (*held, *self._checker.waiting))  # checks have their attempt's slot
         free = self.free
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
         feeding = () if self._checker.waiting else self._feeding
@@ -91,12 +97,11 @@ class Slots:
             waiting=self.waiting,
             ahead={place: room for runner in feeding for place, room in runner.room_ahead(free).items()},
             home=str(self._settings.root.parent),
-            live_recovery=sum(task.recovery for task in held),
+            live_recovery=recovery,
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self._settings.recovery_share,
             recovery_first=recovery_first,
         )
 
     def _left(self) -> int:
-        begun = sum(not each.running.waiting for each in self._live.values())
-        return self._settings.slots - begun - self._checker.waiting
+        return self._settings.slots - len(self.begun) - len(self._checker.waiting)

@@ -11,7 +11,7 @@ from medbay.core.attempt import checks as gate
 from medbay.core.model import CheckResult
 from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Output, Requeued
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch, Runner, Running
+from medbay.places.protocol import Identity, Launch, Runner, Running
 
 TRY_AGAIN_S: Final = 0.5  # a check that cannot be spawned is tried once more, after this
 BLIND_S: Final = 0.05  # where no descriptor is left to wait on, only time can tell

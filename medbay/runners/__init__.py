@@ -1,1 +1,1 @@
-"""Runners start one attempt and report how it ended; they never decide what a failure means."""
+"""Runners are what an attempt runs; they report how it ended and never decide what a failure means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from medbay.runners.protocol import Closing, Feeding, Launch, Runner, Running
+from medbay.places.protocol import Closing, Feeding, Launch, Runner, Running
 
 
 class LazyRunner:

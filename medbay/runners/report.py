@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
-from medbay.runners.logs import append_note, read_ends
-from medbay.runners.protocol import Launch
+from medbay.places.logs import append_note, read_ends
+from medbay.places.protocol import Launch
 from medbay.runners.result import Result, read_answer, read_result, taken_as_failed
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"

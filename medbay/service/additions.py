@@ -51,6 +51,7 @@ class NewTask:
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False
+    threshold: float = 1.0
     after: tuple[str, ...] = ()
     at: int | None = None
     cron: str = ""

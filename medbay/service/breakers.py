@@ -14,6 +14,8 @@ from medbay.core.holds import resources
 from medbay.core.holds.breaker import RETRY_STORM, Breaker, Kind, Limits
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Task
+from medbay.core.snapshot import IncidentDetail
+from medbay.core.triage.incident import LOOKED_AT
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import budgets
 from medbay.store import activity, attempts, breakers, questions, triages, workers
@@ -83,15 +85,30 @@ def count_held(tx: Tx, each: Breaker) -> int:
     return task_rows.count_held(tx, each.key)
 
 
-def incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
-    """The incidents, the newest first."""
+def incidents(tx: Tx, *, closed: bool) -> list[IncidentDetail]:
+    """Return the incidents, the newest first, with what is asked about each."""
+    return [_detail(tx, each) for each in _incidents(tx, closed=closed)]
+
+
+def incident(tx: Tx, given: str) -> IncidentDetail:
+    """Return one incident by any beginning of its fingerprint, with some of the tasks it holds."""
+    known = [each for each in _incidents(tx, closed=True) if _begins(each, given)]
+    found = _detail(tx, _only(known, given, "incident"))
+    return replace(found, tasks=tuple(task_rows.held(tx, found.breaker.key, CANDIDATES)))
+
+
+def _incidents(tx: Tx, *, closed: bool) -> list[Breaker]:
     return [each for each in breakers.select(tx, closed=closed) if each.kind == "incident"]
 
 
-def incident(tx: Tx, given: str) -> tuple[Breaker, list[Task]]:
-    """One incident by any beginning of its fingerprint, and some of the tasks it holds."""
-    known = [each for each in incidents(tx, closed=True) if _begins(each, given)]
-    return (one := _only(known, given, "incident")), task_rows.held(tx, one.key, CANDIDATES)
+def _detail(tx: Tx, found: Breaker) -> IncidentDetail:
+    return IncidentDetail(
+        now=tx.now,
+        breaker=found,
+        held=task_rows.count_held(tx, found.key),
+        question=questions.get(tx, found.question_id) if found.question_id else None,
+        triage=triages.get(tx, found.data.get(LOOKED_AT) or ""),
+    )
 
 
 def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]) -> None:

@@ -7,14 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from medbay.core.model import Task
+from medbay.core.model import ISOLATED, Task
 from medbay.core.people import question
 from medbay.errors import NotFound, UsageError
 from medbay.store import attempts, history
 from medbay.store.database import Tx
 
-RUNNER: Final = "python"
-ISOLATED: Final = "isolated"
 ARGUMENTS_MAX: Final = 1_000_000  # characters of JSON
 _TARGET_MAX: Final = 4_000
 _as_json: Final = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would make one for each call
@@ -28,14 +26,6 @@ def command_of(target: Any, arguments: Any = None, *, isolated: Any = False) -> 
     if not isinstance(isolated, bool):
         raise UsageError(f"isolated is true or false, not {isolated!r}")
     return (target, _arguments(arguments), *((ISOLATED,) if isolated else ()))
-
-
-def described(task: Task) -> dict[str, Any]:
-    """What a task calls, for `show --json`; nulls for a task that calls nothing."""
-    if task.runner != RUNNER or isinstance(task.command, str):
-        return {"python": None, "args": None, "isolated": None}
-    target, arguments, *words = task.command
-    return {"python": target, "args": json.loads(arguments), "isolated": ISOLATED in words}
 
 
 def result_of(tx: Tx, task: Task) -> Any:

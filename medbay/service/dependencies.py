@@ -19,6 +19,12 @@ def unmet(tx: Tx, task_id: str) -> int:
     return sum(1 for _, status in tasks.comes_after(tx, task_id) if status not in ("completed", "cancelled"))
 
 
+def wait_for_a_person(tx: Tx, task_id: str) -> bool:
+    """Whether everything it comes after that is not completed is blocked."""
+    waiting = [status for _, status in tasks.comes_after(tx, task_id) if status != "completed"]
+    return bool(waiting) and all(status == "blocked" for status in waiting)
+
+
 def refuse_recurring(task: Task | None) -> None:
     """Nothing can come after a task that recurs: it does not complete between its iterations."""
     if task is not None and task.recurs and not task.finished:

@@ -1,14 +1,14 @@
-"""Tasks as lines of text: written under the names of `medbay add`, and added anew from such lines.
+"""Tasks as lines of text under the names of `medbay add`: loaded for an export, and added again from such lines.
 
 A line may carry `id` and `status` of the task it was written from; `after` may name such an id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from medbay.core import durations
 from medbay.core.agent import Profile
 from medbay.core.durations import parse_duration
 from medbay.core.model import FAILURE_RESTARTS, Task
@@ -16,10 +16,11 @@ from medbay.core.rules import Loop
 from medbay.core.schedule.loops import LEAST
 from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
-from medbay.service import additions, calls, requests, schedules, workforce
+from medbay.service import additions, requests, schedules
 from medbay.service.additions import NewTask
 from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
+from medbay.store.tasks import TaskFilter
 
 EXTRA: Final = ("id", "status", "loop")  # what a line may say besides; of these only its loop is taken over
 _LOOP_NAMES: Final = frozenset({"of", "place", "delay", "max_iterations", "max_failure_restarts"})
@@ -28,80 +29,41 @@ _ENDED: Final = ("completed", "cancelled")
 Line = tuple[int, Mapping[str, Any]]  # its number in the file, and what it says
 
 
-def written(tx: Tx, task: Task) -> dict[str, Any]:
-    """One task as a line; what it comes after and need not wait for any more is left out."""
-    after = [other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"]
-    never_ran = task.status == "pending" and task.attempts == 0
-    line: dict[str, Any] = {
-        "id": task.id,
-        "status": task.status,
-        "title": task.title,
-        **_work(task),
-        "description": task.description,
-        "spec": task.spec,
-        "cwd": task.cwd,
-        "env": dict(task.env),
-        "timeout": _duration(task.timeout_ms),
-        "memory": task.memory_bytes,
-        "cpu_time": _duration(task.cpu_ms),
-        "priority": task.priority,
-        "queue": task.queue,
-        "tag": list(task.tags),
-        "policy": task.policy,
-        "provider": [each.removeprefix("provider:") for each in task.resources],
-        **_checks(task),
-        **_schedule(task),
-        **workforce.limits(task),
-        "after": after,
-        "at": durations.iso(task.due_at) if never_ran and task.due_at is not None else None,
-        "key": task.key,
-    }
-    return {name: value for name, value in line.items() if value not in (None, "", [], {})}
+def export(tx: Tx, wanted: TaskFilter) -> list[tuple[Task, tuple[str, ...]]]:
+    """Return the tasks that are wanted, oldest first, each with what it still waits for."""
+    chosen = replace(wanted, order="oldest", triages=False)
+    return [
+        (task, tuple(other for other, status in task_rows.comes_after(tx, task.id) if status != "completed"))
+        for task in task_rows.select(tx, chosen)
+    ]
 
 
-def _schedule(task: Task) -> dict[str, Any]:
-    """When it recurs; a task of a loop says which, and its place in it."""
-    if task.loop:
-        said = {
-            "of": task.loop,
-            "place": task.position,
-            "delay": _duration(task.every_ms),
-            "max_iterations": task.max_iterations,
-            "max_failure_restarts": task.max_failure_restarts,
-        }
-        return {"loop": {name: value for name, value in said.items() if value is not None}}
-    if not task.recurs:
-        return {}
-    return {
-        "cron": task.cron,
-        "zone": task.zone,
-        "every": _duration(task.every_ms),
-        "catch_up": task.catch_up,
-        "max_iterations": task.max_iterations,
-    }
+def add_lines(
+    tx: Tx,
+    lines: Iterable[Mapping[str, Any]],
+    known: Iterable[Mapping[str, Any]],
+    *,
+    ids: Ids,
+    actor: str,
+    cwd: str,
+    agents: Mapping[str, Profile],
+) -> list[Task]:
+    """Add what each line says, all or none; a bad one is named by its number. `known` are those seen before."""
+    number = 0
 
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal number
+        for line in lines:
+            number += 1
+            yield line
 
-def _checks(task: Task) -> dict[str, Any]:
-    """What has to hold of its result."""
-    if not task.checks:
-        return {}
-    words = [(list(each.command) if isinstance(each.command, tuple) else each.command, each) for each in task.checks]
-    return {
-        "check": [command for command, each in words if not each.required],
-        "required_check": [command for command, each in words if each.required],
-        "check_timeout": _duration(task.check_timeout_ms),
-        "fail_fast": task.fail_fast or None,
-    }
-
-
-def _work(task: Task) -> dict[str, Any]:
-    """What it runs: a command, or a call of a Python function."""
-    if task.runner == calls.RUNNER:
-        called = calls.described(task)
-        return {**called, "isolated": called["isolated"] or None}
-    if others := workforce.described(task):
-        return others
-    return {"run": list(task.command) if isinstance(task.command, tuple) else task.command}
+    additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
+    try:
+        wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
+        return additions.add_many(tx, wanted, ids=ids, actor=actor)
+    except MedbayError as error:
+        error.line_number = number
+        raise
 
 
 def bring_in(
@@ -241,7 +203,3 @@ def _after(line: Mapping[str, Any]) -> list[str]:
     said = line.get("after") or ()
     names = (said,) if isinstance(said, str) else said
     return [each for each in names if isinstance(each, str)] if isinstance(names, Sequence) else []
-
-
-def _duration(ms: int | None) -> str | None:
-    return None if ms is None else f"{ms}ms"

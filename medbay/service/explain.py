@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from medbay.core.attempt import rescue
-from medbay.core.attempt.knowledge import Known, apply_teaching
+from medbay.core.attempt.knowledge import apply_teaching
 from medbay.core.holds import holding
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.holding import Circumstances, Reason
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
-from medbay.core.model import Attempt, CheckResult, Question, Retry, Task, Triage, Worker
+from medbay.core.model import Attempt, CheckResult, Task, Worker
 from medbay.core.people.question import is_persons
 from medbay.core.policy.forecast import Forecast, forecast
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import RESCUE_THRESHOLD
+from medbay.core.snapshot import Explanation
 from medbay.core.triage import agency, incident
-from medbay.core.triage.cycle import StartAnswer
 from medbay.service import learning
 from medbay.service import triage as triage_service
 from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
 from medbay.store.database import Tx
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Everything there is to say about where one task stands."""
-
-    task: Task
-    now: int
-    reasons: tuple[Reason, ...]  # everything that holds it back, the first one first
-    last_failure: Attempt | None
-    known: Known | None  # of that failure
-    retry: Retry | None
-    question: Question | None
-    chain: tuple[str, ...]  # what it waits for, and what that waits for
-    coming: tuple[Forecast, ...]
-    breaker: Breaker | None = None  # what holds it
-    triage: Triage | None = None  # the last look at it
-    looker: Task | None = None  # what runs that look, while it is under way
-    wanted: StartAnswer | None = None  # whether a triage that it wants may start
-    agency: Breaker | None = None  # what keeps triages from starting
-    newest: Attempt | None = None
-    evaluation: CheckResult | None = None  # of the newest attempt
-    rescue_threshold: float = RESCUE_THRESHOLD
-    parts: tuple[Task, ...] = ()  # what it was split into
-    orphaned: bool = False  # its live attempt has no engine any more
-    helper: Task | None = None  # what a person has to do for it first: a fix, a review, or what it comes after
 
 
 def explain(
@@ -88,15 +62,30 @@ def explain(
         coming=coming,
         breaker=held or (None if task.finished else _stopped(tx, task, _serving(tx, task))),
         triage=looked,
-        looker=tasks.get(tx, looked.id) if looked is not None and looked.ended_at is None else None,
+        triage_task=tasks.get(tx, looked.id) if looked is not None and looked.ended_at is None else None,
         wanted=triage_service.standing(tx, task, policy),
         agency=breakers.not_closed(tx).get(agency.KEY),
         newest=newest,
         evaluation=_evaluation(tx, newest),
         rescue_threshold=rescue_threshold,
+        engine=_engine(tx, task, newest),
         parts=_parts(tx, task) if task.status == "cancelled" else (),
         helper=None if task.finished else _helper(tx, task, chain),
     )
+
+
+def without_engine(found: Explanation) -> Explanation:
+    """Return the explanation of a live attempt whose engine died: nothing runs until another one takes over."""
+    why = f"attempt {found.task.live} was running when its engine died, and nobody has taken over"
+    reasons = (Reason(3, why, "event") if each.number == 3 else each for each in found.reasons)
+    return replace(found, reasons=tuple(reasons), orphaned=True)
+
+
+def _engine(tx: Tx, task: Task, newest: Attempt | None) -> Worker | None:
+    """What runs its live attempt, as long as nothing else has taken over."""
+    if task.live is None or newest is None or newest.number != task.live:
+        return None
+    return next((each for each in workers.alive(tx) if each.id == newest.worker_id), None)
 
 
 def _parts(tx: Tx, task: Task) -> tuple[Task, ...]:
@@ -140,8 +129,9 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
     full = bool(serving) and all(busy.get(each.id, 0) >= each.slots for each in serving)
     stopped = _stopped(tx, task, serving)
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
-    if held is not None and held.kind == "incident" and (said := looked_at(tx, held)):
-        what["incident"] += f"; {said}"
+    if held is not None and held.kind == "incident":
+        said = incident.in_words(held, triages.get(tx, held.data.get(incident.LOOKED_AT) or ""))
+        what["incident"] += f"; {said}" if said else ""
     return Circumstances(
         waiting_on=tuple(waiting),
         budget=what.get("budget"),
@@ -164,11 +154,6 @@ def _stopped(tx: Tx, task: Task, serving: Sequence[Worker]) -> Breaker | None:
     loops = [breakers.get(tx, crash_loop_key(task.runner, each.host)) for each in serving]
     looping = [each for each in loops if each is not None and each.state != "closed"]
     return looping[0] if looping and len(looping) == len(serving) else None
-
-
-def looked_at(tx: Tx, held: Breaker) -> str:
-    """What the triage of an incident came to, in words; empty when there is none."""
-    return incident.in_words(held, triages.get(tx, held.data.get(incident.LOOKED_AT) or ""))
 
 
 def queues_out_of_share(tx: Tx, queues: Iterable[str], recovery_share: float) -> set[str]:

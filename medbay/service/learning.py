@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
+from typing import Final
 
 from medbay.core.model import Attempt, Question, Task
 from medbay.core.policy import learning
+from medbay.core.policy import replay as replaying
 from medbay.core.policy.learning import WENT_WELL, Learned
 from medbay.core.policy.policy import Policy
-from medbay.core.policy.replay import Episode, FailedRun
+from medbay.core.policy.replay import Episode, FailedRun, Played, PolicyScore, score
+from medbay.errors import NotFound
 from medbay.store import attempts, questions, retries, tasks
 from medbay.store.database import Tx
+
+RECORDED: Final = "as it was"
 
 
 def in_force(tx: Tx, policy: Policy, kind: str) -> Policy:
@@ -28,6 +33,18 @@ def learned(tx: Tx, kind: str) -> Learned:
 def all_learned(tx: Tx) -> list[Learned]:
     """The same for every class that was retried."""
     return [learned(tx, kind) for kind in retries.classes_tried(tx)]
+
+
+def replay(tx: Tx, policies: Mapping[str, Policy], *, since: int) -> dict[str, PolicyScore]:
+    """The recorded failures since a moment as they went, and as they would have gone under each policy."""
+    played: dict[str, list[Played]] = {RECORDED: [], **{name: [] for name in policies}}
+    for episode in episodes(tx, since):
+        played[RECORDED].append(replaying.as_recorded(episode))
+        for name, policy in policies.items():
+            played[name].append(replaying.replay(episode, policy, tx.now))
+    if not played[RECORDED]:
+        raise NotFound("no task failed in that time", hint="there is nothing to replay; --since 90d looks further back")
+    return {name: score(each) for name, each in played.items()}
 
 
 def episodes(tx: Tx, since: int) -> Iterator[Episode]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from medbay.core.agent import Profile
 from medbay.core.durations import parse_duration, parse_size
-from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, TEXT_MAX, TITLE_MAX, Check
+from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, PYTHON, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
 from medbay.core.schedule.cron import EXPRESSION_MAX
 from medbay.errors import UsageError
@@ -146,7 +146,7 @@ def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, An
         return {"command": _command(given["run"]), "runner": "shell"}
     if "python" in given:
         command = calls.command_of(given["python"], given.get("args"), isolated=given.get("isolated", False))
-        return {"command": command, "runner": calls.RUNNER}
+        return {"command": command, "runner": PYTHON}
     if stray := [name for name in given if name not in _WORKERS]:
         raise UsageError(f"{stray[0]} goes with python", hint="--python M:F")
     return {}
@@ -209,6 +209,16 @@ def _flag(what: str) -> Callable[[Any], bool]:
         if not isinstance(value, bool):
             raise UsageError(f"{what} is true or false, not {value!r}")
         return value
+
+    return parse
+
+
+def _share(what: str) -> Callable[[Any], float]:
+    def parse(value: Any) -> float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= 1:
+            raise UsageError(f"{what} is a number above 0 and at most 1, not {value!r}", hint="0.5 is half of them")
+        return float(value)
 
     return parse
 
@@ -331,6 +341,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "required_check": ("checks", _commands),
     "check_timeout": ("check_timeout_ms", _duration("the time limit of a check")),
     "fail_fast": ("fail_fast", _flag("fail_fast")),
+    "check_threshold": ("threshold", _share("check_threshold")),
     "after": ("after", _words("after")),
     "at": ("at", lambda value: value),
     "key": ("key", _text("the key", NAME_MAX, empty=False)),

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+from medbay.core import durations
+from medbay.core.snapshot import StoreReport
 from medbay.errors import NotAllowed, StoreError
 from medbay.service import liveness
 from medbay.store import archive, meta, tasks, workers
-from medbay.store.archive import Leaving
+from medbay.store.archive import ArchiveFile, Leaving
 from medbay.store.database import KeptStore, Store, Tx
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreReport:
-    """What a check found; empty lists mean that all is well."""
-
-    kind: str
-    damage: tuple[str, ...]
-    standstills: tuple[tuple[str, str], ...]
-    contradictions: tuple[tuple[str, str], ...]
-    tasks: dict[str, int]
-    rows: dict[str, int]
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.damage or self.standstills or self.contradictions)
+ROWS_AT_ONCE: Final = 500
+ROWS_COPIED_AT_ONCE: Final = 1_000
 
 
 def check(store: KeptStore) -> StoreReport:
@@ -45,7 +33,19 @@ def check(store: KeptStore) -> StoreReport:
         )
 
 
-ROWS_AT_ONCE: Final = 500
+def archive_old(store: Store, folder: Path, *, now: int, older_than_ms: int) -> tuple[dict[str, int], Path]:
+    """Move the details of what ended so long ago into a new file; how many rows of each table, and which file."""
+    file = ArchiveFile(archive_path(folder, now))
+    try:
+        return move(store, now - older_than_ms, file.write), file.path
+    finally:
+        file.close()
+
+
+def archive_path(folder: Path, now: int) -> Path:
+    """The file of an archive that is made now."""
+    name = durations.iso(now).replace(":", "").replace("-", "").partition(".")[0]
+    return folder / "archive" / f"{name}Z.jsonl"
 
 
 def leaving(store: Store, before: int) -> dict[str, int]:
@@ -79,9 +79,6 @@ def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], No
             moved[part.table] += len(rows)
             after = [rows[-1][name] for name in part.key]
     return dict(moved)
-
-
-ROWS_COPIED_AT_ONCE: Final = 1_000
 
 
 def copy(source: Tx, target: Tx) -> dict[str, int]:

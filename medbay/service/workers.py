@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from medbay.core import rules
-from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Attempt, Event, Worker
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Event, Worker
 from medbay.core.outcome import Lost
 from medbay.core.rules import Edit
+from medbay.core.snapshot import ObservedWorker
 from medbay.service import checks
 from medbay.service.attempts import Finished
 from medbay.store import attempts, tasks, workers
@@ -18,7 +19,6 @@ from medbay.store.database import Tx
 
 # What the host says of a worker's process: alive, dead hard, gone with a reboot, or on another machine.
 Sighting = Literal["alive", "dead", "rebooted", "elsewhere"]
-State = Literal["alive", "expired", "stopped", "lost", "crashed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,6 @@ class Reaped:
     worker: Worker
     finished: tuple[Finished, ...]
     taken_over: int = 0  # attempts whose checks alone are repeated
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedWorker:
-    """A worker and the attempts it is running, as the store knows them."""
-
-    worker: Worker
-    running: tuple[Attempt, ...] = ()
-
-    def state(self, now: int) -> State:
-        """Alive while its lease lasts; expired until somebody takes over; then how it ended."""
-        if self.worker.stopped_at is not None:
-            return "crashed" if self.worker.how == "crashed" else "lost" if self.worker.how == "lost" else "stopped"
-        return "alive" if self.worker.lease_until > now else "expired"
 
 
 def fleet(tx: Tx, *, stopped: int = 0) -> list[ObservedWorker]:

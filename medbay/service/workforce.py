@@ -10,7 +10,6 @@ from medbay.core import agent
 from medbay.core.agent import Profile
 from medbay.core.budget import MILLION
 from medbay.core.holds.resources import provider_of
-from medbay.core.model import Task
 from medbay.core.people import question
 from medbay.errors import UsageError
 
@@ -26,13 +25,6 @@ def of_agent(name: Any, agents: Mapping[str, Profile]) -> dict[str, Any]:
     if not isinstance(name, str):
         raise UsageError(f"agent is the name of an agent, not {name!r}")
     return {"command": (), "runner": agent.runner_of(agent.find(agents, name.strip()).name)}
-
-
-def described(task: Task) -> dict[str, Any]:
-    """Who works on it, under the names of `medbay add`; empty where it runs something itself."""
-    if name := agent.profile_of(task.runner):
-        return {"agent": name}
-    return {"person": True} if question.is_persons(task) else {}
 
 
 def with_account(fields: Mapping[str, Any], work: Mapping[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
@@ -66,12 +58,3 @@ def cost(value: Any) -> int:
     if not amount.is_finite() or not 0 < amount <= _COST_MAX:
         raise UsageError(f"max_cost is an amount above 0, not {value!r}", hint="for example 2.50")
     return max(1, int(amount * MILLION))
-
-
-def limits(task: Task) -> dict[str, Any]:
-    """Its agent and what an attempt may use up, as people write it."""
-    return {
-        "agent": agent.profile_of(task.runner) or None,
-        "max_tokens": task.max_tokens,
-        "max_cost": None if task.max_cost is None else task.max_cost / MILLION,
-    }

@@ -10,9 +10,9 @@ from typing import Final
 
 from medbay.core.agent import profile_of
 from medbay.core.triage.case import Means
-from medbay.engine.engine import Engine
-from medbay.engine.footprints import Process as Footprint
 from medbay.engine.lease import KILL_AT
+from medbay.engine.live import Process as Footprint
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
@@ -20,6 +20,7 @@ from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
+from medbay.sim.heart import Heart
 from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
@@ -72,6 +73,7 @@ class SimDaemon:
         self.faults = Faults(rng, ground.plan.crash_share, ground.plan.refusal_share)
         self.suspended_until_ms = 0
         self.beats_lost_until_ms = 0
+        self.heart = Heart(ground.plan.lease_ms)
         self._ground = ground
         self._rng = rng
         self._pid = 0
@@ -95,7 +97,8 @@ class SimDaemon:
     def healthy(self) -> bool:
         """Up, running, in touch with the store, and under a lease."""
         now = self._ground.clock.elapsed_ms
-        cut_off = max(self.suspended_until_ms, self.beats_lost_until_ms, self.faults.away_until_ms)
+        silent_until_ms = max(self.beats_lost_until_ms, self.heart.stands_until_ms)
+        cut_off = max(self.suspended_until_ms, silent_until_ms, self.faults.away_until_ms)
         if self.engine is None or cut_off > now or self._away:
             return False
         return self.engine.lease.state() == "held"
@@ -109,10 +112,11 @@ class SimDaemon:
         return max(at, self.suspended_until_ms)
 
     def next_beat_ms(self) -> int:
-        """When its heartbeat is due; never while it is down or suspended."""
+        """When its heartbeat is due, or its guardian strikes; never while it is down."""
         if self.engine is None:
             return NEVER_MS
-        return max(self._beat_ms, self.suspended_until_ms)
+        beat_ms = max(self._beat_ms, self.suspended_until_ms, self.heart.stands_until_ms)
+        return min(beat_ms, self.heart.strike_ms(self.engine.lease, self._ground.clock.elapsed_ms))
 
     def act(self) -> str:
         """Take one step; what it was."""
@@ -135,6 +139,9 @@ class SimDaemon:
         engine = self.engine
         assert engine is not None
         now = self._ground.clock.elapsed_ms
+        if now < self.heart.stands_until_ms:
+            self._strike()
+            return
         try:
             if now >= self.beats_lost_until_ms and engine.lease.beat(engine.store):
                 self._renewed_ms = now
@@ -190,6 +197,11 @@ class SimDaemon:
         if silent_ms <= self.suspended_until_ms:
             self._guard_trees(within_ms=max(1, silent_ms - self._ground.clock.elapsed_ms))
 
+    def _strike(self) -> None:
+        self.heart.struck_ms = self._ground.clock.elapsed_ms
+        self._guard_trees(within_ms=1)
+        self._next_ms = min(self._next_ms, self.heart.struck_ms + SECOND)  # the loop hears that something ended
+
     def stop(self) -> None:
         """SIGTERM: the round is finished, then everything is handed back in order."""
         if self.engine is not None:
@@ -201,15 +213,15 @@ class SimDaemon:
         self._ambush = (step, deed)
 
     def calm(self) -> None:
-        """The liveness phase: no more faults."""
+        """The liveness phase: no more faults. Who sleeps wakes when it was to, as its heart and its guardian expect."""
         self.faults.stop()
-        self.suspended_until_ms = min(self.suspended_until_ms, self._ground.clock.elapsed_ms)
-        self.beats_lost_until_ms = self._doze_ms = 0
+        self.beats_lost_until_ms = self.heart.stands_until_ms = self._doze_ms = 0
         self._ambush = None
 
     def _start(self) -> str:
         ground = self._ground
         self._pid = ground.machines.new_pid()
+        self.heart.stands_until_ms = 0
         self.machine.engines.add(self._pid)
         store = FaultyStore(
             ground.store,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from medbay.core.model import Worker
 from medbay.engine.settings import Host
-from medbay.runners.protocol import LiveAttempts
+from medbay.places.protocol import LiveAttempts
 from medbay.service.workers import Sighting
 from medbay.sim.clock import VirtualClock
 from medbay.sim.scripts import Fate

@@ -10,7 +10,7 @@ from medbay.core.policy.learning import WENT_WELL
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.replay import Played
 from medbay.core.triage.cycle import RUNNER
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, seeded
 from medbay.service import additions, waking

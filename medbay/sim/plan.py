@@ -21,7 +21,7 @@ class Plan:
     seed: int
     tasks: int
     safety_ms: int
-    patience_ms: int = 21 * DAY  # how long the liveness phase may take
+    patience_ms: int = 21 * DAY  # how long the liveness phase may take until the next task ends
     engines: int = 2
     hosts: int = 1
     slots: int = 4
@@ -37,6 +37,7 @@ class Plan:
     outage_ms: int = 30 * MINUTE
     agents: bool = False  # whether agents work on half of it, so that triage may split it
     turns: bool = False  # whether engines take the steps of a round in one transaction where they can, as they do
+    hearts: bool = False  # whether an engine's heart may stand still while its loop goes on
     sweep_every: int = 500  # steps between two checks of the whole store
 
 
@@ -60,6 +61,7 @@ def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> P
         person_gap_ms=hours * HOUR // rng.choice((5, 30, 80)),
         turns=seeded(f"{seed}/turns").random() < 0.5,
         agents=seeded(f"{seed}/agents").random() < 0.3,  # a stream of its own: the other worlds stay what they were
+        hearts=seeded(f"{seed}/pulse").random() < 0.2,
     )
     if days is not None or tasks is not None:
         plan = _stretched(plan, days, tasks)

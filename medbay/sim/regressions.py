@@ -10,4 +10,10 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (274, "a task that kills its engine ended well, as its machine had forgotten it when a neighbour started another"),
     (784, "an occurrence released before the clock was set back was written down as planned for when it was claimed"),
     (944, "a simulated engine that lost its lease while it stopped waited for ever to store what it never can"),
+    (20100, "what waited for its checks after a takeover had no part in the share of recovery, nor a slot"),
+    (20179, "a verdict about an earlier failure gave a retry to a task that waited for a look at its later one"),
+    (20222, "a simulated engine that slept when all faults stopped was woken without its heart, and lost its lease"),
+    (50284, "the same"),
+    (310033, "the same, where the triage had waited for its provider"),
+    (310206, "hopeless parts of a split, one after another, needed more days than the last phase gave all together"),
 )

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, TimedOut
 from medbay.core.triage.cycle import RUNNER
 from medbay.errors import SpawnFailed
-from medbay.runners.protocol import Identity, Launch
+from medbay.places.protocol import Identity, Launch
 from medbay.sim.clock import VirtualClock
 from medbay.sim.machines import Machines, SimulatedMachine, SimulatedProcess
 from medbay.sim.scripts import Fate

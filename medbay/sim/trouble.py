@@ -47,6 +47,9 @@ class Trouble:
 
     def _lose_beats(self, daemon: SimDaemon) -> str:
         for_ms = self._length()
+        if self._ground.plan.hearts:
+            daemon.heart.stands_until_ms = self._ground.clock.elapsed_ms + for_ms
+            return f" and its heart for {for_ms} ms"
         daemon.beats_lost_until_ms = self._ground.clock.elapsed_ms + for_ms
         return f" for {for_ms} ms"
 

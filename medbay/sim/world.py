@@ -88,6 +88,7 @@ class World:
         self._trouble_ms = self._after(plan.trouble_gap_ms)
         self._settled = False  # whether nothing was committed since the open tasks were counted
         self._open = True
+        self._ended = 0  # how many tasks had ended then
         self._minute = self._minute_began_at = 0
         self._sweep_at = plan.sweep_every
 
@@ -129,15 +130,20 @@ class World:
             self._turn(min(self._person_ms, self._trouble_ms, next_add_ms, plan.safety_ms))
 
     def _liveness(self) -> None:
-        """No faults, and a person who answers: everything must end."""
+        """No faults, and a person who answers: everything must end, and something within every so many days.
+
+        Not all within those: hopeless parts that a triage made run one after another, each until a person gives up.
+        """
         self._log("faults stop")
         self.ground.work.healed = True
         for daemon in self.daemons:
             daemon.calm()
-        until_ms = self.clock.elapsed_ms + self.plan.patience_ms
+        until_ms, ended = self.clock.elapsed_ms + self.plan.patience_ms, 0
         desk_ms = self.clock.elapsed_ms
         while not self._all_ended():
             now = self.clock.elapsed_ms
+            if self._ended > ended:
+                until_ms, ended = now + self.plan.patience_ms, self._ended
             if now >= until_ms:
                 raise Broken("everything ends", f"still open: {', '.join(self._unfinished()[:5])}")
             if now >= desk_ms:
@@ -221,13 +227,16 @@ class World:
     def _all_ended(self) -> bool:
         if not self._settled:
             self._settled = True
-            self._open = bool(self._unfinished())
+            unfinished = self._unfinished()
+            self._open, self._ended = bool(unfinished), len(self._everything()) - len(unfinished)
         return not self._open
 
     def _unfinished(self) -> list[str]:
         known = self.checker.known
-        everything = (*self.person.added, *self.checker.splits.all_parts())
-        return [task_id for task_id in everything if not known[task_id].task.finished]
+        return [task_id for task_id in self._everything() if not known[task_id].task.finished]
+
+    def _everything(self) -> tuple[str, ...]:
+        return (*self.person.added, *self.checker.splits.all_parts())
 
     def _after(self, mean_ms: int) -> int:
         return SECOND + round(self._rng.expovariate(1 / max(MINUTE, mean_ms)))

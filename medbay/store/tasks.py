@@ -33,7 +33,7 @@ NEXT_DUE_SQL: Final = (
 )
 
 # Where a task stands in a list: 0 needs a person, 1 runs, 2 waits, 3 is held, 4 is ready, 6 ended. The words that
-# `cli.glyphs` finds for the same task stand in the same order; a test compares them.
+# `views.glyphs` finds for the same task stand in the same order; a test compares them.
 _TIME_OUT: Final = ", ".join(f"'{kind}'" for kind in sorted(BLOCKS_THAT_TIME_OUT))
 PLACE_SQL: Final = (
     "CASE WHEN t.status IN ('completed', 'cancelled') THEN 6"

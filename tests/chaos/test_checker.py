@@ -16,6 +16,9 @@ from chaos.record import Line, Record
 from chaos.world import World
 from medbay.core.model import Event
 
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
@@ -165,6 +168,27 @@ def test_a_daemon_that_ends_by_itself_is_written_down(tmp_path: Path) -> None:
 
     assert world.deaths == ["a daemon ended by itself with 0"]
     world.close()
+
+
+@pytest.mark.parametrize(
+    ("back_ms", "said_ms", "early"),
+    [(0, 0, True), (500, HOUR_MS, True), (HOUR_MS, 0, True), (HOUR_MS, -HOUR_MS, True), (HOUR_MS, HOUR_MS, False)],
+)
+def test_a_wait_is_measured_by_the_clock_of_the_daemons(
+    found: Evidence, back_ms: int, said_ms: int, early: bool
+) -> None:
+    """Named while it was set back and begun after it went forward, that is no early start; nothing else excuses one."""
+    task_id = titled(found, "named")
+    told = [
+        replace(event, at=event.at - (back_ms if event.attempt == 1 else MINUTE_MS)) for event in found.by_task[task_id]
+    ]
+    jumped = Event(name="clock:jumped", data={"by_ms": said_ms})
+    bent = with_lines(
+        replace(found, by_task={**found.by_task, task_id: told}, events=[*found.events, jumped]),
+        lambda line: replace(line, at_us=line.at_us - MINUTE_MS * 1000) if line.number == 2 else line,
+    )
+
+    assert any("9 nothing before" in each for each in check(bent)) == early
 
 
 def test_a_killed_daemon_that_was_given_up_too_late_is_found(found: Evidence) -> None:

@@ -14,7 +14,7 @@ FED = 20
 
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 @pytest.mark.parametrize(("name", "faults"), [("kills", 8), ("poison", 1)])
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_every_promise_holds_under(name: str, faults: int, database: str) -> None:
     """What was done and seen is in the line that a failure shows, with the seed to play it again."""
@@ -24,7 +24,7 @@ def test_every_promise_holds_under(name: str, faults: int, database: str) -> Non
 
 
 @pytest.mark.postgres
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_every_promise_holds_when_the_server_dies_and_comes_back() -> None:
     """Every process of it at once; the daemons stay."""
@@ -34,7 +34,7 @@ def test_every_promise_holds_when_the_server_dies_and_comes_back() -> None:
 
 
 @pytest.mark.parametrize(("name", "faults"), [("disk_full", 1), ("logs_unwritable", 1), ("redeploys", 20)])
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_every_promise_holds_also_under(name: str, faults: int) -> None:
     """A few of each, on SQLite; only root can mount a small and a read-only disk."""

@@ -12,13 +12,13 @@ from tests.cli.calling import Cli
 
 
 @pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """The command line in an empty directory."""
     for name in [name for name in os.environ if name.startswith("MEDBAY_")] + ["NO_COLOR", "LC_ALL"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.chdir(tmp_path)
-    made = Cli(tmp_path, monkeypatch, capsys)
+    made = Cli(tmp_path)
     yield made
     made.close()
 

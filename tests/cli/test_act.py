@@ -138,7 +138,7 @@ def test_on_a_terminal_it_is_a_sentence(cli: Cli) -> None:
     """No tabs for people."""
     task_id = cli.add("a")
 
-    assert cli.terminal("cancel", task_id).out == f"{task_id} is cancelled\n"
+    assert cli.screen("cancel", task_id).out == f"{task_id} is cancelled\n"
 
 
 def test_edit_changes_values_from_the_next_attempt(cli: Cli) -> None:
@@ -198,7 +198,7 @@ def test_a_blocked_task_shows_that_it_is_paused(cli: Cli) -> None:
     cli.good("pause", task_id)
     cli.good("block", task_id, "--reason", "which one?", "--kind", "human")
 
-    assert "blocked · human · paused" in cli.terminal("list", "--no-color", columns=80).out
+    assert "blocked · human · paused" in cli.screen("list", "--no-color", columns=80).out
     assert f"medbay resume {task_id}" in cli.good("explain", task_id, "--json").json["changes"]
     told = f"is no longer paused, but blocked · human; medbay answer {task_id}"
     assert cli.good("resume", task_id).cells == [[task_id, told]]
@@ -210,5 +210,5 @@ def test_nothing_is_offered_to_run_what_was_cancelled(cli: Cli) -> None:
     for each in (over, again):
         cli.good("block", each, "--reason", "which one?", "--kind", "human")
 
-    assert "medbay up" not in cli.terminal("answer", over, "cancel").out
-    assert "medbay up" in cli.terminal("answer", again, "retry").out
+    assert "medbay up" not in cli.screen("answer", over, "cancel").out
+    assert "medbay up" in cli.screen("answer", again, "retry").out

@@ -77,7 +77,7 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
     assert len(cli.good("list").lines) == 1
     for words in (("list",), ("show", task_id), ("explain", task_id)):
         for columns in (60, 200):
-            told = cli.terminal(*words, columns=columns, env={"NO_COLOR": "1"})
+            told = cli.screen(*words, columns=columns, env={"NO_COLOR": "1"})
             assert told.code == 0
             assert "\x1b" not in told.out
             assert "\u202e" not in told.out
@@ -183,4 +183,37 @@ def test_added_tasks_can_be_data(cli: Cli) -> None:
 
 def test_a_terminal_is_told_when_nothing_runs_tasks(cli: Cli) -> None:
     """The next command to type."""
-    assert "medbay up" in cli.terminal("add", "a", "--run", "true").out
+    assert "medbay up" in cli.screen("add", "a", "--run", "true").out
+
+
+@pytest.mark.parametrize("given", ["0", "1.01", "-0.5", "nan"])
+def test_a_threshold_is_a_share_of_the_checks(cli: Cli, given: str) -> None:
+    """Above 0 and at most 1."""
+    called = cli("add", "build", "--run", "make", "--check", "true", "--check-threshold", given)
+
+    assert called.code == 2
+    assert "check_threshold is a number above 0 and at most 1" in called.err
+
+
+def test_a_threshold_is_added_edited_shown_and_exported(cli: Cli) -> None:
+    """Under one name everywhere; the default is all of the checks."""
+    plain = cli.add("plain", "--check", "true")
+    half = cli.add("half", "--check", "true", "--check", "false", "--check-threshold", "0.5")
+    (from_line,) = cli.good(
+        "add", "--file", "-", stdin='{"title": "x", "run": "true", "check_threshold": 0.25}\n'
+    ).lines
+    cli.good("edit", plain, "--check-threshold", "0.75")
+
+    shares = [cli.good("show", each, "--json").json["check_threshold"] for each in (plain, half, from_line)]
+    exported = [json.loads(line).get("check_threshold") for line in cli.good("export").lines]
+
+    assert shares == [0.75, 0.5, 0.25]
+    assert exported == [0.75, 0.5, None]  # without checks nothing is said of them
+
+
+def test_an_option_with_one_value_is_accepted_and_not_in_the_help(cli: Cli) -> None:
+    """`--policy` comes back to the help with its second value."""
+    cli.add("laddered", "--policy", "ladder")
+
+    assert "--policy" not in cli.good("add", "--help").out
+    assert "--policy" not in cli.good("edit", "--help").out

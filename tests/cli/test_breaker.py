@@ -23,7 +23,7 @@ def test_a_person_holds_an_account_and_lets_it_go(cli: Cli) -> None:
     assert line[7] == "kept for the release"
     (row,) = cli.good("list").cells
     assert "held by provider:anthropic/work" in row[2]
-    assert "kept for the release; until somebody closes it" in row[5]
+    assert "kept for the release; until it is closed" in row[5]
     told = cli.good("explain", task, "--json").json
     (reason,) = (each for each in told["reasons"] if each["number"] == 10)
     assert "kept for the release" in reason["what"]
@@ -103,10 +103,10 @@ def test_both_are_drawn_for_a_terminal(cli: Cli) -> None:
     for _ in range(4):
         engine.tick()
     for width in (60, 120, 200):
-        told = cli.terminal("breaker", "list", columns=width)
+        told = cli.screen("breaker", "list", columns=width)
         assert "incident:" in told.out
         assert "open" in told.out
-        shown = cli.terminal("incidents", "show", "transient", columns=width)
+        shown = cli.screen("incidents", "show", "transient", columns=width)
         assert "nothing is held" in shown.out or "held" in shown.out
 
 
@@ -139,9 +139,9 @@ def test_up_says_what_is_held_when_it_ends(cli: Cli) -> None:
     cli.add("call", "--provider", "anthropic")
     cli.good("breaker", "open", "anthropic", "--reason", "kept")
 
-    ran = cli.terminal("up", "--until-idle", "--no-color", columns=80)
+    ran = cli.screen("up", "--until-idle", "--no-color", columns=80)
 
-    assert "‖ 1 held by provider:anthropic, until somebody closes it" in ran.out
+    assert "‖ 1 held by provider:anthropic, until it is closed" in ran.out
     assert "medbay breaker close provider:anthropic" in ran.out
     assert "○ 1 pending" not in ran.out
 

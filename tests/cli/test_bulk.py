@@ -113,10 +113,10 @@ def test_cancelling_many_has_to_be_meant(cli: Cli) -> None:
 
     refused = cli("cancel", "--tag", "x")
     assert (refused.code, refused.err.split(";")[0]) == (2, "medbay: this would cancel 21 tasks for good")
-    assert cli.terminal("cancel", "--tag", "x", typed="20\n").code == 2
+    assert cli.screen("cancel", "--tag", "x", typed="20\n").code == 2
     assert cli.bay().count(open_ones) == 21
 
-    told = cli.terminal("cancel", "--tag", "x", typed="21\n")
+    told = cli.screen("cancel", "--tag", "x", typed="21\n")
     assert told.code == 0
     assert told.lines[-1].endswith("cancelled 21")
     cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true", "tag": "x"}\n' * 21)
@@ -139,7 +139,7 @@ def test_a_dry_run_lists_them_on_a_terminal(cli: Cli) -> None:
     for number in range(22):
         cli.add(f"task {number} {'long ' * 30}", "--tag", "x")
 
-    lines = cli.terminal("cancel", "--tag", "x", "--dry-run", columns=80).lines
+    lines = cli.screen("cancel", "--tag", "x", "--dry-run", columns=80).lines
 
     assert len(lines) == 22 and all(len(line) < 80 and "task " in line for line in lines[:20])
     assert lines[20:] == ["and 2 more", "would cancel 22"]

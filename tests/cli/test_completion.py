@@ -14,7 +14,7 @@ def offered(cli: Cli, *words: str) -> list[str]:
         "COMP_WORDS": " ".join(["medbay", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    told = cli.process(env=env)
+    told = cli(env=env)
     assert told.err == ""
     return [line.partition(",")[2] for line in told.lines if line]
 
@@ -54,4 +54,4 @@ def test_without_a_store_nothing_is_offered(bare: Cli) -> None:
 def test_the_script_of_each_shell_asks_for_it(cli: Cli) -> None:
     """They call the command with the variable of completion."""
     for shell in ("bash", "zsh", "fish"):
-        assert "_MEDBAY_COMPLETE" in cli.process("completion", shell).out
+        assert "_MEDBAY_COMPLETE" in cli("completion", shell).out

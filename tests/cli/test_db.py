@@ -222,4 +222,4 @@ def test_every_table_is_copied_and_counted(cli: Cli) -> None:
 
 def test_a_check_fits_the_terminal(cli: Cli) -> None:
     """The counts of every table take several lines."""
-    assert all(len(line) <= 80 for line in cli.terminal("db", "check", "--no-color", columns=80).lines)
+    assert all(len(line) <= 80 for line in cli.screen("db", "check", "--no-color", columns=80).lines)

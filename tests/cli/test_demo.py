@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from medbay.cli.demo_fleet import FLEET
+from medbay.cli.demo.fleet import FLEET
 from tests.cli.calling import Called, Cli
 from tests.cli.test_run import started
 
 LIMIT_S = 60
-pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_it_heals_its_fleet_and_says_so(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines while it runs on stderr, the report on stdout, under a minute, nothing left behind."""
     monkeypatch.setenv("TMPDIR", str(bare.folder))
@@ -33,6 +33,7 @@ def test_it_heals_its_fleet_and_says_so(bare: Cli, monkeypatch: pytest.MonkeyPat
     assert list(bare.folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_it_lives_on_a_terminal(bare: Cli) -> None:
     """The view redraws in place on the other screen, which is left at the end; 80 columns are kept."""
     ran = bare.terminal("demo", "--no-color", columns=80, env={"LINES": "24"})

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 
 NETWORK = "Network timeout: ETIMEDOUT\n"
@@ -29,7 +29,7 @@ def test_a_file_is_diagnosed_with_its_place(bare: Cli) -> None:
     (bare.folder / "build.log").write_text(TYPESCRIPT)
 
     rows = dict(bare.good("diagnose", "build.log").cells)
-    told = bare.terminal("diagnose", "build.log", columns=60, env={"NO_COLOR": "1"})
+    told = bare.screen("diagnose", "build.log", columns=60, env={"NO_COLOR": "1"})
 
     assert rows["cause"].startswith("code_error")
     assert rows["where"] == "file.ts:45:12"
@@ -99,7 +99,7 @@ def test_the_policy_is_shown_with_where_each_value_came_from(cli: Cli, monkeypat
     assert found["preset"] == "ladder"
     (changed,) = (each for each in found["settings"] if each["source"].startswith("environment"))
     assert (changed["key"], changed["value"]) == ("policy.max_retries_total", 9)
-    assert "bold is not a default" in cli.terminal("policy", "show").out
+    assert "bold is not a default" in cli.screen("policy", "show").out
 
 
 def test_without_a_store_the_policy_is_the_default(bare: Cli) -> None:
@@ -144,7 +144,7 @@ def test_a_dry_run_ends_where_a_person_is_asked(cli: Cli) -> None:
     assert steps[1]["block_kind"] == "exhausted"
     assert [cells[1] for cells in rows if cells[0] == "decision"] == ["1", "2"]
     (cli.folder / "log").write_text(TYPESCRIPT)
-    told = cli.terminal("policy", "dry-run", "log", columns=60, env={"NO_COLOR": "1"})
+    told = cli.screen("policy", "dry-run", "log", columns=60, env={"NO_COLOR": "1"})
     assert "mark as blocked" in told.out
     assert all(width(line) <= 60 for line in told.lines)
 
@@ -179,4 +179,4 @@ def test_a_run_that_ended_well_is_not_tried_again(bare: Cli) -> None:
     """Nothing is used up by it."""
     told = dict(bare.good("diagnose", "--exit-code", "0", stdin="all fine").cells)
 
-    assert told["retry"] == "nothing to try again: the run ended well"
+    assert told["retry"] == "nothing to try again: the run succeeded"

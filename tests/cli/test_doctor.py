@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from medbay.cli.checks import size_of
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli, RealTime
 from tests.worlds import World, quick_policy
 
@@ -40,7 +39,7 @@ def test_a_terminal_sees_marks_and_fixes(cli: Cli, columns: int) -> None:
     """With a summary at the end."""
     cli.add("waits")
 
-    told = cli.terminal("doctor", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("doctor", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "! engines: none alive, and 1 task waits\n    fix: medbay up\n" in told.out
@@ -163,11 +162,3 @@ def test_without_git_there_is_a_warning(cli: Cli, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(cli.folder))
 
     assert marks(cli)["git"][0] == "warning"
-
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(12, "12 bytes"), (4_100_000, "4.1 MB"), (10**9, "1.0 GB"), (10**15, "1000.0 TB")]
-)
-def test_sizes_are_said_in_one_unit(count: int, said: str) -> None:
-    """As people say them."""
-    assert size_of(count) == said

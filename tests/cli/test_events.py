@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from medbay.cli.events import told
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 
 
@@ -45,14 +44,14 @@ def test_a_terminal_sees_the_newest_and_how_to_see_all(cli: Cli) -> None:
     """Fifty lines that fit."""
     cli.good("add", "--file", "-", stdin='{"title": "a\\u001b[2J", "run": "true"}\n' * 80)
 
-    told = cli.terminal("events", columns=60, env={"NO_COLOR": "1"})
+    told = cli.screen("events", columns=60, env={"NO_COLOR": "1"})
 
     assert len(told.lines) == 51
     assert "--since 0" in told.lines[0]
     assert "\x1b" not in told.out
     assert all(width(line) <= 64 for line in told.lines)
     assert len(cli.good("events").lines) == 80
-    assert len(cli.terminal("events", "--since", "0").lines) == 80
+    assert len(cli.screen("events", "--since", "0").lines) == 80
 
 
 def test_more_than_one_page_is_read_to_the_end(cli: Cli) -> None:
@@ -60,8 +59,3 @@ def test_more_than_one_page_is_read_to_the_end(cli: Cli) -> None:
     cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 1_001)
 
     assert len(cli.good("events", "--json").lines) == 1_001
-
-
-def test_values_are_written_as_people_do() -> None:
-    """Neither `True` nor brackets."""
-    assert told({"charged": True, "changed": ["guidance", "title"], "by": ""}) == "charged=yes  changed=guidance, title"

@@ -88,7 +88,7 @@ def test_nothing_that_waits_is_said(cli: Cli) -> None:
     assert "no open task waits for another" in cli.good("graph").err
     chain(cli)
 
-    told = cli.terminal("graph", columns=60, env={"LC_ALL": "C", "NO_COLOR": "1"})
+    told = cli.screen("graph", columns=60, env={"LC_ALL": "C", "NO_COLOR": "1"})
 
     assert told.out.isascii()
     assert all(len(line) <= 60 for line in told.lines)

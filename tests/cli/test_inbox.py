@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
@@ -32,7 +32,7 @@ def test_a_question_shows_its_options_and_the_command_to_type(cli: Cli, columns:
     """It can be answered on the spot."""
     task_id = asking(cli)
 
-    told = cli.terminal("inbox", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("inbox", columns=columns, env={"NO_COLOR": "1"})
 
     assert re.match(rf"! {task_id}  \d+s  deploy docs: ", told.lines[0])
     assert "    1 looked into it, retry (default): starts it again" in told.out
@@ -61,7 +61,7 @@ def test_evidence_cannot_control_the_terminal(cli: Cli) -> None:
     engine.tick()
     engine.tick()
 
-    assert "\x1b" not in cli.terminal("inbox", env={"NO_COLOR": "1"}).out
+    assert "\x1b" not in cli.screen("inbox", env={"NO_COLOR": "1"}).out
 
 
 def test_an_answer_releases_the_task(cli: Cli) -> None:
@@ -134,7 +134,7 @@ def test_what_was_answered_says_how(cli: Cli) -> None:
     shown = {cells[0]: cells[1] for cells in cli.good("show", task_id).cells}
     assert shown["result"] == '"in the drawer"'
     assert shown["answered"].startswith("done: in the drawer, by person:")
-    assert '  result: "in the drawer"' in cli.terminal("show", task_id, env={"NO_COLOR": "1"}).lines
+    assert '  result: "in the drawer"' in cli.screen("show", task_id, env={"NO_COLOR": "1"}).lines
 
 
 def test_a_terminal_asks_again_for_what_is_no_answer(cli: Cli) -> None:
@@ -152,7 +152,7 @@ def test_without_an_option_a_terminal_asks(cli: Cli) -> None:
     """The question is shown, and what is typed is taken."""
     task_id = asking(cli)
 
-    told = cli.terminal("answer", task_id, typed="3\n")
+    told = cli.screen("answer", task_id, typed="3\n")
 
     assert told.code == 0
     assert "cancel the task" in told.out
@@ -172,7 +172,7 @@ def test_a_question_that_was_sent_again_says_how_often(cli: Cli) -> None:
     with cli.bay().store.write() as tx:
         tx.execute("UPDATE question SET sent = 2, asked_at = asked_at - 18000000")
 
-    told = cli.terminal("inbox", columns=100, env={"NO_COLOR": "1"})
+    told = cli.screen("inbox", columns=100, env={"NO_COLOR": "1"})
 
     assert re.match(rf"! {task_id}  5h", told.lines[0])
     assert re.match(r"    asked 5h.* ago, sent 2 times", told.lines[1])
@@ -182,18 +182,18 @@ def test_a_question_that_was_sent_again_says_how_often(cli: Cli) -> None:
 def test_what_you_answered_is_remembered_offered_and_forgotten(cli: Cli) -> None:
     """`medbay preferences` has the list; nothing is answered by itself."""
     task_id = asking(cli)
-    assert cli.good("preferences").err == "nothing is remembered: what you answer is, from now on\n"
+    assert cli.good("preferences").err == "no remembered answers yet\n"
     cli.good("answer", task_id, "pause")
     cli.good("resume", task_id)
     cli.good("block", task_id, "--reason", "again", "--kind", "human")
 
-    told = cli.terminal("inbox", columns=160, env={"NO_COLOR": "1"}).out
+    told = cli.screen("inbox", columns=160, env={"NO_COLOR": "1"}).out
     assert "2 leave it for later (default) (you chose this last time)" in told
     (kept,) = cli.good("preferences", "list", "--json").json
     assert (kept["scope"], kept["answer"], kept["used"]) == (f"task:{task_id}", "pause", 0)
     assert cli.good("preferences", "--json").json == [kept]
-    assert f"task:{task_id}  pause  by person:" in cli.terminal("preferences", columns=100).out
-    assert "medbay preferences forget SCOPE" in cli.terminal("preferences", columns=100).lines[-1]
+    assert f"task:{task_id}  pause  by person:" in cli.screen("preferences", columns=100).out
+    assert "medbay preferences forget SCOPE" in cli.screen("preferences", columns=100).lines[-1]
     assert cli.good("preferences").cells[0][:2] == [f"task:{task_id}", "pause"]
     assert cli.good("preferences", "forget", "task:").out == f"task:{task_id}: forgotten, was pause\n"
     assert cli("preferences", "forget", "task:").code == 3

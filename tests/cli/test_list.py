@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from medbay.cli.glyphs import status_phrase
-from medbay.cli.text import width
 from medbay.store.tasks import TaskFilter
+from medbay.views.status import status_phrase
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
@@ -79,7 +79,7 @@ def test_every_line_fits_and_id_and_status_are_whole(cli: Cli, columns: int) -> 
     ids = fleet(cli)
     long = cli.add(LONG)
 
-    told = cli.terminal("list", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("list", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert all(width(line) <= columns for line in told.lines)
@@ -95,7 +95,7 @@ def test_at_sixty_columns_the_reason_stands_below(cli: Cli) -> None:
     task_id = cli.add("a")
     cli.good("block", task_id, "--reason", "the vendor is closed", "--kind", "human")
 
-    first, second, _ = cli.terminal("list", columns=60, env={"NO_COLOR": "1"}).lines
+    first, second, _ = cli.screen("list", columns=60, env={"NO_COLOR": "1"}).lines
 
     assert first.startswith(f"! {task_id}")
     assert second == "    the vendor is closed"
@@ -106,8 +106,8 @@ def test_verbose_adds_counters(cli: Cli) -> None:
     cli.add("a")
 
     for columns in (60, 120):
-        told = cli.terminal("list", "-v", columns=columns, env={"NO_COLOR": "1"})
-        assert "0 tries, streak 0, never triaged" in told.out
+        told = cli.screen("list", "-v", columns=columns, env={"NO_COLOR": "1"})
+        assert "0 tries, 0 failed in a row, never triaged" in told.out
 
 
 def test_colours_only_on_a_terminal_and_never_under_no_color(cli: Cli) -> None:
@@ -116,9 +116,9 @@ def test_colours_only_on_a_terminal_and_never_under_no_color(cli: Cli) -> None:
     with_colour = cli.terminal("list").out
 
     assert "\x1b[" in with_colour
-    assert ANSI.sub("", with_colour) == cli.terminal("list", env={"NO_COLOR": "1"}).out
-    assert "\x1b[" not in cli.terminal("list", "--no-color").out
-    assert "\x1b[" not in cli.terminal("list", env={"TERM": "dumb"}).out
+    assert ANSI.sub("", with_colour) == cli.screen("list", env={"NO_COLOR": "1"}).out
+    assert "\x1b[" not in cli.screen("list", "--no-color").out
+    assert "\x1b[" not in cli.screen("list", env={"TERM": "dumb"}).out
     assert "\x1b[" not in cli.process("list").out
 
 
@@ -126,7 +126,7 @@ def test_glyphs_are_ascii_where_the_locale_is_not_utf_8(cli: Cli) -> None:
     """LC_ALL=C gets letters."""
     task_id = cli.add("a")
 
-    told = cli.terminal("list", env={"LC_ALL": "C", "NO_COLOR": "1"}).out
+    told = cli.screen("list", env={"LC_ALL": "C", "NO_COLOR": "1"}).out
 
     assert told.isascii()
     assert told.startswith(f"o {task_id}  pending - ready")
@@ -171,12 +171,12 @@ def test_a_screen_shows_fifty_and_says_so(cli: Cli) -> None:
     """Programs get them all."""
     cli.good("add", "--file", "-", stdin='{"title": "a", "run": "true"}\n' * 60)
 
-    told = cli.terminal("list", env={"NO_COLOR": "1"})
+    told = cli.screen("list", env={"NO_COLOR": "1"})
 
     assert len(told.lines) == 51
     assert told.lines[-1] == "50 of 60 shown, what needs you first (medbay list --all): 50 ready"
     assert len(cli.good("list").lines) == 60
-    assert len(cli.terminal("list", "--all").lines) == 61
+    assert len(cli.screen("list", "--all").lines) == 61
 
 
 def test_what_ended_long_ago_is_shown_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,8 +215,8 @@ def test_what_must_not_be_there_is_left_out(cli: Cli) -> None:
 
 def test_an_empty_store_says_what_to_do(cli: Cli) -> None:
     """And a filter without matches says so."""
-    assert "medbay add" in cli.terminal("list").out
-    assert "nothing matches" in cli.terminal("list", "--tag", "x").out
+    assert "medbay add" in cli.screen("list").out
+    assert "nothing matches" in cli.screen("list", "--tag", "x").out
 
 
 def test_a_reason_without_room_moves_below_its_task(cli: Cli) -> None:
@@ -225,14 +225,14 @@ def test_a_reason_without_room_moves_below_its_task(cli: Cli) -> None:
     task_id = cli.add("a title of some length, as people write them")
     cli.good("block", task_id, "--reason", why, "--kind", "human")
 
-    row, below, *_ = cli.terminal("list", "--no-color", columns=80).lines
+    row, below, *_ = cli.screen("list", "--no-color", columns=80).lines
     assert row.endswith("a title of some length, as people write them")
     assert below.strip() == why
 
     cli.good("cancel", task_id)
     short = cli.add("b")
     cli.good("block", short, "--reason", "ask Ada", "--kind", "human")
-    assert cli.terminal("list", "--no-color", columns=80).lines[0].endswith("b                                 ask Ada")
+    assert cli.screen("list", "--no-color", columns=80).lines[0].endswith("b                                 ask Ada")
 
 
 def test_the_footer_counts_only_questions_of_others(cli: Cli) -> None:
@@ -240,4 +240,4 @@ def test_the_footer_counts_only_questions_of_others(cli: Cli) -> None:
     for title in ("a", "b"):
         cli.good("block", cli.add(title), "--reason", "which?", "--kind", "human")
 
-    assert cli.terminal("list", "--no-color").lines[-1] == "2 need you"
+    assert cli.screen("list", "--no-color").lines[-1] == "2 need you"

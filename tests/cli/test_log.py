@@ -37,7 +37,7 @@ def test_piped_it_is_exactly_what_was_printed(cli: Cli) -> None:
 
 def test_on_a_terminal_only_colours_pass(cli: Cli) -> None:
     """No cursor movement, no title, no raw bytes."""
-    told = cli.terminal("log", ran(cli, NOISY + "0")).out
+    told = cli.screen("log", ran(cli, NOISY + "0")).out
 
     assert "\x1b[31mred\x1b[0m" in told
     assert "owned" not in told
@@ -49,15 +49,15 @@ def test_a_log_that_ends_without_a_line_break_gets_one_on_a_terminal(cli: Cli) -
     """The prompt starts on a line of its own."""
     task_id = ran(cli, "printf unfinished")
 
-    assert cli.terminal("log", task_id).out == "unfinished\n"
-    assert cli.process("log", task_id).out == "unfinished"
+    assert cli.screen("log", task_id).out == "unfinished\n"
+    assert cli("log", task_id).out == "unfinished"
 
 
 def test_an_attempt_can_be_chosen(cli: Cli) -> None:
     """By its number; an unknown one is not found."""
     task_id = ran(cli, "echo only one; exit 0")
 
-    assert cli.process("log", task_id, "--attempt", "1").out == "only one\n"
+    assert cli("log", task_id, "--attempt", "1").out == "only one\n"
     missing = cli("log", task_id, "--attempt", "7")
     assert missing.code == 3
     assert missing.err == f"medbay: {task_id} has no attempt 7; it had 1; medbay show {task_id}\n"
@@ -79,7 +79,7 @@ def test_without_the_file_the_store_still_has_its_ends(cli: Cli) -> None:
     path = Path(cli.bay().attempts(task_id)[0].log_path)
     path.unlink()
 
-    called = cli.process("log", task_id)
+    called = cli("log", task_id)
 
     assert called.out.startswith("1\n2\n") and called.out.endswith("\n30000\n")
     assert str(path) in called.err
@@ -90,7 +90,7 @@ def test_what_the_store_has_all_of_needs_no_file(cli: Cli) -> None:
     task_id = ran(cli, "echo kept by the store")
     Path(cli.bay().attempts(task_id)[0].log_path).unlink()
 
-    called = cli.process("log", task_id)
+    called = cli("log", task_id)
 
     assert (called.out, called.err) == ("kept by the store\n", "")
 
@@ -99,7 +99,7 @@ def test_following_ends_with_the_task(cli: Cli) -> None:
     """Everything was printed, and nothing more will come."""
     task_id = ran(cli, "echo all of it")
 
-    called = cli.process("log", task_id, "-f")
+    called = cli("log", task_id, "-f")
 
     assert (called.code, called.out) == (0, "all of it\n")
     assert called.err == "attempt 1\n"
@@ -146,7 +146,7 @@ def test_following_one_attempt_ends_with_it(cli: Cli) -> None:
     """Even though the task goes on."""
     task_id = ran(cli, "echo ECONNREFUSED; exit 1")
 
-    assert cli.process("log", task_id, "-f", "--attempt", "1").out == "ECONNREFUSED\n"
+    assert cli("log", task_id, "-f", "--attempt", "1").out == "ECONNREFUSED\n"
 
 
 def test_what_was_dropped_from_a_long_log_is_one_line(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_following_what_ran_elsewhere_ends_with_what_the_store_kept(cli: Cli) ->
     attempt = cli.bay().attempts(task_id)[0]
     Path(attempt.log_path).unlink()
 
-    called = cli.process("log", task_id, "-f")
+    called = cli("log", task_id, "-f")
 
     assert called.out.endswith("\n30000\n")
     assert f"{attempt.host}:{attempt.log_path} cannot be read here" in called.err

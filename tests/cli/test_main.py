@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
-from medbay.cli import complaint, main
+from medbay.cli import complaint
 from medbay.cli.commands import BY_NAME, TABLE
 from medbay.errors import ConfigError
 from tests.cli.calling import COMMAND, Cli
@@ -68,8 +71,6 @@ def test_help_answers_within_a_fifth_of_a_second() -> None:
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name != "simulate"])
 def test_every_command_has_help_with_an_example(bare: Cli, name: str) -> None:
     """`medbay COMMAND --help` works for all of the table."""
-    if not (Path(main.__file__).parent / f"{BY_NAME[name].module}.py").exists():
-        pytest.skip("not written yet")
     told = bare.good(name, "--help").out
 
     assert "--store" in told
@@ -221,7 +222,12 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
     for number in range(30):
         cli.add(f"task {number} {'x' * 400}")
     ran = subprocess.run(
-        f"{COMMAND} events --json | head -n 1", shell=True, cwd=cli.folder, capture_output=True, text=True, timeout=60
+        f"{quote(str(COMMAND))} events --json | head -n 1",
+        shell=True,
+        cwd=cli.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
     assert json.loads(ran.stdout)["seq"] == 1
@@ -232,7 +238,7 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:
 def test_streams_that_cannot_be_written_are_no_internal_error(cli: Cli, redirect: str, code: int) -> None:
     """Closed ones are taken for nobody; a full one is said plainly."""
     cli.add("a")
-    command = f"{COMMAND} list {redirect}"
+    command = f"{quote(str(COMMAND))} list {redirect}"
     ran = subprocess.run(command, shell=True, cwd=cli.folder, capture_output=True, text=True, timeout=60)
 
     assert ran.returncode == code
@@ -240,23 +246,43 @@ def test_streams_that_cannot_be_written_are_no_internal_error(cli: Cli, redirect
     assert "Traceback" not in ran.stderr
 
 
-def test_ctrl_c_ends_quietly_with_130(cli: Cli) -> None:
-    """No traceback when following is ended by hand."""
+@pytest.mark.parametrize("ignored", ["", "INT"])
+def test_ctrl_c_ends_quietly_with_130(cli: Cli, ignored: str) -> None:
+    """No traceback when following is ended by hand, also as the background job of a script."""
     cli.add("first")
-    process = subprocess.Popen(
-        [COMMAND, "events", "-f", "--json"],
-        cwd=cli.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert json.loads(process.stdout.readline())["name"] == "task:created"
-    process.send_signal(signal.SIGINT)
+    with following(cli, ignored) as process:
+        process.send_signal(signal.SIGINT)
 
-    out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
 
     assert (process.returncode, out, err.strip()) == (130, "", "")
+
+
+def test_under_nohup_a_background_job_is_left_alone(cli: Cli) -> None:
+    """Both signals are ignored then, and whoever asked for that meant it."""
+    cli.add("first")
+    with following(cli, "INT HUP") as process:
+        process.send_signal(signal.SIGINT)
+        second = cli.add("second")
+
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["task"] == second
+
+
+@contextmanager
+def following(cli: Cli, ignored: str) -> Iterator[subprocess.Popen[str]]:
+    """`events -f`, started by a caller who ignores these signals, once it has shown the first event."""
+    trap = f"trap '' {ignored}; " if ignored else ""
+    start = f"{trap}exec {quote(str(COMMAND))} events -f --json"
+    with subprocess.Popen(
+        start, shell=True, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["name"] == "task:created"
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_configuration_error_without_a_file_is_said_as_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli.text import width
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.outcome import Succeeded
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed
 
@@ -152,8 +152,8 @@ def test_an_empty_list_says_so(cli: Cli) -> None:
     """On a terminal; for programs nothing is nothing."""
     assert cli.good("patterns", "list").out == ""
     assert cli.good("patterns", "list", "--json").json == []
-    assert "nothing has failed yet" in cli.terminal("patterns", "list").out
-    assert "no failure is taken for timeout" in cli.terminal("patterns", "list", "--category", "timeout").out
+    assert "nothing has failed yet" in cli.screen("patterns", "list").out
+    assert "no failure is taken for timeout" in cli.screen("patterns", "list", "--category", "timeout").out
 
 
 @pytest.mark.parametrize("columns", [60, 100, 200])
@@ -161,7 +161,7 @@ def test_a_list_fits_the_terminal(cli: Cli, columns: int) -> None:
     """What a person taught has a star."""
     cli.good("reclassify", failing(cli), "transient")
 
-    told = cli.terminal("patterns", "list", columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("patterns", "list", columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "transient*" in told.lines[0] and "1 x" in told.lines[0]
@@ -184,24 +184,24 @@ def test_advice_that_cured_is_shown_wherever_the_failure_is(cli: Cli) -> None:
     assert (known["count"], known["tasks"], known["taught"]) == (3, 3, None)
     assert data["task_ids"][0] == third and len(data["task_ids"]) == 3
     assert "advice\t2\t2\trun vault login" in shown.out
-    assert "run vault login (cured 2 of 2)" in cli.good("inbox").out
+    assert "run vault login (worked 2 of 2 times)" in cli.good("inbox").out
     assert "was seen 3 times on 3 tasks" in explained
-    assert "what helped: run vault login (cured 2 of 2)" in explained
+    assert "what worked: run vault login (worked 2 of 2 times)" in explained
     assert cli.good("explain", third, "--json").json["known"]["fingerprint"] == known["fingerprint"]
 
 
 def test_guidance_is_shown_with_its_record(cli: Cli) -> None:
-    """`guidance for #2: ... (cured 2 of 2)`, never cut off."""
+    """`advice for attempt 2: ... (worked 2 of 2 times)`, never cut off."""
     cured_twice(cli, "page size 50")
     task_id = failing(cli, "third", AUTH)
     cli.good("reclassify", task_id, "transient/rate_limit")
 
-    told = cli.terminal("show", task_id, columns=60, env={"NO_COLOR": "1"})
+    told = cli.screen("show", task_id, columns=60, env={"NO_COLOR": "1"})
     rows = [cells for cells in cli.good("show", task_id).cells if cells[0] == "guidance"]
     (given,) = cli.good("show", task_id, "--json").json["guidance"]
 
-    assert "  guidance for #2: page size 50 (cured 2 of 2)" in told.lines
-    assert rows == [["guidance", "2", "page size 50", "cured 2 of 2"]]
+    assert "  advice for attempt 2: page size 50 (worked 2 of 2 times)" in told.lines
+    assert rows == [["guidance", "2", "page size 50", "worked 2 of 2 times"]]
     assert given["record"] == {"given": 2, "cured": 2}
     assert (given["cured"], given["fingerprint"]) == (None, cli.bay().get(task_id).last_fingerprint)
 
@@ -211,11 +211,11 @@ def test_a_pattern_on_a_terminal_says_who_taught_it_and_quotes_the_output(cli: C
     cured_twice(cli, "run vault login")
     cli.good("reclassify", failing(cli, "third", AUTH), "transient")
 
-    told = cli.terminal("patterns", "show", "unknown", columns=100, env={"NO_COLOR": "1"})
+    told = cli.screen("patterns", "show", "unknown", columns=100, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert "said so on" in told.out and "the rules say unknown/auth" in told.out
-    assert "100 %  (cured 2 of 2)  run vault login" in told.out
+    assert "100 %  (worked 2 of 2 times)  run vault login" in told.out
     assert any(line.startswith("  | ") for line in told.lines)
     assert all(width(line) <= 100 for line in told.lines)
 
@@ -271,20 +271,20 @@ def test_the_installed_command_walks_the_whole_way(cli: Cli) -> None:
     quick = '[policy.ladder.transient]\ndelays = ["10ms"]\n'
     (cli.folder / "medbay.toml").write_text(quick, encoding="utf-8")
     heals = f"[ $MEDBAY_ATTEMPT -gt 1 ] && exit 0; echo '{AUTH}'; exit 1"
-    first = cli.process("add", "first", "--run", heals).out.strip()
-    assert cli.process("up", "--until-idle").code == 75
-    assert cli.process("show", first, "--json").json["status"] == "blocked"
+    first = cli("add", "first", "--run", heals).out.strip()
+    assert cli("up", "--until-idle").code == 75
+    assert cli("show", first, "--json").json["status"] == "blocked"
 
-    corrected = cli.process("reclassify", first, "transient/service")
-    healed = cli.process("up", "--until-idle")
-    second = cli.process("add", "second", "--run", heals).out.strip()
-    again = cli.process("up", "--until-idle")
+    corrected = cli("reclassify", first, "transient/service")
+    healed = cli("up", "--until-idle")
+    second = cli("add", "second", "--run", heals).out.strip()
+    again = cli("up", "--until-idle")
 
     assert (corrected.code, healed.code, again.code) == (0, 0, 0), (corrected, healed, again)
-    shown = [cli.process("show", each, "--json").json for each in (first, second)]
+    shown = [cli("show", each, "--json").json for each in (first, second)]
     assert [each["status"] for each in shown] == ["completed", "completed"]
     assert [each["attempts_total"] for each in shown] == [2, 2]
-    (known,) = cli.process("patterns", "list", "--json").json
+    (known,) = cli("patterns", "list", "--json").json
     assert (known["category"], known["diagnosed"], known["count"]) == ("transient", "unknown/auth", 2)
     assert [(each["given"], each["cured"]) for each in known["advice"]] == [(2, 2)]
     names = [event.name for event in cli.bay().events(task_id=first)]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from medbay.cli.live_output import Cleaner, Tail
-from medbay.cli.live_run import own_code
+from medbay.cli.live.output import Cleaner, Tail
+from medbay.cli.live.run import own_code
 from medbay.core.model import Attempt, Task
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import COMMAND, Cli
@@ -45,7 +45,7 @@ def quick(cli: Cli) -> Cli:
 
 def test_a_command_that_succeeds_gives_its_output_and_zero(quick: Cli) -> None:
     """Output on stdout, progress on stderr, and where to look afterwards."""
-    ran = quick.process("run", "--", "echo", "--all", "hello")
+    ran = quick("run", "--", "echo", "--all", "hello")
 
     assert (ran.code, ran.out) == (0, "--all hello\n")
     assert ran.err.splitlines()[0] == "▶ attempt 1"
@@ -54,7 +54,7 @@ def test_a_command_that_succeeds_gives_its_output_and_zero(quick: Cli) -> None:
 
 def test_a_line_for_the_shell_is_run_by_the_shell(quick: Cli) -> None:
     """`--run` takes one string, and the options reach the task."""
-    ran = quick.process("run", "--env", "WHO=you", "--cwd", "/", "--tag", "nightly", "--run", "pwd; echo $WHO | cat")
+    ran = quick("run", "--env", "WHO=you", "--cwd", "/", "--tag", "nightly", "--run", "pwd; echo $WHO | cat")
 
     assert ran.out == "/\nyou\n"
     assert only_task(quick).tags == ("nightly",)
@@ -62,7 +62,7 @@ def test_a_line_for_the_shell_is_run_by_the_shell(quick: Cli) -> None:
 
 def test_exhaustion_gives_the_code_of_the_command(quick: Cli) -> None:
     """Used up: the code it would have had without us, and the question for later."""
-    ran = quick.process("run", "--run", "exit 3")
+    ran = quick("run", "--run", "exit 3")
 
     task = only_task(quick)
     assert ran.code == 3
@@ -76,13 +76,13 @@ def test_exhaustion_gives_the_code_of_the_command(quick: Cli) -> None:
 )
 def test_limits_and_signals_give_the_codes_a_shell_gives(quick: Cli, options: tuple[str, ...], code: int) -> None:
     """124 after a time limit, 128 and the signal after a crash."""
-    assert quick.process("run", *options).code == code
+    assert quick("run", *options).code == code
 
 
 @pytest.mark.parametrize("options", [("--", "no-such-command"), ("--run", "no-such-command")])
 def test_a_missing_command_is_handed_to_a_person(quick: Cli, options: tuple[str, ...]) -> None:
     """Nothing to retry: exit 75 after one attempt, with the answer to type."""
-    ran = quick.process("run", *options)
+    ran = quick("run", *options)
 
     task = only_task(quick)
     assert (ran.code, task.block_kind, task.attempts) == (75, "human", 1)
@@ -91,11 +91,11 @@ def test_a_missing_command_is_handed_to_a_person(quick: Cli, options: tuple[str,
 
 def test_what_a_person_gets_can_be_run_by_up_after_the_answer(quick: Cli) -> None:
     """The queue was ours alone; an answered task must not wait in it for nobody."""
-    quick.process("run", "--run", "[ -e here ] || { echo 'HTTP/1.1 401 Unauthorized'; exit 1; }")
+    quick("run", "--run", "[ -e here ] || { echo 'HTTP/1.1 401 Unauthorized'; exit 1; }")
     (quick.folder / "here").touch()
 
     quick.good("answer", only_task(quick).id, "1")
-    assert quick.process("up", "--until-idle").code == 0
+    assert quick("up", "--until-idle").code == 0
 
     assert only_task(quick).status == "completed"
 
@@ -104,7 +104,7 @@ def test_it_heals_after_two_failures(quick: Cli) -> None:
     """Each attempt is told with its diagnosis, the end with the number of attempts."""
     script = "[ $MEDBAY_ATTEMPT = 3 ] || { echo connect ECONNREFUSED; exit 7; }; echo fine"
 
-    ran = quick.process("run", "--run", script)
+    ran = quick("run", "--run", script)
 
     assert (ran.code, ran.out) == (0, "connect ECONNREFUSED\nconnect ECONNREFUSED\nfine\n")
     assert ran.err.count("✗ exit 7 after ") == 2
@@ -124,14 +124,14 @@ def test_bytes_pass_through_a_pipe_unchanged(quick: Cli) -> None:
 
 def test_our_notes_in_a_log_are_not_passed_on(quick: Cli) -> None:
     """The line about the time limit is for readers of the log, not output of the command."""
-    ran = quick.process("run", "--timeout", "200ms", "--run", "echo mine; exec sleep 1000")
+    ran = quick("run", "--timeout", "200ms", "--run", "echo mine; exec sleep 1000")
 
     assert ran.out == "mine\n"
 
 
 def test_a_store_is_made_where_there_is_none(bare: Cli) -> None:
     """Said in one line; the folder is private."""
-    ran = bare.process("run", "--", "true")
+    ran = bare("run", "--", "true")
 
     assert ran.code == 0
     assert f"made {bare.folder / '.medbay'}" in ran.err.splitlines()[0]
@@ -141,7 +141,7 @@ def test_a_store_is_made_where_there_is_none(bare: Cli) -> None:
 @pytest.mark.parametrize("options", [(), ("--run", "true", "--", "true"), ("--priority", "9", "--", "true")])
 def test_wrong_usage_is_refused_before_anything_runs(quick: Cli, options: tuple[str, ...]) -> None:
     """One line, exit 2, and no task."""
-    ran = quick.process("run", *options)
+    ran = quick("run", *options)
 
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert quick.bay().select() == []
@@ -236,7 +236,7 @@ def test_a_terminal_sees_colours_and_nothing_worse(quick: Cli) -> None:
 
 def test_without_colours_there_are_none(quick: Cli) -> None:
     """NO_COLOR removes the colours and keeps the words."""
-    ran = quick.terminal("run", "--", "true", env={"NO_COLOR": "1"})
+    ran = quick.screen("run", "--", "true", env={"NO_COLOR": "1"})
 
     assert "✓ after" in ran.out
     assert "\x1b[3" not in ran.out and "\x1b[1" not in ran.out

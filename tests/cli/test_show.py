@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.cli.text import width
+from medbay.views.text import width
 from tests.cli.calling import Cli
 from tests.worlds import failed, quick_policy
 
@@ -39,14 +39,14 @@ def test_a_failed_task_shows_its_attempts_and_what_comes(cli: Cli, columns: int)
     """The reason, the time, and the guidance for the next attempt."""
     task_id = failing(cli)
 
-    told = cli.terminal("show", task_id, columns=columns, env={"NO_COLOR": "1"})
+    told = cli.screen("show", task_id, columns=columns, env={"NO_COLOR": "1"})
 
     assert told.code == 0
     assert told.lines[0] == f"{task_id}  pull rates"
     assert told.lines[1].startswith("  ◷ failed · retry in ")
     assert "UTC)" in told.lines[1]
     assert any(line.startswith("  #1 ✗ ") and "exit 1" in line for line in told.lines)
-    assert any(line.startswith("  guidance for #2: ") for line in told.lines)
+    assert any(line.startswith("  advice for attempt 2: ") for line in told.lines)
     assert f"medbay explain {task_id}" in told.lines[-1]
     assert all(width(line) <= columns for line in told.lines)
 
@@ -82,7 +82,7 @@ def test_a_blocked_task_shows_why_and_what_was_asked(cli: Cli) -> None:
     task_id = cli.add("deploy docs")
     cli.good("block", task_id, "--reason", "the token lacks a scope", "--kind", "human")
 
-    told = cli.terminal("show", task_id, env={"NO_COLOR": "1"}).out
+    told = cli.screen("show", task_id, env={"NO_COLOR": "1"}).out
 
     assert "why: the token lacks a scope" in told
     assert f"medbay answer {task_id}" in told
@@ -92,7 +92,7 @@ def test_explain_says_where_why_next_and_what_would_change_it(cli: Cli) -> None:
     """On a terminal in sentences, for programs with tabs and ISO times."""
     task_id = failing(cli)
 
-    told = cli.terminal("explain", task_id, env={"NO_COLOR": "1"})
+    told = cli.screen("explain", task_id, env={"NO_COLOR": "1"})
     labels = [line.split()[0] for line in told.lines if not line.startswith(" ")]
     rows = {cells[0]: cells[1] for cells in cli.good("explain", task_id).cells}
 
@@ -147,7 +147,7 @@ def test_explain_of_blocked_and_running_tasks(cli: Cli) -> None:
         return cli.good("explain", task_id).out
 
     assert "attempt 1 ends, at the latest" in told(running.id)
-    assert "nothing until somebody answers" in told(asks)
+    assert "nothing until a person answers" in told(asks)
     assert f"medbay unblock {outside}" in told(outside)
 
 
@@ -180,7 +180,7 @@ def test_a_retry_that_waits_for_its_share_of_the_slots_says_so(cli: Cli) -> None
     told = "recovery has its share of the slots while fresh work is ready"
     assert cli.good("show", waiting, "--json").json["held_back"]["number"] == 14
     assert f"waits\t{told}" in cli.good("show", waiting).lines
-    assert f"waits: {told}" in cli.terminal("show", waiting).out
+    assert f"waits: {told}" in cli.screen("show", waiting).out
     elsewhere = cli.add("elsewhere", "--queue", "nobody")
     assert 'waits\tno live worker serves the queue "nobody"' in cli.good("show", elsewhere).lines
     (running,) = (each for each in again if each != waiting)
@@ -198,5 +198,5 @@ def test_what_waits_for_a_person_is_given_no_time(cli: Cli) -> None:
 
     told = dict(cells[:2] for cells in cli.good("explain", task.id).cells)["if it fails the same way"]
 
-    assert told.startswith("attempt 2 when somebody lets it go on · attempt 3 ")
+    assert told.startswith("attempt 2 when a person lets it go on · attempt 3 ")
     assert " later" in told and " at " not in told.split(" · after ")[0]

@@ -1,13 +1,14 @@
-"""Columns on a terminal, and times as people read them."""
+"""Columns on a terminal."""
 
 from __future__ import annotations
 
 import pytest
 
-from medbay.cli import times
-from medbay.cli.output import Screen
+from medbay.cli.output import COLOURS, Screen
 from medbay.cli.table import Cell, Column, aligned, render
-from medbay.cli.text import width
+from medbay.core.outcome import OUTCOME_WORDS
+from medbay.views import glyphs
+from medbay.views.text import width
 
 KEPT, CUT = Column(), Column(cut=True, least=5)
 
@@ -38,6 +39,15 @@ def test_colours_do_not_count_as_columns() -> None:
     assert second == "\x1b[1;32mb\x1b[0m\x1b[32mbb\x1b[0m  y"
 
 
+@pytest.mark.parametrize("outcome", [None, *OUTCOME_WORDS])
+def test_every_outcome_has_a_colour_and_an_ascii_form(outcome: str | None) -> None:
+    """No glyph is lost on a terminal that has plain letters only."""
+    glyph, token = glyphs.of_outcome(outcome)
+
+    assert token in COLOURS
+    assert screen(80, unicode=False).plain(glyph).isascii()
+
+
 def test_glyphs_become_ascii_where_the_terminal_has_no_others() -> None:
     """A terminal without UTF-8 gets one letter for each glyph."""
     (line,) = render([[Cell("◷"), Cell("failed · due")]], [KEPT, KEPT], screen(80, unicode=False))
@@ -49,25 +59,3 @@ def test_plain_rows_are_aligned_and_the_last_column_is_free() -> None:
     """Nothing is padded at the end of a line."""
     assert aligned([("a", "b", "c"), ("long", "x", "end")], indent=1) == [" a     b  c", " long  x  end"]
     assert aligned([]) == []
-
-
-@pytest.mark.parametrize(
-    ("ms", "said"),
-    [
-        (-5, "0s"),
-        (41_999, "41s"),
-        (60_000, "1m"),
-        (3_600_000, "1h"),
-        (11_760_000, "3h 16m"),
-        (2 * 86_400_000 + 4 * 3_600_000, "2d 4h"),
-    ],
-)
-def test_durations_are_short(ms: int, said: str) -> None:
-    """One unit, two from an hour on."""
-    assert times.short(ms) == said
-
-
-def test_a_moment_is_also_said_in_iso_utc() -> None:
-    """For programs; no time is an empty text."""
-    assert times.iso(1_800_000_000_000) == "2027-01-15T08:00:00.000Z"
-    assert times.iso(None) == ""

@@ -50,13 +50,13 @@ def judged(cli: Cli, verdict: str | dict[str, Any], *, title: str = "import") ->
         verdict = json.dumps({"root_cause": "the ledger is down", "evidence": ["row 77"], "confidence": 0.8} | verdict)
     (cli.folder / "verdict").write_text(verdict, encoding="utf-8")
     task_id = cli.add(title, "--run", f"echo 'ledger of {title} looks odd' >&2; exit 3")
-    cli.process("up", "--until-idle")
+    cli("up", "--until-idle")
     return task_id
 
 
 def seen(cli: Cli, *args: str, columns: int = 100) -> Called:
     """On a terminal without colours."""
-    return cli.terminal(*args, columns=columns, env=PLAIN)
+    return cli.screen(*args, columns=columns, env=PLAIN)
 
 
 @contextlib.contextmanager
@@ -183,7 +183,7 @@ def test_triages_are_listed_with_all_only(watched: Cli) -> None:
     assert [each["id"] for each in watched.good("list", "--json").json] == [task]
     assert {each["id"] for each in watched.good("list", "--all", "--json").json} == {task, looked}
     told = seen(watched, "list")
-    assert told.lines[-1] == "1 needs you; 1 triage beside (medbay list --all)"
+    assert told.lines[-1] == "1 needs you; 1 triage hidden (medbay list --all)"
     assert seen(watched, "list", "--all").lines[-1] == "1 needs you, 1 ended"
     assert seen(watched, "list", "nothing like it").lines == ["nothing matches; medbay list --all has everything"]
     assert re.search(rf"last triage \d+s ago \({looked}\): escalated to human, look", seen(watched, "show", task).out)
@@ -199,7 +199,7 @@ def test_what_a_daemon_did_is_the_work_of_people(watched: Cli) -> None:
     watched.add("good")
     watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
 
-    told = watched.process("up", "--until-idle").err.splitlines()
+    told = watched("up", "--until-idle").err.splitlines()
 
     assert "✓ 1 completed   ▣ 1 triage   ! 1 needs you" in told
 
@@ -248,7 +248,7 @@ def test_what_triage_paused_waits_for_a_person(watched: Cli) -> None:
     assert not any("due" in why for why in told["why"])
     assert any(why.endswith(f"it destroys data (medbay log .triage-{task}-1)") for why in told["why"])
     assert told["next"] == [
-        "nothing until it is resumed, or somebody answers: import: triage paused it: it destroys data"
+        "nothing until it is resumed, or a person answers: import: triage paused it: it destroys data"
     ]
     assert told["change"] == [f"medbay answer {task} · medbay resume {task} · medbay cancel {task}"]
     assert seen(watched, "list", columns=120).lines[0].endswith(f"medbay resume {task}")
@@ -285,7 +285,7 @@ def test_what_a_person_has_to_do_first_can_be_answered(watched: Cli, verdict: di
     told, data = explained(watched, task), watched.good("explain", task, "--json").json
     helper = data["waits_for_person"]
     assert f"medbay answer {helper}" in told["change"][0]
-    assert told["next"][0].startswith(f"nothing until somebody answers {helper}: ")
+    assert told["next"][0].startswith(f"nothing until a person answers {helper}: ")
     watched.good("answer", helper, "done", "--note", "the new one")
     assert watched.good("explain", task, "--json").json["waits_for_person"] is None
 
@@ -302,7 +302,9 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     assert told["why"][0] == "waits for its triage"
     assert not any("released" in why for why in told["why"])
     assert any(
-        why.startswith("no triage of it starts, because the breaker agency is open: the model is down; until somebody")
+        why.startswith(
+            "no triage of it starts, because the breaker agency is open: the model is down; until it is closed"
+        )
         for why in told["why"]
     )
     assert told["next"] == ["a triage, when what keeps it back is over"]
@@ -312,7 +314,7 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     watched.good("breaker", "close", "agency")
     told = explained(watched, task)
     assert "a triage of it is due" in told["why"]
-    assert told["next"] == ["a triage, as soon as a worker looks"]
+    assert told["next"] == ["a triage, as soon as a worker is free"]
     assert f"medbay triage {task}" in told["change"][0]
 
 
@@ -350,7 +352,7 @@ def evaluated(cli: Cli, *said: str) -> str:
     (cli.folder / "scores").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
     program(cli.folder, "evaluate.sh", 'echo looking >&2; echo x >> n; sed -n "$(wc -l < n)p" scores')
     task_id = cli.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    cli.process("up", "--until-idle")
+    cli("up", "--until-idle")
     return task_id
 
 
@@ -440,7 +442,7 @@ def test_a_cycle_on_a_terminal_tells_every_error_once_and_the_next_step(watched:
     assert told[-1] == "next: medbay inbox" and sum("rubbish" in line for line in told) == 1
     assert f'{task}: verdict_unreadable: the answer is no verdict: "rubbish"' in watched("triage", task).err
     would = seen(watched, "triage", task, "--dry-run").lines
-    assert would[0] == f"▣ {task}  would be looked at  .triage-{task}-4 by command"
+    assert would[0] == f"▣ {task}  would be triaged  .triage-{task}-4 by command"
     assert not would[-1].startswith("next")
 
 
@@ -464,7 +466,7 @@ def test_a_question_is_read_to_its_end_on_any_terminal(watched: Cli, columns: in
         "utf-8",
     )
     task = watched.add("import", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    watched.process("up", "--until-idle")
+    watched("up", "--until-idle")
 
     told = seen(watched, "inbox", columns=columns)
 
@@ -481,7 +483,7 @@ def test_a_question_beside_a_schedule_is_explained(watched: Cli) -> None:
     """A recurring task goes on, and says that somebody is asked."""
     (watched.folder / "verdict").write_text("rubbish", encoding="utf-8")
     task = watched.add("poll", "--every", "1h", "--run", "echo 'ledger looks odd' >&2; exit 3")
-    watched.process("up", "--until-idle")
+    watched("up", "--until-idle")
     watched("triage", task)
 
     told = explained(watched, task)
@@ -523,11 +525,11 @@ def test_run_tells_what_triage_says_and_where_it_leaves_you(watched: Cli, verdic
         verdict = json.dumps({"root_cause": "down"} | verdict)
     (watched.folder / "verdict").write_text(verdict, encoding="utf-8")
 
-    ran = watched.process("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
+    ran = watched("run", "--title", "import", "--run", "echo 'ledger looks odd' >&2; exit 3")
 
     (task,) = (each["id"] for each in watched.good("list", "--json").json if each["title"] == "import")
     asked = next(iter(watched.good("show", task, "--json").json["after"]), task)
     told = ran.err.splitlines()
     assert ran.code == 75
-    assert told[-3 - len(last) : -2] == ["▣ looked at by command", *(line.format(fix=asked) for line in last)]
+    assert told[-3 - len(last) : -2] == ["▣ triaged by command", *(line.format(fix=asked) for line in last)]
     assert told[-1].startswith(f"  medbay answer {asked} 1, then medbay up")

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from medbay.cli.live import Interrupts
-from medbay.cli.live_lines import changes
-from medbay.core.model import Event
+from medbay.cli.live.display import Interrupts
 from tests.cli.calling import Cli
 from tests.cli.test_run import QUICK, processes_of, started, wait_until_it_says
 from tests.guardians import kill_with_guardian
@@ -38,7 +36,7 @@ def test_until_idle_exits_by_what_became_of_the_work(quick: Cli, scripts: tuple[
     for number, script in enumerate(scripts):
         quick.add(f"task {number}", "--run", script)
 
-    assert quick.process("up", "--until-idle", "--no-web").code == code
+    assert quick("up", "--until-idle", "--no-web").code == code
 
 
 def test_the_summary_says_what_healed_and_what_to_type(quick: Cli) -> None:
@@ -57,7 +55,7 @@ def test_each_change_is_one_line_for_programs(quick: Cli) -> None:
     """Tab-separated: time, glyph, id, title, what happened, what follows."""
     flaky = quick.add("flaky\tone", "--run", "[ $MEDBAY_ATTEMPT = 2 ] || { echo connect ECONNREFUSED; exit 7; }")
 
-    ran = quick.process("up", "--until-idle")
+    ran = quick("up", "--until-idle")
 
     rows = [line.split("\t") for line in ran.err.splitlines() if flaky in line.split("\t")]
     assert [row[1] for row in rows] == ["▶", "✗", "▶", "✓"]
@@ -135,7 +133,7 @@ def test_a_killed_daemon_is_carried_on_by_the_next(quick: Cli) -> None:
         wait_for((quick.folder / "ups").exists)
         process.kill()
 
-    ran = quick.process("up", "--until-idle")
+    ran = quick("up", "--until-idle")
 
     assert ran.code == 0
     assert quick.bay().get(task_id).status == "completed"
@@ -147,7 +145,7 @@ def test_only_the_queues_it_is_told_are_served(quick: Cli) -> None:
     """`--queue a,b` instead of default."""
     ids = [quick.add(queue, "--queue", queue) for queue in ("default", "a", "b")]
 
-    quick.process("up", "--until-idle", "--queue", "a, b")
+    quick("up", "--until-idle", "--queue", "a, b")
 
     assert [quick.bay().get(each).status for each in ids] == ["pending", "completed", "completed"]
 
@@ -165,6 +163,7 @@ def test_a_terminal_gets_short_times_and_a_line_in_place(quick: Cli) -> None:
 
 def test_a_store_that_is_gone_is_one_line(quick: Cli) -> None:
     """Its folder removed under a running daemon: it says so in one line and ends by itself, with its processes."""
+    (quick.folder / "medbay.toml").write_text('[engine]\nlease = "1s"\n', encoding="utf-8")
     quick.add("sleeper", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
@@ -179,26 +178,9 @@ def test_a_store_that_is_gone_is_one_line(quick: Cli) -> None:
 
 def test_without_a_store_it_says_what_to_do(bare: Cli) -> None:
     """A daemon does not make a store by accident."""
-    ran = bare.process("up")
+    ran = bare("up")
 
     assert (ran.code, ran.err) == (3, "medbay: no store here or above; medbay init makes one, --store names one\n")
-
-
-def test_a_failure_and_what_follows_are_one_line() -> None:
-    """The events of one decision are told together, those of others in between notwithstanding."""
-    found = {"category": "transient", "subcategory": "network", "confidence": 0.8, "summary": "no\x1b[2J route"}
-    events = [
-        Event(name="task:failed", task_id="a", attempt=2, data={"outcome": "failed", "diagnosis": found}),
-        Event(name="task:completed", task_id="b", attempt=1, data={"failures": 0}),
-        Event(name="task:retry_scheduled", task_id="a", attempt=2, data={"delay_s": 27.0}),
-        Event(name="task:blocked", task_id="c", data={"kind": "human", "reason": "why"}),
-    ]
-
-    told = changes(events, lambda task_id: f"title of {task_id}")
-
-    assert [(each.task_id, each.glyph) for each in told] == [("a", "✗"), ("b", "✓"), ("c", "!")]
-    assert told[0].what == "attempt 2 failed: transient/network 0.80, no\\x1b[2J route"
-    assert told[0].then == "◷ retry in 27s"
 
 
 def test_the_engine_speaks_through_the_screen(quick: Cli) -> None:

@@ -81,7 +81,7 @@ def test_leases_are_told_in_words_and_cells(cli: Cli) -> None:
     assert here[engine.worker.id][-1] == f"{running.id}#1"
     states = [cells[1] for cells in cli.good("workers", "--all").cells]
     assert sorted(states) == ["alive", "crashed", "expired", "lost"]
-    told = cli.terminal("workers", "--all", env={"NO_COLOR": "1"}, columns=160).out
+    told = cli.screen("workers", "--all", env={"NO_COLOR": "1"}, columns=160).out
     assert f"1 of 4 slots  default  {running.id}#1" in told
     assert "lease expired" in told
     assert "✗ w-crash" in told

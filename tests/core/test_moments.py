@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.core.durations import from_iso, iso
+from medbay.core.durations import iso
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,6 @@ def test_a_time_beyond_all_calendars_is_their_last_moment() -> None:
 @given(st.integers(0, 253_402_300_799_999))
 def test_what_was_written_can_be_read_back(ms: int) -> None:
     """To the millisecond."""
-    assert from_iso(iso(ms)) == ms
     seconds, rest = divmod(ms, 1_000)
     read = datetime.fromisoformat(iso(ms))
 

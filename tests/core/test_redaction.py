@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medbay.core import redaction
@@ -24,6 +24,7 @@ from medbay.core.redaction import (
     redact,
     secrets_of,
 )
+from tests.properties import examples
 
 # Put together from parts, so that no tool takes these examples for real ones.
 RANDOM = "Zx9Qw7Er5Ty3Ui1Op0As" + "8Df6Gh4Jk2Lz0Xc9Vb7Nm5"
@@ -161,7 +162,7 @@ hostile = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_
 
 @given(hostile)
 @example('token="[redacted]')
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_redacting_twice_changes_nothing_more_and_lines_stay_lines(text: str) -> None:
     """Whatever comes: it never raises, and a reader can still count the lines."""
     found = redact(text)
@@ -170,14 +171,14 @@ def test_redacting_twice_changes_nothing_more_and_lines_stay_lines(text: str) ->
 
 
 @given(st.dictionaries(st.sampled_from(["why", "log", "detail"]), hostile))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_json_stays_json(said: dict[str, str]) -> None:
     """What an agent answers is redacted as it came, and has to be read afterwards."""
     json.loads(redact(json.dumps(said)))
 
 
 @given(hostile, st.lists(st.integers(0, 200), max_size=4))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_a_log_that_comes_in_pieces_is_shown_as_it_would_be_at_once(text: str, cuts: list[int]) -> None:
     """Secrets are not seen because they were cut in half; nothing is lost, and lines come when they are whole."""
     shown, places = Redactor(), sorted({min(cut, len(text)) for cut in cuts})

@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import rules
@@ -53,6 +53,7 @@ from tests.core.builders import (
     told,
 )
 from tests.core.triage.cases import case, says
+from tests.properties import examples
 
 WAITS = {"ready": False, "ready_at": None}
 
@@ -403,7 +404,7 @@ class Lives:
         assert standstill(some, around) is None, some
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(
@@ -428,7 +429,7 @@ def test_whatever_happens_in_whatever_order_the_promises_hold(
             lives.happen(lives.choose(task_id, number), task_id, outcome, number)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.tuples(st.sampled_from(OUTCOMES), st.sampled_from(DIAGNOSES)), max_size=80))
 def test_a_task_that_nobody_looks_after_ends_or_asks(endings: list[tuple[Outcome, Diagnosis]]) -> None:
     """Left alone it is always claimed again, until it is finished or blocked with a question."""

@@ -15,6 +15,8 @@ from medbay.store.database import Tx
 from medbay.store.sqlite import SqliteStore
 from tests.durability.tracing import STORE, WAL, Disk, Step, changed, python, traced
 
+pytestmark = pytest.mark.long
+
 # A small log, so that it is brought into the database and begun anew again and again while the program runs.
 WORKLOAD = """
 import os, medbay

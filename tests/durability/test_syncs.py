@@ -9,6 +9,8 @@ import pytest
 
 from tests.durability.tracing import WAL, Disk, Step, python, traced
 
+pytestmark = pytest.mark.long
+
 LIBRARY = """
 import os, medbay
 bay = medbay.open()

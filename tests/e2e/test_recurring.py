@@ -105,6 +105,7 @@ def test_the_wait_grows_with_each_failure_and_a_success_returns_to_the_period(te
     assert all(set(each) == {"reason", "first", "last", "number"} for each in told)
 
 
+@pytest.mark.long
 def test_twenty_failures_end_at_the_cap_and_ask_once(terminal: Terminal) -> None:
     """Scenario 2: the last waits are the cap, at most a tenth earlier; nothing is blocked, one is asked."""
     (terminal.home / "medbay.toml").write_text(
@@ -269,5 +270,5 @@ def test_pause_keeps_the_streak_and_skips_what_is_planned(terminal: Terminal) ->
         streak = paused["consecutive_failures"] + 1
         shown = until(terminal, task, lambda shown: shown["consecutive_failures"] == streak)
 
-    assert shown["attempts_total"] == streak
+    assert sum(each["outcome"] is not None for each in shown["attempts"]) == streak
     assert any(each["reason"] == "paused" for each in events(terminal, task, "task:occurrences_skipped"))

@@ -1,4 +1,4 @@
-"""The whole path through the installed command, as a user walks it: fails, understood, waits, heals or asks."""
+"""The whole path through the command line, as a user walks it: fails, understood, waits, heals or asks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
+
+from tests.cli.calling import call
 
 MEDBAY = str(Path(sys.executable).parent / "medbay")
 QUICK = "\n".join(
@@ -19,14 +22,18 @@ QUICK = "\n".join(
 
 
 class Terminal:
-    """A person in a directory of their own."""
+    """A person in a directory of their own. What they type runs in this process, unless it is to be a real one."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, real: bool = False) -> None:
         self.home = home
+        self._real = real
         self.environ = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Type a command."""
+        if not self._real:
+            called = call(words, cwd=self.home, env=self.environ, stdin=stdin)
+            return subprocess.CompletedProcess(words, called.code, called.out, called.err)
         return subprocess.run(
             [MEDBAY, *words],
             cwd=self.home,
@@ -55,9 +62,19 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Terminal:
     """A fresh project with quick delays."""
-    here = Terminal(tmp_path)
+    return with_a_project(Terminal(tmp_path))
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Terminal:
+    """The same, and every command is a process of its own."""
+    return with_a_project(Terminal(tmp_path, real=True))
+
+
+def with_a_project(here: Terminal) -> Terminal:
+    """Make one with quick delays."""
     here.must("init")
-    (tmp_path / "medbay.toml").write_text(QUICK, encoding="utf-8")
+    (here.home / "medbay.toml").write_text(QUICK, encoding="utf-8")
     return here
 
 
@@ -91,26 +108,26 @@ def test_good_flaky_hopeless_and_dependent_tasks_end_as_promised(terminal: Termi
     assert {"task:escalated", "task:blocked", "question:asked"} <= set(names)
 
 
-def test_a_walk_from_the_first_failure_over_a_person_to_success(terminal: Terminal) -> None:
+def test_a_walk_from_the_first_failure_over_a_person_to_success(installed: Terminal) -> None:
     """Fails, retried, fails, retried, fails, a new approach, fails, asked, answered, succeeds: attempts 1 to 5."""
-    task = terminal.must(
+    task = installed.must(
         "add", "tests", "--run", 'echo "$MEDBAY_GUIDANCE" > told.$MEDBAY_ATTEMPT; test -e fixed'
     ).strip()
 
-    terminal.must("up", "--until-idle", code=75)
-    (question,) = json.loads(terminal.must("inbox", "--json"))
+    installed.must("up", "--until-idle", code=75)
+    (question,) = json.loads(installed.must("inbox", "--json"))
     assert question["tasks"] == [task]
     assert question["default"] == 1
-    assert "different approach" in (terminal.home / "told.4").read_text(encoding="utf-8")
-    (terminal.home / "fixed").touch()
-    terminal.must("answer", task, "1", "--note", "I fixed it")
-    assert terminal.show(task)["consecutive_failures"] == 4
-    terminal.must("up", "--until-idle")
+    assert "different approach" in (installed.home / "told.4").read_text(encoding="utf-8")
+    (installed.home / "fixed").touch()
+    installed.must("answer", task, "1", "--note", "I fixed it")
+    assert installed.show(task)["consecutive_failures"] == 4
+    installed.must("up", "--until-idle")
 
-    story = terminal.show(task)
+    story = installed.show(task)
     assert [each["number"] for each in story["attempts"]] == [1, 2, 3, 4, 5]
     assert story["status"] == "completed"
-    assert "I fixed it" in (terminal.home / "told.5").read_text(encoding="utf-8")
+    assert "I fixed it" in (installed.home / "told.5").read_text(encoding="utf-8")
     moves = [(each["from"], each["to"]) for each in story["history"]]
     assert moves == [("pending", "in_progress"), ("in_progress", "failed"), ("failed", "pending")] * 3 + [
         ("pending", "in_progress"),
@@ -226,7 +243,7 @@ def test_agents_may_not_use_a_persons_commands(terminal: Terminal) -> None:
     """A task that tries to answer for a person is refused with exit 4."""
     other = terminal.must("add", "other", "--", "true").strip()
     terminal.must("pause", other)
-    meddler = terminal.must("add", "meddler", "--run", f"{MEDBAY} resume {other}; test $? = 4").strip()
+    meddler = terminal.must("add", "meddler", "--run", f"{quote(MEDBAY)} resume {other}; test $? = 4").strip()
 
     terminal.must("up", "--until-idle")
 

@@ -26,7 +26,7 @@ timeout = "20s"
 delays = ["10ms"]
 [recurring]
 failure_backoff_multiplier = 10
-failure_backoff_max_delay = "4s"
+failure_backoff_max_delay = "1500ms"
 """
 AGENT = """#!/bin/sh
 cat > seen.json
@@ -347,10 +347,10 @@ def looked_at(terminal: Terminal) -> Any:
     give_up = time.monotonic() + 90
     with medbay.open(cwd=terminal.home) as bay:
         while True:
-            for incident, _ in bay.incidents():
-                looked, _ = bay.triage_of_incident(incident)
+            for incident in bay.incidents():
+                looked = incident.triage
                 if looked is not None and looked.ended_at is not None:
-                    return incident
+                    return incident.breaker
             assert time.monotonic() < give_up
             bay.store.changed()
             select.select((), (), (), 0.02)

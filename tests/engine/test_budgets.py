@@ -9,7 +9,7 @@ from medbay.core.budget import Amount, Budget
 from medbay.core.model import Event, Task
 from medbay.core.outcome import Failed, Output, Succeeded
 from medbay.core.triage.case import Means
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.service import explain, idle, liveness, tasks
 from medbay.store import attempts, breakers, budgets, history
 from medbay.store.database import Store

@@ -6,7 +6,7 @@ import pytest
 
 from medbay.core.model import CheckResult
 from medbay.core.outcome import Failed, Succeeded, TimedOut
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.engine.verification import Verification
 from medbay.errors import StoreUnavailable
 from medbay.service import liveness, tasks
@@ -69,6 +69,10 @@ def verifying(world: World, engine: Engine, *names: str, **options: object) -> s
     world.run(engine, ticks=2)
     assert world.task(task.id).status == "pending_verification"
     return task.id
+
+
+def _away(*_: object, **__: object) -> None:
+    raise StoreUnavailable("away")
 
 
 def test_a_result_counts_once_all_its_checks_passed(world: World) -> None:
@@ -358,6 +362,32 @@ def test_checks_that_were_taken_over_wait_for_a_slot(world: World) -> None:
     assert commands(world)[-1] == "fresh"
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_waits_for_its_checks_has_its_slot_and_its_part_of_the_share(
+    world: World, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """Taken over by an engine that runs, or not begun as the store refused: fresh work comes before more recovery."""
+    world.runner.scripts["lint"] = [None]
+    first = world.engine(slots=2)
+    judged = world.add("judged", failed(), Succeeded(), check="lint")
+    later = world.add("later", failed(), priority=0)
+    world.run(first, ticks=2)
+    world.act(tasks.pause, later.id)
+    world.run(first, ticks=3)
+    assert (world.task(judged.id).status, world.task(later.id).streak) == ("pending_verification", 1)
+    fresh, _ = world.add("fresh", None, priority=1), world.add("more", None)
+    world.act(tasks.resume, later.id)
+    world.sightings[first.worker.pid] = "rebooted"
+    second = world.engine(slots=2)
+    if refused:
+        second.recover()
+        monkeypatch.setattr("medbay.service.checks.begin", _away)
+    world.run(second)
+
+    with world.store.read() as tx:
+        assert {task_id for task_id, _ in attempts.live_keys(tx)} == {judged.id, fresh.id}
+
+
 def test_a_stopping_worker_leaves_its_checks_to_the_next(world: World) -> None:
     """What was done is not done again because somebody restarts the daemon."""
     first = world.engine()
@@ -444,11 +474,7 @@ def test_a_store_that_is_away_delays_the_checks_and_loses_nothing(
     engine = world.engine()
     world.run(engine)
     with monkeypatch.context() as patched:
-
-        def away(*_: object) -> None:
-            raise StoreUnavailable("away")
-
-        patched.setattr("medbay.service.checks.waiting", away)
+        patched.setattr("medbay.service.checks.waiting", _away)
         world.run(engine)
     assert checks_of(world, task.id) == [("WAITING", 0)]
 

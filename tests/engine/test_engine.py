@@ -9,7 +9,7 @@ import pytest
 
 from medbay.core.outcome import Lost, Succeeded, TimedOut
 from medbay.engine.daemon import Daemon
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.env import SystemClock
 from medbay.errors import StoreBusy, StoreUnavailable
 from medbay.service import idle, tasks
@@ -636,6 +636,22 @@ def test_before_another_attempt_what_an_earlier_one_left_is_ended(world: World) 
     world.run(engine, ticks=2)
 
     assert world.leftovers.asked > asked
+
+
+@pytest.mark.parametrize(("left", "told"), [(1, "1 process that"), (2, "2 processes that"), (0, "")])
+def test_what_an_attempt_of_this_engine_left_is_not_laid_to_another(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, left: int, told: str
+) -> None:
+    """In a fresh store there was no earlier engine: what is ended before a retry was left by the attempt before it."""
+    world.add("a", failed(), Succeeded())
+    engine = world.engine()
+    world.run(engine, ticks=2, step_ms=100)
+    monkeypatch.setattr(world.leftovers, "end", lambda **_: left)
+
+    world.run(engine, ticks=2)
+
+    said = [each.getMessage() for each in caplog.records if "left behind" in each.getMessage()]
+    assert said == ([f"ended {told} earlier attempts left behind"] if left else [])
 
 
 def test_what_comes_after_a_paused_task_does_not_keep_a_run_busy(world: World) -> None:

@@ -16,8 +16,8 @@ import pytest
 import medbay
 from medbay.bay import Bay
 from medbay.engine.guardian import Guardian
-from medbay.runners.guardian import newest, verdict
-from medbay.runners.processes import GUARD_NAME, KEY_NAME, marks, pids, read_process
+from medbay.places.guardian import newest, verdict
+from medbay.places.processes import GUARD_NAME, KEY_NAME, marks, pids, read_process
 from tests.guardians import guardians_of
 from tests.waiting import wait_for
 

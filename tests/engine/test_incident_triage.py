@@ -9,8 +9,8 @@ import pytest
 
 from medbay.core.model import Task
 from medbay.core.outcome import Outcome, Output, Succeeded
-from medbay.engine.engine import Engine
-from medbay.engine.triaging import SUPPRESSED
+from medbay.engine.round import Engine
+from medbay.engine.triage import SUPPRESSED
 from medbay.service import breakers as breaker_service
 from medbay.service import tasks
 from medbay.store import tasks as task_rows

@@ -84,7 +84,7 @@ def test_a_note_that_cured_is_the_advice_for_the_next_task_with_that_failure(wor
 
     with world.store.read() as tx:
         asked = questions.open_of_task(tx, third.id)
-    assert asked is not None and asked.need == "third: run vault login first (cured 2 of 2)"
+    assert asked is not None and asked.need == "third: run vault login first (worked 2 of 2 times)"
     found = known_of(world, third.id)
     assert (found.count, found.tasks) == (3, 3)
     assert found.advice == (Advice("run vault login first", 2, 2),)
@@ -106,13 +106,13 @@ def test_advice_that_cured_is_given_to_the_next_attempt(world: World) -> None:
 
     (told,) = world.task(task.id).guidance
     assert told.advice == "tune it with a fork"
-    assert "tune it with a fork (cured 2 of 2)" in told.text
+    assert "tune it with a fork (worked 2 of 2 times)" in told.text
     world.run(engine, ticks=3, step_ms=12_000)
     own, second = world.task(task.id).guidance[0], world.task(task.id).guidance[1]
     assert (own.cured, second.cured) == (False, None)
     assert second.advice != "tune it with a fork"
     second_attempt = next(each for each in reversed(world.runner.started) if each.number == 2)
-    assert "Advice: tune it with a fork (cured 2 of 2)" in second_attempt.guidance
+    assert "Advice: tune it with a fork (worked 2 of 2 times)" in second_attempt.guidance
 
 
 def test_what_nobody_was_told_is_nobodys_cure(world: World) -> None:

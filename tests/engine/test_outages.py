@@ -12,8 +12,8 @@ from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.model import Event, Question, Task
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.core.policy.policy import Policy
-from medbay.engine.engine import Engine
-from medbay.runners.protocol import Launch
+from medbay.engine.round import Engine
+from medbay.places.protocol import Launch
 from medbay.service import breakers as breaker_service
 from medbay.service import idle, liveness, tasks
 from medbay.store import activity, attempts, breakers, history, questions

@@ -1,213 +1,431 @@
-"""Owned tasks among others that end at the same moment: settled with them, for what they cost alone."""
+"""Agents, people, reviews and evaluations through the engine's steps, on every kind of database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from medbay.core.model import Task
-from medbay.core.outcome import Outcome, Succeeded
-from medbay.core.rules import Loop, on_added
-from medbay.engine.engine import Engine
-from medbay.engine.settling import Settler
-from medbay.service import schedules
-from medbay.service import tasks as task_service
-from medbay.store import history
-from medbay.store import tasks as task_rows
+from medbay.core.agent import Profile
+from medbay.core.model import Role, Task
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, Succeeded
+from medbay.core.redaction import Redaction
+from medbay.core.rules import on_added
+from medbay.core.triage.case import Means
+from medbay.engine.round import Engine
+from medbay.places.protocol import Launch
+from medbay.runners.agent.runner import AgentRunner
+from medbay.service import additions, liveness, requests, tasks
+from medbay.store import attempts, checks, history, questions, retries
 from medbay.store.apply import Arrival, insert_tasks
-from medbay.store.database import Store, Tx
-from medbay.store.postgres import PostgresTx
-from medbay.store.sqlite import SqliteTx
-from tests.worlds import ManualClock, ScriptedRunning, World, failed, quick_policy
+from medbay.store.database import Store
+from tests.worlds import ManualClock, ScriptedRunning, World, failed
 
-MANY = 31
+PROFILES = {"fake": Profile(name="fake", command=("fake", "{prompt_file}"), provider="acme")}
+RESCUE = Means(evaluate="look", timeout_ms=7_000)
 
 
 @pytest.fixture
-def world(store: Store, clock: ManualClock) -> World:
-    """An empty store."""
-    return World(store, clock)
+def world(store: Store, clock: ManualClock, tmp_path: Path) -> World:
+    """A store with engines on it, whose agents are given files."""
+    return World(store, clock, root=tmp_path)
 
 
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Every statement that reads while ended attempts are settled, for as long as this lasts."""
-    seen: list[str] = []
-    settling = [False]
-    settle = Settler.settle_in
-
-    def settle_in(*args: Any) -> Any:
-        settling[0] = True
-        try:
-            return settle(*args)
-        finally:
-            settling[0] = False
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Settler, "settle_in", settle_in)
-        for kind in (SqliteTx, PostgresTx):
-            for name in ("rows", "one"):
-                real = getattr(kind, name)
-
-                def read(self: Any, sql: str, params: Any = (), *, _real: Callable[..., Any] = real) -> Any:
-                    seen.extend([sql] * settling[0])
-                    return _real(self, sql, params)
-
-                patch.setattr(kind, name, read)
-        yield seen
+def engine(world: World, **settings: Any) -> Engine:
+    """An engine with agents."""
+    return world.engine(runners={"agent": AgentRunner(PROFILES, world.runner)}, **settings)
 
 
-def serving(world: World, subject: str, role: str = "fix") -> Task:
-    """A task that a failing one owns."""
+def add(world: World, title: str, **options: Any) -> Task:
+    """A task that runs no command of its own."""
     with world.store.write() as tx:
-        own = Task(
-            id=f"fix-{subject}",
-            title=f"fix {subject}",
-            command=f"fix {subject}",
-            owner_kind="task",
-            owner_id=subject,
-            role=role,
-            created_by="triage",
-        )
+        new = requests.new_task({"title": title, **options}, now=tx.now, agents=PROFILES)
+        return additions.add(tx, new, ids=world.ids, actor="person:test")
+
+
+def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
+    """A task that serves another; its id."""
+    with world.store.write() as tx:
+        serves: dict[str, Any] = {"role": role, "owner_kind": "task", "owner_id": subject}
+        own = Task(id=f"serves-{subject}", title=role, created_by="triage", **serves, **fields)
         insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
-    return world.task(own.id)
+    return own.id
 
 
-def failing(world: World, engine: Engine, title: str = "polls") -> Task:
-    """A recurring task that failed and waits for its backoff."""
-    task = world.add(title, failed(), every="1h")
-    world.run(engine)
-    world.run(engine)
-    assert (world.task(task.id).status, world.task(task.id).streak) == ("failed", 1)
-    return task
-
-
-def end_all(engine: Engine, world: World, outcome: Outcome | None = None) -> None:
-    """Let everything that runs end at once, and settle it."""
-    for each in engine.live.values():
-        assert isinstance(each.running, ScriptedRunning)
-        each.running.outcome = outcome or Succeeded()
-    world.run(engine, step_ms=1)
-
-
-def reads_of(world: World, monkeypatch: pytest.MonkeyPatch, titles: list[str], fix: Task | None = None) -> int:
-    """How many reads it takes to settle these, and the fix, in one round."""
-    if fix is not None:
-        world.runner.scripts[fix.title] = [None]
-    for title in titles:
-        world.add(title, None)
-    engine = world.engine(slots=MANY + 1)
-    world.run(engine)
-    assert len(engine.live) == len(titles) + (fix is not None)
-    with counted(monkeypatch) as seen:
-        end_all(engine, world)
-    assert all(world.task(each).status == "completed" for each in ([fix.id] if fix else []))
-    return len(seen)
-
-
-def test_one_owned_task_among_many_costs_what_it_costs_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its owner is read, and nobody is settled one by one because of it."""
-    first, second = (failing(world, world.engine(), title) for title in ("polls", "pulls"))
-
-    many = reads_of(world, monkeypatch, [f"plain {number}" for number in range(MANY)])
-    alone = reads_of(world, monkeypatch, [], serving(world, first.id))
-    among = reads_of(world, monkeypatch, [f"other {number}" for number in range(MANY)], serving(world, second.id))
-
-    assert 0 < among <= many + alone < 30, (many, alone, among)
-    assert {world.task(each.id).status for each in (first, second)} & {"failed"} == set()
-
-
-def test_owners_of_a_batch_are_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many owned tasks end together."""
-    engine = world.engine()
-    subjects = [world.add(f"polls {number}", failed(), every="1h") for number in range(8)]
-    for _ in range(3):
-        world.run(engine)
-    fixes = [serving(world, each.id) for each in subjects]
-    world.runner.scripts |= {each.title: [None] for each in fixes}
-    engine = world.engine(slots=8)
-    world.run(engine)
-    assert len(engine.live) == 8
-
-    with counted(monkeypatch) as seen:
-        end_all(engine, world)
-
-    assert sum("owner_kind = 'loop'" in sql and "UNION" in sql and "unnest" not in sql for sql in seen) == 1
-    assert sum("max(number)" in sql for sql in seen) == 1
-    assert {world.task(each.id).status for each in fixes} == {"completed"}
-    assert all(world.task(each.id).status != "failed" for each in subjects)
-
-
-def test_each_sees_what_those_before_it_did_to_its_owner(world: World) -> None:
-    """Two fixes of one task and what comes after one of them, in one batch: one start, and no stale row."""
-    engine = world.engine()
-    subject = failing(world, engine)
-    first = serving(world, subject.id)
+def answer(world: World, given: str, option: str, note: str = "") -> None:
+    """A person answers."""
     with world.store.write() as tx:
-        second = Task(
-            id="fix-two", title="two", command="two", owner_kind="task", owner_id=subject.id, role="fix", created_by="x"
-        )
-        insert_tasks(tx, [Arrival.of(on_added(second, tx.now))])
-    world.runner.scripts |= {first.title: [None], "two": [None]}
-    last = world.add("after both", after=[first.id, "fix-two"])
-    engine = world.engine(slots=4)
-    world.run(engine)
+        tasks.answer(tx, given, option, actor="person:test", note=note)
 
-    end_all(engine, world)
 
-    assert world.task(first.id).status == world.task("fix-two").status == "completed"
-    assert world.task(last.id).unmet == 0
+def asked(world: World) -> list[tuple[str, ...]]:
+    """For whom questions are open."""
     with world.store.read() as tx:
-        told = [each.name for each in history.events_since(tx, 0, limit=500, task_id=subject.id)]
-    assert told.count("task:retry_executed") == 1
+        return [each.task_ids for each in questions.open_questions(tx)]
 
 
-def test_a_loop_goes_round_beside_others(store: Store, clock: ManualClock) -> None:
-    """Its turn is passed on in the batch, and a failure gives it back."""
-    world = World(store, clock, policy=quick_policy(0))
-    members = [world.add(f"member {number}", None, None) for number in range(3)]
-    with store.write() as tx:
-        asked = Loop(delay_ms=None, max_iterations=9, max_failure_restarts=3)
-        schedules.make_loop(tx, [_get(tx, each) for each in members], asked, actor="person:test")
-    others = [world.add(f"plain {number}", None) for number in range(3)]
-    engine = world.engine(slots=8)
-    world.run(engine)
-    assert len(engine.live) == 4
-
-    end_all(engine, world)
-    world.run(engine)
-
-    assert {world.task(each.id).status for each in others} == {"completed"}
-    assert [world.task(each.id).waits_for for each in members] == ["turn", None, "turn"]
-    end_all(engine, world, failed())
-    assert [world.task(each.id).waits_for for each in members] == [None, "turn", "turn"]
+def outcomes(world: World, task_id: str) -> list[str | None]:
+    """How a task's attempts ended."""
+    with world.store.read() as tx:
+        return [each.outcome for each in attempts.of_task(tx, task_id, 100)]
 
 
-def test_a_cancelled_fix_leaves_its_owner_to_a_person_beside_others(world: World) -> None:
-    """The owner is asked about once, whoever else ends."""
-    engine = world.engine()
-    subject = failing(world, engine)
-    fix = serving(world, subject.id)
-    world.runner.scripts[fix.title] = [None]
-    other = world.add("plain", None)
-    engine = world.engine(slots=4)
-    world.run(engine)
-    world.act(task_service.cancel, fix.id)
-
-    end_all(engine, world)
-    world.run(engine, ticks=2)
-
-    assert world.task(other.id).status == "completed"
-    assert (world.task(fix.id).status, world.task(subject.id).block_kind) in (
-        ("completed", None),
-        ("cancelled", "dependency"),
-    )
+def names(world: World, task_id: str) -> list[str]:
+    """The names of a task's events."""
+    with world.store.read() as tx:
+        return [event.name for event in history.events_since(tx, 0, limit=1_000, task_id=task_id)]
 
 
-def _get(tx: Tx, task: Task) -> Task:
-    found = task_rows.get(tx, task.id)
-    assert found is not None
-    return found
+def expect_no_standstill(world: World) -> None:
+    """Nothing stands still, and the record agrees with itself."""
+    with world.store.read() as tx:
+        assert liveness.standstills(tx) + liveness.contradictions(tx) == []
+
+
+def evaluates(*answers: str | None) -> list[Any]:
+    """A script of evaluators that print these; None goes on running."""
+    return [None if text is None else Succeeded(output=Output(result={"answer": text})) for text in answers]
+
+
+# Agents and people
+
+
+def test_a_profile_that_is_not_configured_here_is_a_question(world: World) -> None:
+    """The command comes from the configuration of the engine that starts it."""
+    task = add(world, "think", agent="fake")
+    assert (task.runner, task.command, task.resources) == ("agent:fake", (), ("provider:acme",))
+    here = world.engine(runners={"agent": AgentRunner({}, world.runner)})
+    world.run(here, ticks=2)
+
+    stopped = world.task(task.id)
+    assert (stopped.status, stopped.block_kind) == ("blocked", "human")
+    assert asked(world) == [(task.id,)]
+    assert world.runner.started == []
+
+
+def test_a_persons_task_is_never_claimed(world: World) -> None:
+    """It is a question from the start, whatever comes before or after it; idle is idle."""
+    first = add(world, "sign", person=True)
+    then = world.add("then", after=[first.id])
+    last = add(world, "file it", person=True, after=[then.id])
+    here = engine(world)
+    world.run(here, ticks=2)
+    assert here.is_idle()
+    assert (world.task(first.id).status, world.task(last.id).status) == ("blocked", "pending")
+
+    answer(world, first.id, "done", "signed")
+    world.run(here, ticks=2)
+
+    assert world.task(first.id).status == world.task(then.id).status == "completed"
+    assert asked(world) == [(last.id,)]
+    assert here.is_idle()
+    expect_no_standstill(world)
+
+
+# Who serves whom
+
+
+def blocked_for_spec(world: World) -> str:
+    """A task that waits for its specification; its id."""
+    subject = world.add("subject")
+    world.act(tasks.block, subject.id, kind="spec", reason="unclear", timeout_ms=60_000)
+    return subject.id
+
+
+def test_a_review_reaches_its_subject_in_the_same_step(world: World) -> None:
+    """Its result holds the specification; the subject runs with it."""
+    subject = blocked_for_spec(world)
+    world.runner.scripts["review"] = [Succeeded(output=Output(result={"spec": "better"}))]
+    review = serving(world, subject, "review", runner="shell", command="review")
+    here = engine(world)
+    world.run(here, ticks=3)
+
+    assert world.task(review).status == "completed"
+    assert (world.task(subject).status, world.task(subject).spec) == ("completed", "better")
+    told = names(world, subject)
+    assert told[told.index("task:edited") :][:3] == ["task:edited", "task:unblocked", "task:started"]
+    expect_no_standstill(world)
+
+
+@pytest.mark.parametrize("role", ["review", "fix"])
+def test_a_subject_that_was_put_behind_what_serves_it_goes_on(world: World, role: Role) -> None:
+    """`edit --after` its own review or fix: no circle, and both ends of it are met in one step."""
+    here = engine(world)
+    if role == "review":
+        subject = blocked_for_spec(world)
+    else:
+        subject = world.add("subject", failed(), every="1h", max_iterations=1).id
+        world.run(here, ticks=2)
+        assert world.task(subject).status == "failed"
+    world.runner.scripts["serve"] = [Succeeded(output=Output(result={"spec": "better"}))]
+    serves = serving(world, subject, role, runner="shell", command="serve")
+    world.act(tasks.edit, subject, fields={}, reset_failures=False, after=[serves])
+    world.run(here, ticks=4)
+
+    assert (world.task(serves).status, world.task(subject).status) == ("completed", "completed")
+    expect_no_standstill(world)
+
+
+def test_a_cancelled_fix_asks_about_a_recurring_subject_once(world: World) -> None:
+    """Blocked, whoever cancels it."""
+    subject = world.add("subject", failed(), failed(), every="1h")
+    here = engine(world)
+    world.run(here, ticks=2)
+    assert world.task(subject.id).streak == 1
+    world.runner.scripts["fix"] = [None]
+    fix = serving(world, subject.id, "fix", runner="shell", command="fix")
+    world.run(here)
+
+    world.act(tasks.cancel, fix)
+    world.run(here, ticks=2)
+
+    assert world.task(fix).status == "cancelled"
+    left = world.task(subject.id)
+    assert (left.status, left.block_kind) == ("blocked", "dependency")
+    assert asked(world) == [(subject.id,)]
+
+
+def test_a_completed_fix_makes_a_recurring_subject_due(world: World) -> None:
+    """Long before its backoff would end."""
+    subject = world.add("subject", failed(), every="1h")
+    here = engine(world)
+    world.run(here, ticks=2)
+    assert world.task(subject.id).status == "failed"
+
+    serving(world, subject.id, "fix", runner="shell", command="fix")
+    world.run(here, ticks=3)
+
+    assert outcomes(world, subject.id) == ["failed", "succeeded"]
+    expect_no_standstill(world)
+
+
+def runs_while_it_is_fixed(world: World, here: Engine, *script: Any) -> tuple[str, str]:
+    """A recurring task that was triaged, with its second attempt under way, and the fix that is worked on."""
+    subject = world.add("subject", failed(), None, *script, every="1h")
+    world.run(here, ticks=2)
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET triages = 1, triaged_at = ? WHERE id = ?", (tx.now, subject.id))
+    world.runner.scripts["fix"] = [None]
+    fix = serving(world, subject.id, "fix", runner="shell", command="fix")
+    world.run(here)
+    world.act(tasks.retry, subject.id)
+    world.run(here)
+    assert world.task(subject.id).live == 2 and world.task(fix).live == 1
+    return subject.id, fix
+
+
+def running_of(here: Engine, task_id: str) -> Any:
+    """The attempt of a task that goes on until it is told how to end."""
+    return next(each.running for key, each in here.live.items() if key[0] == task_id)
+
+
+def test_a_fix_that_is_completed_while_its_subject_runs_makes_it_due_when_that_fails(world: World) -> None:
+    """The attempt began before the fix was there."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    running_of(here, fix).outcome = Succeeded()
+    world.run(here, ticks=2)
+    assert (world.task(fix).status, world.task(subject).live) == ("completed", 2)
+
+    running_of(here, subject).outcome = failed()
+    world.run(here, ticks=3)
+
+    assert outcomes(world, subject) == ["failed", "failed", "succeeded"]
+    with world.store.read() as tx:
+        assert [each.status for each in retries.of_task(tx, subject)] == ["cancelled", "executed"]
+    expect_no_standstill(world)
+
+
+def test_a_fix_that_was_there_before_the_attempt_began_lets_its_backoff_be(world: World) -> None:
+    """What fails in spite of its fix waits as ever; a success has nothing to catch up with."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here, failed())
+    running_of(here, fix).outcome = Succeeded()
+    world.run(here, ticks=2)
+    running_of(here, subject).outcome = failed()
+    world.run(here, ticks=6)
+
+    assert outcomes(world, subject) == ["failed"] * 3
+    assert world.task(subject).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "ends", [failed(), Requeued(asked=False, why="the worker stops")], ids=["failed", "handed back"]
+)
+def test_a_fix_that_is_cancelled_while_its_subject_runs_is_asked_about_when_that_ends(
+    world: World, ends: Outcome
+) -> None:
+    """Blocked, once, as when it had not run."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    world.act(tasks.cancel, fix)
+    world.run(here, ticks=2)
+    assert (world.task(fix).status, asked(world)) == ("cancelled", [])
+
+    running_of(here, subject).outcome = ends
+    world.run(here, ticks=3)
+
+    left = world.task(subject)
+    assert (left.status, left.block_kind, left.due_at) == ("blocked", "dependency", None)
+    assert asked(world) == [(subject,)]
+    expect_no_standstill(world)
+
+
+def test_a_fix_that_is_cancelled_while_its_subject_heals_asks_nobody(world: World) -> None:
+    """There is nothing left to fix."""
+    here = engine(world)
+    subject, fix = runs_while_it_is_fixed(world, here)
+    world.act(tasks.cancel, fix)
+    world.run(here, ticks=2)
+    running_of(here, subject).outcome = Succeeded()
+    world.run(here, ticks=3)
+
+    assert (world.task(subject).status, asked(world)) == ("pending", [])
+
+
+# Rescue
+
+
+def test_a_rescued_attempt_is_a_success(world: World) -> None:
+    """Looked at in its own slot, with what there is to know on its standard input."""
+    world.runner.scripts["look"] = evaluates('{"score": 0.8, "why": "fine"}')
+    task = world.add("work", Failed(output=Output(tail="half", total_bytes=4), exit_code=3))
+    here = engine(world, means=RESCUE, slots=1)
+    world.run(here)
+    world.run(here)
+    assert world.task(task.id).status == "pending_verification"
+    expect_no_standstill(world)
+    world.run(here)
+
+    done = world.task(task.id)
+    assert (done.status, done.streak, done.attempts) == ("completed", 0, 1)
+    assert outcomes(world, task.id) == ["rescued"]
+    launch = world.runner.started[1]
+    assert (launch.command, launch.timeout_s, launch.part) == ("look", 7.0, "evaluation")
+    assert launch.log_path.name == "1.evaluation.log"
+    assert '"tail": "half"' in launch.stdin_text and launch.answer_path is not None
+    with world.store.read() as tx:
+        kept = attempts.output(tx, task.id, 1)
+        (row,) = checks.of_attempt(tx, task.id, 1)
+    assert kept is not None and kept.tail == "half"
+    assert (row.position, row.status, row.tail) == (0, "PASS", '{"score": 0.8, "why": "fine"}')
+    assert names(world, task.id)[-3:] == ["task:verifying", "task:rescued", "task:completed"]
+
+
+def test_what_is_not_rescued_is_retried_as_ever(world: World) -> None:
+    """Each failure is looked at; only bad answers are warned about."""
+    world.runner.scripts["look"] = evaluates('{"score": 0.1}', "rubbish")
+    task = world.add("work", failed("ImportError: x", 1), failed("ImportError: x", 1))
+    here = engine(world, means=RESCUE)
+    world.run(here, ticks=12)
+
+    assert world.task(task.id).status == "completed"
+    assert outcomes(world, task.id) == ["failed", "failed", "succeeded"]
+    assert names(world, task.id).count("triage:failed") == 1
+
+
+def test_a_lost_worker_repeats_the_evaluation_and_after_three_the_failure_counts(world: World) -> None:
+    """The outcome of the work is known throughout; the work itself is not repeated for it."""
+    world.runner.scripts["look"] = evaluates(None, None, None, None)
+    task = world.add("work", failed("ImportError: x", 1))
+    for round_ in range(1, 4):
+        here = engine(world, means=RESCUE, crash_budget=9)
+        here.start()
+        world.run(here, ticks=2)
+        with world.store.read() as tx:
+            assert [each.round for each in checks.of_attempt(tx, task.id, 1)] == [round_]
+        world.sightings.clear()
+
+    assert [each.command for each in world.runner.started].count("work") == 1
+    here = engine(world, means=RESCUE, crash_budget=9)
+    here.start()
+    world.run(here, ticks=1)
+
+    assert outcomes(world, task.id)[0] == "failed"
+    assert (world.task(task.id).charged, world.task(task.id).last_category) == (1, "code_error/runtime")
+
+
+def test_another_host_takes_the_failure_as_it_is(world: World) -> None:
+    """What the work left is not there, so nobody looks at it any more."""
+    world.runner.scripts["look"] = evaluates(None)
+    task = world.add("work", failed("ImportError: x", 1))
+    here = engine(world, means=RESCUE)
+    world.run(here, ticks=2)
+    world.sightings.clear()
+
+    there = engine(world, means=RESCUE, host="there")
+    world.clock.advance(100_000)
+    there.lease.beat(world.store)
+    there.start()
+
+    assert outcomes(world, task.id)[0] == "failed"
+    assert "task:lost" not in names(world, task.id)
+
+
+def test_a_cancel_ends_an_evaluation(world: World) -> None:
+    """And the task with it."""
+    world.runner.scripts["look"] = evaluates(None)
+    task = world.add("work", failed())
+    here = engine(world, means=RESCUE)
+    world.run(here, ticks=2)
+
+    world.act(tasks.cancel, task.id)
+    world.run(here, ticks=2)
+
+    assert world.task(task.id).status == "cancelled"
+    assert outcomes(world, task.id) == ["cancelled"]
+
+
+# What leaves this machine
+
+KEEPS = Redaction(patterns=(re.compile("ACME-[0-9]+"),))
+SECRETS = ("ACME-123456", "a very long secret value", "ghp_" + "a1B2" * 9)
+TELLS = " and ".join(SECRETS)
+
+
+def test_a_specification_under_review_is_shown_without_its_secrets(world: World) -> None:
+    """By the rules of this engine; the task itself keeps what a person wrote."""
+    subject = blocked_for_spec(world)
+    env = (("MY_TOKEN", SECRETS[1]),)
+    review = serving(world, subject, "review", runner="agent:fake", command=(), spec=f"use {TELLS}", env=env)
+    world.runner.scripts["('fake', '{prompt_file}')"] = [None]
+    world.run(engine(world, redaction=KEEPS), ticks=2)
+
+    (launch,) = world.runner.started
+    assert "use [redacted] and [redacted] and [redacted]" in launch.prompt
+    assert world.task(review).spec == f"use {TELLS}"
+
+
+def test_who_judges_a_failure_is_shown_nothing_secret(world: World) -> None:
+    """The evaluator of an attempt and the agent of a triage, by the same rules."""
+    world.runner.scripts["look"] = evaluates(*['{"score": 0.1}'] * 3)
+    task = world.add("work", *[failed("ImportError: x")] * 3, spec=f"use {TELLS}", env={"MY_TOKEN": SECRETS[1]})
+    world.run(engine(world, means=RESCUE, redaction=KEEPS), ticks=20)
+
+    shown = [each.stdin_text for each in (*world.runner.started, *world.triages) if each.stdin_text]
+    assert len(shown) == 4 and world.task(task.id).triages == 1
+    assert all("use [redacted] and [redacted] and [redacted]" in each for each in shown)
+    assert not [secret for secret in SECRETS for each in shown if secret in each]
+
+
+class Thinks:
+    """Starts agents that think aloud and then fail."""
+
+    def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
+        """It has ended already."""
+        thought = "\n".join(f"step {number}: I look at the ledger" for number in range(300))
+        return ScriptedRunning(launch, failed(f"{thought}\nsomething odd happened"))
+
+
+def test_a_triage_is_shown_the_end_of_an_agents_transcript(world: World) -> None:
+    """What it printed in its newest attempt, and that only once."""
+    here = world.engine(runners={"agent": AgentRunner(PROFILES, Thinks())})
+    add(world, "think", agent="fake")
+    world.run(here, ticks=12)
+
+    shown = json.loads(world.triages[0].stdin_text)
+    assert shown["transcript"].endswith("something odd happened") and "step 150:" in shown["transcript"]
+    assert "step 150:" not in shown["failures"][-1]["tail"]

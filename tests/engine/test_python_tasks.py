@@ -14,7 +14,7 @@ import medbay
 from medbay.bay import Bay
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.errors import NotFound
-from medbay.runners.processes import marks, read_process
+from medbay.places.processes import marks, read_process
 from tests.engine.test_real_crashes import start_daemon
 from tests.waiting import wait_for
 

@@ -13,7 +13,7 @@ import pytest
 
 import medbay
 from medbay.bay import Bay
-from medbay.runners.processes import marks
+from medbay.places.processes import marks
 from tests.guardians import kill_with_guardian
 from tests.postgres_server import Server
 from tests.waiting import wait_for

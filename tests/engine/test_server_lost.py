@@ -16,7 +16,7 @@ import pytest
 from medbay.bay import Bay
 from medbay.core.attempt.ahead import AHEAD_MAX
 from medbay.errors import StoreUnavailable
-from medbay.runners.processes import marks
+from medbay.places.processes import marks
 from medbay.store.database import Store
 from tests.engine.test_real_crashes import bay_in, record_of
 from tests.postgres_server import Server

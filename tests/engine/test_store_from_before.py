@@ -10,20 +10,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from medbay.core.agent import Profile
 from medbay.core.model import Owner, Task
-from medbay.runners.agent import AgentRunner
-from medbay.runners.protocol import Runner
-from medbay.service import owners, tasks, triage_views
+from medbay.core.policy.presets import Recurring
+from medbay.places.protocol import Runner
+from medbay.runners.agent.runner import AgentRunner
+from medbay.service import detail, owners, tasks
 from medbay.store import breakers, migrations, questions, triages
 from medbay.store import tasks as task_rows
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 from medbay.store.dialect import POSTGRES, SQLITE
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
+from medbay.views import task as view
 from tests.engine.test_triage import Says
 from tests.postgres_server import Server
 from tests.worlds import ManualClock, World
@@ -63,6 +66,11 @@ def by_title(store: Store) -> dict[str, Task]:
         return {task.title: task for task in task_rows.select(tx, task_rows.TaskFilter())}
 
 
+def shown(tx: Tx, task: Task) -> dict[str, Any]:
+    """What `show --json` says."""
+    return view.detail(detail.load(tx, task, rules=Recurring(), recovery_share=0.5, rescue_threshold=0.8))
+
+
 def test_every_relation_of_before_is_an_owner_now(old_store: Store) -> None:
     """Loops with their order, whom a task serves and as what; what belongs to an incident belongs to it."""
     known = by_title(old_store)
@@ -98,9 +106,9 @@ def test_what_programs_are_told_of_it_is_as_it_was(old_store: Store) -> None:
         fix = known["restart the database"]
         looked = triages.get(tx, fix.created_by)
         assert looked is not None and (looked.incident, looked.task_id) == (INCIDENT, owners.subject_of(tx, fix))
-        assert triage_views.judged(tx, fix)["subject"] == looked.task_id
-        assert triage_views.judged(tx, known["parser"])["subject"] == known["too much"].id
-        assert triage_views.judged(tx, known["third of the loop"])["subject"] is None
+        assert shown(tx, fix)["subject"] == looked.task_id
+        assert shown(tx, known["parser"])["subject"] == known["too much"].id
+        assert shown(tx, known["third of the loop"])["subject"] is None
         depths = {title: owners.depth_of(tx, known[title]) for title in ("polls", "parser", "restart the database")}
         assert depths == {"polls": 0, "parser": 1, "restart the database": 1}
         asked = {each.owner for each in questions.open_questions(tx)}

@@ -116,6 +116,7 @@ def test_every_night_has_one_run_while_engines_are_up(store: Store, clock: Manua
     assert world.skipped(task.id) == []
 
 
+@pytest.mark.long_on_postgres
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("catch_up", ["one", "all", "none"])
 def test_what_is_missed_across_the_change_is_caught_up_once(

@@ -10,11 +10,11 @@ import pytest
 from medbay.core.outcome import Outcome, Output, Requeued, Succeeded
 from medbay.core.triage import effects
 from medbay.core.triage.case import Means
-from medbay.engine.engine import Engine
-from medbay.runners.protocol import Launch
+from medbay.engine.round import Engine
+from medbay.places.protocol import Launch
 from medbay.service import breakers, liveness, tasks, triage, working_set
 from medbay.service import idle as idling
-from medbay.store import attempts, history, questions, triages
+from medbay.store import attempts, history, questions, retries, triages
 from medbay.store import breakers as stored_breakers
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunning, World, failed
@@ -137,6 +137,28 @@ def test_a_verdict_about_a_task_that_somebody_edited_meanwhile_changes_nothing(w
     found = world.task(task.id)
     assert actions(world, task.id) == ["stale"]
     assert (found.paused, found.status) == (False, "completed")
+
+
+def test_a_verdict_about_an_earlier_failure_leaves_the_later_one_to_the_next_look(world: World) -> None:
+    """Retried by a person while its triage ran, it failed in the same way: a person is asked, and no retry waits."""
+    agent = Says(None)
+    engine = world.engine(runners={"triage": agent})
+    task = world.add("a", *[failed()] * 9)
+    world.run(engine, ticks=8)
+    world.act(tasks.retry, task.id, attempts=1)
+    world.run(engine, ticks=4)
+    assert (world.task(task.id).streak, world.task(task.id).wants_triage) == (4, True)
+    running = next(each for key, each in engine.live.items() if key[0].startswith(".triage-"))
+    running.running.outcome = Succeeded(  # type: ignore[attr-defined]
+        output=Output(result={"answer": json.dumps({"verdict": "NOOP", "why": "wait"})})
+    )
+    world.run(engine, ticks=2)
+
+    assert actions(world, task.id) == ["stale"]
+    assert world.task(task.id).block_kind == "human"
+    with world.store.read() as tx:
+        assert [each for each in retries.of_task(tx, task.id) if each.status == "pending"] == []
+        assert len(questions.open_questions(tx)) == 1
 
 
 def test_a_rule_that_breaks_on_a_verdict_leaves_nobody_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

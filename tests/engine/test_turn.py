@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from medbay.core.outcome import Requeued
-from medbay.engine.engine import Engine
+from medbay.engine.round import Engine
 from medbay.errors import StoreUnavailable
 from medbay.service import tasks, waking
 from medbay.store.database import Store, Tx

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from medbay.core.outcome import Outcome
-from medbay.runners.protocol import Launch
-from medbay.runners.python import PythonRunner
-from medbay.runners.python_running import PythonRunning
+from medbay.places.protocol import Launch
+from medbay.runners.python.call import PythonRunning
+from medbay.runners.python.runner import PythonRunner
 from tests.runners.driving import finish, launch
 
 # Every test's functions; each says with its name what it does.

@@ -18,8 +18,8 @@ from medbay.core.policy import policy
 from medbay.core.triage import effects
 from medbay.core.triage.case import TriageCase
 from medbay.core.triage.effects import Made
-from medbay.engine import settling
-from medbay.engine.engine import Engine
+from medbay.engine import settlement
+from medbay.engine.round import Engine
 from medbay.engine.slots import Slots
 from medbay.service import attempts as attempt_service
 from medbay.sim.checker import Checker
@@ -197,7 +197,7 @@ def break_a_rule(patch: Patch) -> None:
 
 def forget_outcomes(patch: Patch) -> None:
     """What ended is dropped before the store has it."""
-    patch.setattr(settling.Settler, "take", lambda self, finished: None)
+    patch.setattr(settlement.Settler, "take", lambda self, finished: None)
 
 
 def stay_ready(patch: Patch) -> None:
@@ -281,7 +281,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (retry_before_the_named_time, "9 nothing before the named time", 1),
     (skip_the_history, "7 history", 1),
     (reuse_a_number, "attempt numbers rise by one", 1),
-    (let_recovery_have_everything, "recovery share", 55),
+    (let_recovery_have_everything, "recovery share", 71),
     (run_suspects_together, "suspects", 7),
     (leave_processes_behind, "2 one process tree", 1),
     (never_reap, "", 1),
@@ -290,7 +290,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (break_a_rule, "no rule breaks", 1),
     (forget_outcomes, "", 1),
     (stay_ready, "", 1),
-    (believe_what_was_undone, "", 1),
+    (believe_what_was_undone, "", 11),
     (lose_the_last_part, "a split is whole or not at all", 35),
     (split_without_closing, "a split is whole or not at all", 35),
     (leave_what_comes_after_a_split, "what came after a split comes after its parts", 35),

@@ -9,7 +9,7 @@ from medbay.sim.regressions import REGRESSIONS
 from medbay.store.postgres import PostgresStore
 from tests.postgres_server import Server
 
-SEEDS = range(1, 25)
+SEEDS = [*range(1, 6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 25))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -29,6 +29,7 @@ def test_what_was_wrong_once_stays_right(seed: int, wrong: str) -> None:
     assert report.broken is None, f"{wrong}\n{told(report)}"
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_promises_hold_on_postgresql_too(seed: int, postgres: Server, database: str) -> None:

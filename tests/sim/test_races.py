@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -10,7 +11,8 @@ from medbay.service import additions, tasks
 from medbay.service.additions import NewTask
 from medbay.sim.daemon import SimDaemon
 from medbay.sim.faults import Fault, Faults
-from medbay.sim.plan import MINUTE, SECOND, Plan
+from medbay.sim.ledger import Broken
+from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.world import World
 from medbay.store import tasks as task_rows
 
@@ -146,3 +148,49 @@ def test_a_failed_task_behind_a_cancelled_one_is_not_left_alone(world: World) ->
         tasks.cancel(tx, tasks.resolve(tx, other), actor="test")
 
     assert world.checker.known[task_id].task.block_kind == "dependency"
+
+
+def test_the_end_of_all_faults_wakes_no_loop_without_its_heart(world: World) -> None:
+    """Who sleeps goes on sleeping; its heart wakes with it, and not minutes later."""
+    daemon = world.daemons[0]
+    go_on(world, daemon, "launch")
+    daemon._fall_asleep(10 * MINUTE)
+
+    daemon.calm()
+
+    assert daemon.next_ms() >= daemon.suspended_until_ms > world.clock.elapsed_ms
+    assert 0 <= daemon.next_beat_ms() - daemon.suspended_until_ms <= 10 * SECOND
+
+
+def test_the_guardian_of_a_heart_that_stands_strikes_before_another_host_may() -> None:
+    """The loop of the first goes on and is never asked; what it started is gone when the lease is."""
+    world = World(Plan(seed=1, tasks=1, safety_ms=MINUTE, slots=2, hosts=2))
+    first, second = world.daemons
+    task_id = add(world, "hang")
+    go_on(world, first, "claim")
+    go_on(world, first, "launch")
+    world.ground.troubled = True
+    first.heart.stands_until_ms = world.clock.elapsed_ms + 10 * MINUTE
+    world._pass(world.plan.lease_ms)
+
+    assert numbers_running(world, task_id) == []
+    world._pass(MINUTE)
+    go_on(world, second, "claim")
+    go_on(world, second, "launch")
+    assert numbers_running(world, task_id) == [2]
+
+
+@pytest.mark.parametrize(("patience_ms", "ends"), [(6 * HOUR, True), (2 * HOUR, False)])
+def test_the_last_phase_waits_so_long_for_each_end_and_not_for_all_together(patience_ms: int, ends: bool) -> None:
+    """Two hopeless tasks, one after the other, are given up after four hours and after nine."""
+    world = World(Plan(seed=1, tasks=1, safety_ms=MINUTE, slots=1, engines=1, patience_ms=patience_ms))
+    first, second = (add(world, "code") for _ in range(2))
+    world.person.added[second] = (first,)
+    with world.person._store.write() as tx:
+        task = tasks.resolve(tx, second)
+        tasks.edit(tx, task, actor="test", fields={}, reset_failures=False, after=(first,))
+
+    with nullcontext() if ends else pytest.raises(Broken, match="everything ends"):
+        world._liveness()
+
+    assert (world.clock.elapsed_ms >= patience_ms, world.checker.known[second].task.finished) == (True, ends)

@@ -54,7 +54,7 @@ def judge(results: Sequence[CheckResult], threshold: float = 1.0) -> Gate:
     if answered == 0 or answered * 2 < answered + len(late):
         why = f"only {answered} of {answered + len(late)} checks answered"
         return Gate(verdict="ERROR", why=why, blamed=late[0] if late else None)
-    if passes < threshold * answered:
+    if passes / answered < threshold:
         return Gate(verdict="FAIL", why=f"{named(failures)} failed", blamed=failures[0])
     warnings = [f"{named(some)} {what}" for some, what in ((failures, "failed"), (late, "timed out")) if some]
     return Gate(verdict="PASS", warning=", ".join(warnings))

@@ -1,4 +1,4 @@
-"""What is known of a fingerprint: how often it was seen, what a person taught, which advice cured it. Pure."""
+"""What is known of a fingerprint: how often it was seen, what a person taught, which advice worked. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Advice:
 
     @property
     def record(self) -> str:
-        """`cured 6 of 7`; nothing when it was never tried."""
-        return f"cured {self.cured} of {self.given}" if self.given else ""
+        """Return how it has done: `worked 6 of 7 times`; nothing when it was never tried."""
+        return f"worked {self.cured} of {self.given} times" if self.given else ""
 
     @property
     def score(self) -> float:

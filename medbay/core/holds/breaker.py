@@ -142,12 +142,12 @@ class Breaker:
         if self.spent or self.paused:
             return f"until {self.question_id} is answered"
         if self.only_a_person_ends:
-            return f"until somebody closes it: medbay breaker close {self.key}"
+            return f"until it is closed: medbay breaker close {self.key}"
         if self.kind == "budget":
             return "until the next day"
         if self.state == "half_open":
-            return "one task has gone ahead; when it lives, the rest follows"
-        return "then one task goes ahead, and when it lives, the rest follows"
+            return "one task has gone ahead; if it succeeds the rest follow"
+        return "then one task goes ahead; if it succeeds the rest follow"
 
     @property
     def next_at(self) -> int | None:

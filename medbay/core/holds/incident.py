@@ -189,7 +189,7 @@ def _seen(task: Task, found: Diagnosis, work: WorkingSet) -> WorkingSet:
 CONFIDENT_FROM: Final = 0.8
 SHARED: Final = frozenset({"transient", "dependency_missing", "resource_exhaustion"})
 
-TRY_NOW: Final = Option("fixed, try one task now", "retry", "sends one task ahead; when it lives, the rest follow")
+TRY_NOW: Final = Option("fixed, try one task now", "retry", "sends one task ahead; if it succeeds the rest follow")
 WAIT: Final = Option("keep waiting", "wait", "Medbay goes on sending one task ahead from time to time")
 
 

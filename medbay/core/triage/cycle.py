@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from medbay.core.decision import Added, Decision, Draft, together
+from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
 from medbay.core.durations import format_duration
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
@@ -51,6 +51,15 @@ def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> 
     if not task.recurs or task.streak < rules.triage_threshold or task.status == "blocked":
         return False
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
+
+
+def is_newest(task: Task, looked: Triage) -> bool:
+    """Whether no other triage of this task was started after this one."""
+    return looked.id == _id(task, task.triages)
+
+
+def _id(task: Task, number: int) -> str:
+    return f".triage-{task.id}-{number}"
 
 
 def cooling_until(task: Task, rules: Recurring) -> int | None:
@@ -107,7 +116,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
     """Begin a triage: the task that runs it, its row, and the failing task that remembers when."""
     number = task.triages + 1
     looked = Triage(
-        id=f".triage-{task.id}-{number}",
+        id=_id(task, number),
         task_id=task.id,
         number=task.attempts,
         fingerprint=task.last_fingerprint,
@@ -144,7 +153,8 @@ def to_a_person(task: Task, now: int, why: str, *, open_question: Question | Non
     new = question.ask(draft.task, kind="human", why=why, now=now) if open_question is None else None
     known = open_question.id if open_question is not None else None
     asked = draft.escalate(why, attempt=task.attempts, asked=new, known=known, blocks=not task.recurs)
-    return draft.decision(*asked)
+    closed = () if task.recurs else (RetryClosed(task.id, "cancelled"),)
+    return draft.decision(*closed, *asked)
 
 
 def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> Task:

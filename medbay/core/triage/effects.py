@@ -88,7 +88,8 @@ def _fell(
         said = PREFIX.get(action, "") + why
         asked = escalation.escalate(draft, case, said, verdict=verdict, headline=said)
         done = replace(done, questions=asked, closes_retry=not case.task.recurs)
-    _stop_waiting(draft)
+    if not rights.overtaken(case):
+        _stop_waiting(draft)
     return _judged(draft, case, done, verdict)
 
 
@@ -100,14 +101,19 @@ PREFIX: Final[Mapping[Action, str]] = {
 
 
 def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
-    """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay."""
+    """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay.
+
+    Unless it waits for a look at a later failure, which decides about it.
+    """
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
     word = verdict.word if verdict is not None else None
     told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
     draft.emit("triage:verdict", attempt=case.triage.number, **told)
-    retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
-    _stop_waiting(draft)
+    retry = None
+    if not rights.overtaken(case):
+        retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
+        _stop_waiting(draft)
     done = _Done(action="stale", detail=f"{why} since the triage began", retry=retry, closes_retry=retry is not None)
     return _judged(draft, case, done, verdict)
 

@@ -50,7 +50,7 @@ def is_due(case: TriageCase) -> bool:
         stands = task.finished or task.status == "blocked" or task.paused or task.cancel_requested
         return not stands and task.streak > 0
     if task.status == "failed" and task.waits_for == TRIAGE:
-        return True
+        return not rights.overtaken(case)
     return task.status in ("failed", "pending") and rights.stale(case) is None
 
 

@@ -11,10 +11,10 @@ from medbay.core.agent import is_agents, needs_change, profile_of, runner_of
 from medbay.core.attempt.guidance import advice_line
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
-from medbay.core.model import Task
+from medbay.core.model import TRIAGE, Task
 from medbay.core.policy.backoff import DAY_MS
 from medbay.core.triage.case import Means, TriageCase
-from medbay.core.triage.cycle import RUNNER
+from medbay.core.triage.cycle import RUNNER, is_newest
 from medbay.core.triage.verdict import WORDS, Adjustment, Refusal, Verdict, Word
 
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
@@ -57,6 +57,12 @@ def stale(case: TriageCase) -> str | None:
     if task.paused:
         return _ACTS["task:paused"]
     return next((_ACTS[each] for each in case.acts if each in _ACTS), None)
+
+
+def overtaken(case: TriageCase) -> bool:
+    """Whether the task has failed again since and waits for a look at that: this triage lets it neither go nor ask."""
+    task = case.task
+    return task.waits_for == TRIAGE and (task.wants_triage or not is_newest(task, case.triage))
 
 
 def outside(verdict: Verdict, case: TriageCase) -> Refusal | None:

@@ -162,7 +162,7 @@ def _advice(context: _View, found: _View) -> str:
 
 
 def _recorded(advice: _View) -> str:
-    return f"{advice['text']} (cured {advice['cured']} of {advice['given']})"
+    return f"{advice['text']} (worked {advice['cured']} of {advice['given']} times)"
 
 
 def _place(found: _View) -> str:

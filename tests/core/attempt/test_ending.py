@@ -754,7 +754,7 @@ def test_the_next_attempt_gets_the_advice_with_the_best_record(finds: Finds) -> 
 
     (given,) = after(found).guidance
     assert (given.advice, given.fingerprint, given.cured) == ("page size 50", diagnosis().fingerprint, None)
-    assert given.text.endswith("Advice: page size 50 (cured 6 of 7)")
+    assert given.text.endswith("Advice: page size 50 (worked 6 of 7 times)")
 
 
 def test_a_person_is_asked_with_what_helped_before(finds: Finds) -> None:
@@ -764,7 +764,7 @@ def test_a_person_is_asked_with_what_helped_before(finds: Finds) -> None:
 
     found = end(running(), FAILED, known=helped)
 
-    assert found.all(Question)[0].need == "build: vault login (cured 2 of 2)"
+    assert found.all(Question)[0].need == "build: vault login (worked 2 of 2 times)"
 
 
 @pytest.mark.parametrize(("outcome", "cured"), [(FAILED, False), (SUCCEEDED, True), (LOST, None), (EXIT_75, None)])

@@ -48,10 +48,10 @@ def test_other_advice_replaces_the_diagnosis_own() -> None:
 
 def test_the_record_of_an_advice_is_told_with_it() -> None:
     """The advice itself stays the same, whatever its record becomes."""
-    found = guide(diagnosis(), next_attempt=2, advice="start over", record="cured 6 of 7")
+    found = guide(diagnosis(), next_attempt=2, advice="start over", record="worked 6 of 7 times")
 
     assert found.advice == "start over"
-    assert found.text.endswith("Advice: start over (cured 6 of 7)")
+    assert found.text.endswith("Advice: start over (worked 6 of 7 times)")
 
 
 def test_guidance_knows_the_failure_it_was_given_against() -> None:

@@ -116,7 +116,7 @@ def test_advice_that_cured_is_preferred() -> None:
     found = best_advice(diagnosis(), known(Advice("page size 50", 7, 6), Advice("page size 10", 3, 1)))
 
     assert found == Advice("page size 50", 7, 6)
-    assert found.record == "cured 6 of 7"
+    assert found.record == "worked 6 of 7 times"
     assert best_advice(diagnosis(), known(Advice("define foo", 9, 9), Advice("start over", 3, 3))).given == 9
 
 
@@ -138,7 +138,7 @@ def test_a_different_approach_is_no_advice_for_a_first_failure() -> None:
 
 def test_a_person_is_told_what_helped_before() -> None:
     """With its record; otherwise the diagnosis speaks for itself."""
-    assert advised(diagnosis(), known(Advice("renew it", 3, 3))).suggested_fix == "renew it (cured 3 of 3)"
+    assert advised(diagnosis(), known(Advice("renew it", 3, 3))).suggested_fix == "renew it (worked 3 of 3 times)"
     assert advised(diagnosis(), known(Advice("define foo", 3, 0))) == diagnosis()
 
 

@@ -85,7 +85,7 @@ def test_the_rules_carry_over_when_a_tool_is_left_out() -> None:
     assert leave_one_tool_out(items, [], "named") >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_rules_have_a_floor_without_what_only_one_tool_shows() -> None:
     """Even without every phrase that no other tool's output shows (see docs/explanation/diagnosis.md)."""
     _, items, _, _ = development_set()

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.diagnosis.rules import RULES
 from medbay.core.diagnosis.text import HEAD_CHARS, TAIL_CHARS, clean
 from tests.core.diagnosis.samples import why
+from tests.properties import examples
 
 RUNS = itertools.count()
 EXAMPLES = [hit for one in RULES for hit in one.hits]
@@ -25,7 +26,7 @@ PIECES = st.one_of(
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(150)
 @given(text=TEXTS, exit_code=st.none() | st.integers(-64, 255), result=st.none() | st.dictionaries(
     st.sampled_from(["category", "type", "message", "traceback", "retry_after", "summary"]),
     st.none() | st.text(max_size=30) | st.integers() | st.floats() | st.booleans(), max_size=4))  # fmt: skip
@@ -41,7 +42,7 @@ def test_no_text_makes_it_raise_and_the_answer_is_the_same_twice(
     assert "\n" not in first.summary
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=st.binary(max_size=400))
 def test_no_bytes_make_it_raise(data: bytes) -> None:
     """Invalid UTF-8 and NULs."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medbay.core.holds import breaker
 from medbay.core.holds.breaker import KINDS, Breaker, Kind
 from tests.core.builders import HOUR, MINUTE, NOW, SECOND
+from tests.properties import examples
 
 KEY = "provider:anthropic"
 
@@ -205,9 +206,13 @@ def test_nobody_to_send_ends_it_unless_a_time_was_named() -> None:
         (breaker.send_canary(hold(), "t", NOW), False, "has gone ahead"),
         (breaker.close(hold(), NOW), False, "released one after another"),
         (breaker.hold_for_answer(None, KEY, NOW, why="spent", question_id="q-1"), True, "until q-1 is answered"),
-        (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None), True, "until somebody"),
+        (
+            breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None),
+            True,
+            "until it is closed",
+        ),
         (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=NOW + 1), False, "then one"),
-        (Breaker(key="phase:s", kind="phase"), True, "until somebody closes it"),
+        (Breaker(key="phase:s", kind="phase"), True, "until it is closed"),
     ],
 )
 def test_it_says_what_ends_it(found: Breaker, person: bool, ends: str) -> None:
@@ -245,7 +250,21 @@ def test_the_storm_is_looked_at_again() -> None:
     assert storm.name == "retry_storm"
 
 
-@settings(max_examples=25)
+def test_a_closed_breaker_lets_one_go_at_a_time_and_then_forgets_the_pace() -> None:
+    """The pace is set by how many there were at first."""
+    closed = breaker.close(hold(), NOW)
+
+    number, closed = breaker.release_some(closed, 10, NOW)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (1, breaker.RELEASE_GAP_MS, 1)
+    assert closed.probe_at is not None
+    number, closed = breaker.release_some(closed, 100_000, closed.probe_at + 2 * breaker.RELEASE_GAP_MS)
+    assert (number, closed.data["gap_ms"], closed.data["released"]) == (3, breaker.RELEASE_GAP_MS, 4)
+
+    over = breaker.all_released(closed)
+    assert (over.probe_at, over.data.keys() & {"gap_ms", "released"}) == (None, set())
+
+
+@examples(25)
 @example(held=20_000, tick=1_000)
 @given(held=st.integers(0, 1_500), tick=st.integers(20, 5_000))
 def test_the_release_is_spread_out_and_over_in_a_quarter_of_an_hour(held: int, tick: int) -> None:

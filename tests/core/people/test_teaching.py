@@ -260,7 +260,7 @@ def test_the_new_decision_gives_the_advice_with_the_best_record() -> None:
 
     (given_,) = after(again).guidance
     assert given_.advice == "page size 50"
-    assert given_.text.endswith("Advice: page size 50 (cured 6 of 7)")
+    assert given_.text.endswith("Advice: page size 50 (worked 6 of 7 times)")
 
 
 @given(

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core import rules
@@ -40,6 +40,7 @@ from tests.core.builders import (
     task,
     told,
 )
+from tests.properties import examples
 
 HOURLY: dict[str, Any] = {"cron": "0 * * * *", "zone": "UTC"}
 ODD = Failed(output=Output(tail="odd", total_bytes=3), exit_code=1)
@@ -167,7 +168,7 @@ STEPS = st.one_of(
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("catch_up", ["none", "one", "all"])
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/20 1-3 * * *", "15,45 * * * *"]),
     st.sampled_from([1_774_600_000_000, 1_792_700_000_000, 1_775_200_000_000, 1_790_900_000_000, NOW + 1]),
@@ -513,6 +514,20 @@ def test_a_retry_by_hand_is_a_run_beside_the_plan() -> None:
     story.run(Succeeded())
 
     assert (story.task.due_at, story.skipped) == (start + HOUR, [])
+
+
+def test_a_retry_by_hand_after_a_failure_skips_what_its_backoff_passed_over() -> None:
+    """The run is beside the plan, and every occurrence up to it is told once."""
+    start = NOW - NOW % HOUR
+    story = Story(added(start, **HOURLY), now=start, up_since=start)
+    story.wait(HOUR)
+    story.run(ODD)
+    story.now += 2 * HOUR
+    story.act(rules.on_retry_command(story.task, story.now, actor=PERSON))
+    story.run(Succeeded())
+
+    assert story.skipped == [(start + 2 * HOUR, start + 3 * HOUR, 2, "backoff")]
+    assert (len(story.ran), story.task.due_at) == (2, start + 4 * HOUR)
 
 
 def test_a_retry_by_hand_of_what_is_due_is_that_occurrence() -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.attempt.knowledge import Advice, Known, Teaching
@@ -19,6 +19,7 @@ from medbay.core.triage.context import CONTEXT_MAX, Looked, Outage, ShownFailure
 from medbay.core.triage.verdict import WORDS
 from tests.core.builders import NOW, diagnosis, hopeless
 from tests.core.triage.cases import SPEC, agents, repeating, told_before, triage_of, waiting, with_agents
+from tests.properties import examples
 
 KNOWN = Known(
     fingerprint="code_error:a1b2c3d4",
@@ -257,7 +258,7 @@ def test_it_is_never_longer_than_its_limit() -> None:
         assert len(json.dumps(context, ensure_ascii=False).encode()) <= CONTEXT_MAX
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_shown(tail: str, spec: str) -> None:
     """No output and no specification makes it fail."""

@@ -575,6 +575,18 @@ def test_a_stale_verdict_changes_nothing(of: Task) -> None:
     assert found.decision.all(Triage)[0].action == "stale"
 
 
+@pytest.mark.parametrize("later", [{"wants_triage": True}, {"triages": 2}])
+@pytest.mark.parametrize("answer", [says("ADJUST"), Unreadable("rubbish"), None])
+def test_a_triage_does_not_decide_about_a_later_failure(later: dict[str, Any], answer: Any) -> None:
+    """Retried and failed again since, it waits for a look at that: it gets no retry, asks nobody and waits on."""
+    of = case(waiting(attempts=4, streak=4, charged=4, **later), triage=triage_of(waiting()))
+    found = judged(of, answer) if answer else fell_through(of, "no answer", "triage_failed", NOW, actor=ACTOR)
+
+    made = found.decision
+    assert made.changes == () and not any(isinstance(each, Retry | RetryClosed | Question) for each in made.writes)
+    assert found.action == ("stale" if answer else "triage_failed")
+
+
 def test_nothing_waits_for_a_triage_that_is_over() -> None:
     """Also when it was blocked meanwhile and would be released some day."""
     left = after(

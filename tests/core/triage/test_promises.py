@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.decision import Added, Change, Decision, QuestionClosed, RetryClosed, Rewired
@@ -33,6 +33,7 @@ from tests.core.triage.cases import (
     waiting,
     with_agents,
 )
+from tests.properties import examples
 
 COUNTERS = (
     "attempts streak charged uncharged uncharged_since granted asks_at crashes iteration iterations_done restarts"
@@ -291,7 +292,7 @@ PROMISES = (
     leaves_nothing_waiting,
     is_recorded,
 )
-_MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_MANY = examples(400)
 
 
 @_MANY
@@ -308,7 +309,7 @@ def test_any_verdict_on_any_state_keeps_the_promises(of: TriageCase, answer: Ver
         assert found.decision.all(Question) == ()
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200)
 @given(
     word=st.sampled_from(WORDS),
     kind=st.sampled_from([agents, agents, waiting, repeating]),
@@ -346,7 +347,7 @@ DOES: dict[str, tuple[str, ...]] = {
 }
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200)
 @given(of=cases(), action=st.sampled_from(["triage_failed", "verdict_unreadable", "refused"]))
 def test_whatever_goes_wrong_keeps_them_too(of: TriageCase, action: Any) -> None:
     """One warning, at most one question, nothing made."""
@@ -380,7 +381,7 @@ HOSTILE: list[Any] = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(said=st.sampled_from(HOSTILE), of=cases())
 def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: TriageCase) -> None:
     """To act on others, to close work, to file ten fixes, to run commands, to triage a triage."""
@@ -392,7 +393,7 @@ def test_hostile_orders_are_refused_and_nothing_of_them_happens(said: Any, of: T
         promise(found, of)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(said=st.binary(max_size=200).map(lambda each: each.decode("utf-8", "replace")), of=cases())
 def test_rubbish_never_does_anything_but_ask(said: str, of: TriageCase) -> None:
     """Any bytes as an answer."""

@@ -7,11 +7,12 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.triage.reading import ANSWER_MAX, read
 from medbay.core.triage.verdict import WORDS, Adjustment, Piece, Unreadable, Verdict, word_of
+from tests.properties import examples
 
 
 def verdict(answer: Any) -> Verdict:
@@ -447,7 +448,7 @@ def test_no_secret_gets_through() -> None:
     assert secret not in repr(verdict({"verdict": "SPLIT", "parts": [secret, {"title": "b", "description": secret}]}))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.one_of(st.text(), st.binary().map(lambda each: each.decode("utf-8", "surrogateescape"))))
 def test_any_text_is_read(answer: str) -> None:
     """No bytes at all make it fail."""
@@ -471,7 +472,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=9), st.sampled_from(["", "see:\n", "```json\n"]))
 def test_any_object_is_read(answer: dict[str, Any], before: str) -> None:
     """No shape of an answer makes it fail, and every text is bounded and printable."""

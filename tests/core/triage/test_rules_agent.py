@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH
@@ -25,6 +25,7 @@ from medbay.core.triage.rules_agent import judge
 from medbay.core.triage.verdict import Verdict
 from tests.core.builders import DAY, HOUR, MINUTE, diagnosis, free, hopeless
 from tests.core.triage.cases import agents, case, repeating, told_before, triage_of, waiting
+from tests.properties import examples
 
 
 def looks(task: Task, *found: Diagnosis | None, tail: str = "last words", **given: Any) -> dict[str, Any]:
@@ -87,7 +88,8 @@ def test_the_advice_with_the_best_record_comes_first() -> None:
     said = looks(waiting(guidance=guidance), *same(diagnosis()), known=known)
 
     assert said["adjust"]["guidance"] == (
-        f"{DIFFERENT_APPROACH} What helped against this before: import foo (cured 5 of 6) Did not help: define foo"
+        f"{DIFFERENT_APPROACH} What helped against this before: import foo (worked 5 of 6 times)"
+        " Did not help: define foo"
     )
 
 
@@ -194,7 +196,7 @@ _FOUND = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     found=st.lists(_FOUND | st.none(), max_size=5),
     of=st.sampled_from([waiting, repeating, agents]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from medbay.core.decision import Added, Draft
+from medbay.core.decision import Added, Draft, RetryClosed
 from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.model import Question, Task
 from medbay.core.people.question import ask
@@ -180,12 +180,14 @@ def test_nothing_waits_for_what_somebody_decided() -> None:
 def test_instead_of_another_triage_a_person_is_asked_once() -> None:
     """A one-off is blocked; a recurring task stays where it is, also in a loop."""
     made = to_a_person(waiting(wants_triage=True), NOW, "the same again", open_question=None)
+    assert made.all(RetryClosed) == (RetryClosed("t-1", "cancelled"),)
     left = after(made)
     assert (left.status, left.block_kind, left.waits_for, left.wants_triage) == ("blocked", "human", None, False)
     assert (len(made.all(Question)), told(made, "task:escalated").data["reason"]) == (1, "the same again")
 
     turn = repeating(status="pending", owner_kind="loop", owner_id="t-0", waits_for="turn", due_at=None)
     asked = to_a_person(turn, NOW, "the same again", open_question=None)
+    assert asked.all(RetryClosed) == ()
     assert (after(asked).status, after(asked).waits_for, len(asked.all(Question))) == ("pending", "turn", 1)
 
     known = ask(waiting(), kind="human", why="before", now=NOW)

@@ -1,0 +1,145 @@
+"""What one read transaction saw, as frozen records. The service loads them, the views turn them into words and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from medbay.core.attempt.knowledge import Advice, Known
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.holding import Reason
+from medbay.core.model import Attempt, CheckResult, Guidance, HistoryRow, Question, Retry, Task, Triage, Worker
+from medbay.core.policy.forecast import Forecast
+from medbay.core.policy.presets import RESCUE_THRESHOLD, Recurring
+from medbay.core.triage.cycle import StartAnswer
+
+WorkerState = Literal["alive", "expired", "stopped", "lost", "crashed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskList:
+    """The tasks of a list in their order, and what is said beside them."""
+
+    now: int
+    tasks: tuple[Task, ...]
+    total: int  # how many match, however many are listed
+    narrowed: bool = False  # a filter was given
+    waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # task -> what it comes after and is open
+    serving: tuple[Worker, ...] = ()  # engines whose lease lasts
+    out_of_share: frozenset[str] = frozenset()  # queues in which retries wait for fresh work
+    breakers: Mapping[str, Breaker] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)  # task -> the log of its live attempt
+    prefixes: Mapping[str, int] = field(default_factory=dict)  # task -> letters of its id that are enough to name it
+    questions: tuple[Question, ...] = ()
+    hidden_triages: int = 0
+    older: int = 0  # tasks that ended earlier; counted where nothing is listed
+
+    @property
+    def served(self) -> frozenset[str]:
+        """The queues that an engine serves."""
+        return frozenset(queue for worker in self.serving for queue in worker.queues)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDetail:
+    """One task with everything that is recorded about it."""
+
+    now: int
+    task: Task
+    rules: Recurring
+    rescue_threshold: float = RESCUE_THRESHOLD
+    attempts: tuple[Attempt, ...] = ()  # the newest, in their order
+    checks: Mapping[int, tuple[CheckResult, ...]] = field(default_factory=dict)  # by the number of the attempt
+    result: Any = None
+    guidance: tuple[tuple[Guidance, Advice], ...] = ()  # what attempts are told, with the record of that advice
+    retries: tuple[Retry, ...] = ()
+    history: tuple[HistoryRow, ...] = ()
+    after: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()  # those of `after` that are not completed
+    subject: str = ""  # the task it serves; of what an incident owns, the one that is its example
+    triage: Triage | None = None  # the one it runs, where it is the task of a triage
+    triages: tuple[Triage, ...] = ()  # of its failures, the newest first
+    question: Question | None = None
+    questions: tuple[Question, ...] = ()
+    held_back: Reason | None = None  # the first reason why it does not start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything there is to say about where one task stands."""
+
+    task: Task
+    now: int
+    reasons: tuple[Reason, ...]  # everything that holds it back, the first one first
+    last_failure: Attempt | None
+    known: Known | None  # of that failure
+    retry: Retry | None
+    question: Question | None
+    chain: tuple[str, ...]  # what it waits for, and what that waits for
+    coming: tuple[Forecast, ...]
+    breaker: Breaker | None = None  # what holds it
+    triage: Triage | None = None  # the last one of it
+    triage_task: Task | None = None  # what runs that triage, while it is under way
+    wanted: StartAnswer | None = None  # whether a triage that it wants may start
+    agency: Breaker | None = None  # what keeps triages from starting
+    newest: Attempt | None = None
+    evaluation: CheckResult | None = None  # of the newest attempt
+    rescue_threshold: float = RESCUE_THRESHOLD
+    parts: tuple[Task, ...] = ()  # what it was split into
+    engine: Worker | None = None  # what runs its live attempt
+    orphaned: bool = False  # that engine is dead
+    helper: Task | None = None  # what a person has to do for it first: a fix, a review, or what it comes after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentDetail:
+    """An incident with what it holds, what is asked about it, and what its triage found."""
+
+    now: int
+    breaker: Breaker
+    held: int
+    question: Question | None = None
+    tasks: tuple[Task, ...] = ()  # some of those it holds
+    triage: Triage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Tasks and the edges between them."""
+
+    now: int
+    tasks: Mapping[str, Task]
+    after: Mapping[str, tuple[str, ...]]  # task -> the shown tasks it comes after
+    more: int = 0  # tasks that belong to it and are not shown
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedWorker:
+    """A worker and the attempts it is running, as the store knows them."""
+
+    worker: Worker
+    running: tuple[Attempt, ...] = ()
+
+    def state(self, now: int) -> WorkerState:
+        """Return alive while its lease lasts, expired until another engine takes over, then how it ended."""
+        if self.worker.stopped_at is not None:
+            return "crashed" if self.worker.how == "crashed" else "lost" if self.worker.how == "lost" else "stopped"
+        return "alive" if self.worker.lease_until > now else "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReport:
+    """What a check of the store found; empty lists mean that nothing is wrong."""
+
+    kind: str
+    damage: tuple[str, ...]
+    standstills: tuple[tuple[str, str], ...]
+    contradictions: tuple[tuple[str, str], ...]
+    tasks: dict[str, int]
+    rows: dict[str, int]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.damage or self.standstills or self.contradictions)

@@ -1,0 +1,401 @@
+"""One engine: it collects what ended, recovers what was lost, releases what is due, claims and launches.
+
+It decides nothing. Clock, store, runners and processes are handed in, so the simulator drives the same code.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from medbay.core.model import Event, Worker
+from medbay.core.outcome import Failed, Outcome, Output, Requeued, redacted
+from medbay.engine.checker import CheckStarter
+from medbay.engine.guardian import Guards, Unguarded
+from medbay.engine.identity import register
+from medbay.engine.lease import ClockWatch, Lease
+from medbay.engine.live import Footprints, Live, Process, launch_of
+from medbay.engine.recovery import reap
+from medbay.engine.settings import Host, Settings
+from medbay.engine.settlement import Settler
+from medbay.engine.slots import Slots
+from medbay.engine.triage import Triager
+from medbay.env import Clock, Ids
+from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.places.protocol import Closing, Leftovers, Runner
+from medbay.service import attempts, idle, waking, workers, working_set
+from medbay.service.attempts import Capacity, Claim, Finished
+from medbay.service.workers import Reaped, Sighting
+from medbay.store import attempts as attempt_rows
+from medbay.store import tasks as task_rows
+from medbay.store import workers as worker_rows
+from medbay.store.apply import write_events
+from medbay.store.database import Store, Tx
+
+RECOVER_EVERY_S: Final = 1.0
+CLAIM_AGAIN_S: Final = 0.02  # after a claim that may have met nothing but tasks to be parked
+
+log = logging.getLogger("medbay.engine")
+
+
+class Engine:
+    """Runs the attempts of one worker. Every step is a method that can be called alone."""
+
+    lease: Lease
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        runners: Mapping[str, Runner],
+        leftovers: Leftovers,
+        see: Callable[[Worker], Sighting],
+        settings: Settings,
+        host: Host,
+        guardian: Guards | None = None,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.live: dict[tuple[str, int], Live] = {}
+        self.worker_ids: list[str] = []
+        self.claiming = True
+        self.guardian = guardian or Unguarded()
+        self._clock = clock
+        self._ids = ids
+        self._runners = runners
+        self._leftovers = leftovers
+        self._see = see
+        self._host = host
+        self._settler = Settler(store, replace(settings.judgement, ids=ids))
+        self.triager = Triager(store, clock, settings)
+        self._checker = CheckStarter(
+            store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere
+        )
+        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
+        self._footprints = Footprints()
+        self._clock_watch = ClockWatch(clock)
+        self._recover_at_s = self._reap_from_s = 0.0
+        self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
+        self._claims_in_doubt = self._recovery_first = False
+        self._claim_again_s: float | None = None
+        self.worker, self.lease = self._register()
+
+    def start(self) -> None:
+        """End what an earlier engine left behind, and take its attempts over."""
+        self._sweep_due = True
+        self.recover()
+
+    def tick(self) -> None:
+        """One round. Raises StoreError when the store is away; the next round carries on."""
+        self.look()
+        if self.turn():
+            return
+        self._store_ended()
+        self.recover_when_due()
+        self.release()
+        self.stop_cancelled()
+        if self.claiming:
+            self.triager.start()
+            self.launch(self.claim())
+
+    def turn(self) -> bool:
+        """Store what ended, wake what is due and claim what fits in one transaction, for the price of one sync.
+
+        False when there is more to see to, or when that went wrong: then each step is taken by itself.
+        """
+        if not self._settler.unstored or not self._is_ordinary():
+            return False
+        capacity = self.slots.capacity(recovery_first=self._recovery_first)
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
+        try:
+            with self.store.write() as tx:
+                if self._settler.settle_all_in(tx, self.worker.id):
+                    raise StaleClaim("an attempt changed while it was recorded")
+                self._wake(tx)
+                self.triager.notice(tx)
+                cancelled = task_rows.cancel_requests(tx)
+                claims, lasting = self._claim_in(tx, capacity) if capacity.room > 0 else ([], [])
+        except Exception as error:
+            log.info("the steps of a round are taken one by one (%s)", error)
+            return False
+        self._settler.stored_all()
+        self._claimed(claims, lasting)
+        self._end_those(cancelled)
+        self.launch(claims)
+        if self.triager.start():
+            self.launch(self.claim())
+        return True
+
+    def _is_ordinary(self) -> bool:
+        """Whether nothing but what ended, what is due and what is ready has to be seen to."""
+        due_s = max(self._recover_at_s, self._reap_from_s)
+        troubled = self._claims_in_doubt or self._sweep_due or self._clock_watch.jumped_ms() != 0
+        calm = self.claiming and not troubled and not self._checker.due and self._clock.monotonic_s() < due_s
+        return calm and self.lease.state() == "held"
+
+    def collect(self) -> bool:
+        """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
+        self.look()
+        return self._store_ended()
+
+    def look(self) -> None:
+        """Ask every live attempt how it is."""
+        now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
+        ended = []
+        for key, each in list(self.live.items()):
+            outcome = each.running.poll(now_s)
+            if outcome is None:
+                continue
+            del self.live[key]
+            self._footprints.ended(key, each.running)
+            self.triager.ended(each.claim.task)
+            self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
+            if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
+                ended.append(each.finished(outcome, now, self.settings.redaction))
+        self.slots.collected()
+        self.slots.begin_next()  # beside the commit
+        if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian
+            self._settler.take(ended)
+
+    def _store_ended(self) -> bool:
+        over = self.lease.state() == "gone"  # then this identity never writes again
+        stored = not self._settler.unstored if over else self.settle()
+        self.verify()
+        return stored
+
+    def settle(self) -> bool:
+        """Store how attempts ended, as far as the store says that they are ours; whether all is stored."""
+        return self._settler.settle(self.worker.id)
+
+    def verify(self) -> None:
+        """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
+        if not self.claiming or self._settler.unstored or self.lease.state() != "held":
+            return
+        for claim, running in self._checker.start(self.worker.id, self.slots.begun, self._settler.take):
+            self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
+
+    def recover_when_due(self) -> None:
+        """Look for dead workers about once a second; renew first and wait when time or lease were disturbed."""
+        now_s = self._clock.monotonic_s()
+        if self.lease.state() == "gone":
+            self.become_another()
+        if jumped := self._clock_watch.jumped_ms():
+            log.warning("the clock jumped by %d ms; nothing is taken over for one lease", jumped)
+            self.hold_reaping()
+            with self.store.write() as tx:
+                write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
+            self._clock_watch.told()
+        self._sweep()
+        if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
+            self.recover()
+
+    def hold_reaping(self) -> None:
+        """Renew first, and take nothing over for one lease: the others may only have been cut off like us."""
+        self.lease.beat(self.store)
+        self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
+
+    def recover(self) -> list[Reaped]:
+        """Give dead workers up and put their attempts through the door of every ending."""
+        self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
+        with self.store.read() as tx:
+            dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
+            over = worker_rows.left_behind(tx)
+        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+            self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
+        reaped = []
+        for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
+            try:
+                found = reap(self.store, self._settler, worker, self.worker, why=why, hard=hard, settings=self.settings)
+            except StaleClaim:
+                log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
+                continue
+            if found is not None:
+                self._sweep_due = True
+                self._checker.due |= found.taken_over > 0
+                reaped.append(found)
+        self._sweep()
+        return reaped
+
+    def release(self) -> int:
+        """Wake what is due, and look after breakers: canaries, and what they held."""
+        with self.store.read() as tx:
+            self.triager.notice(tx)
+            at = waking.next_at(tx)
+            if at is None or at > tx.now:
+                return 0
+        with self.store.write() as tx:
+            return self._wake(tx)
+
+    def _wake(self, tx: Tx) -> int:
+        return waking.wake(tx, self.settings.limits, self.settings.spending, actor=f"worker:{self.worker.id}")
+
+    def stop_cancelled(self) -> None:
+        """End the trees of tasks somebody cancelled."""
+        if self.live:
+            with self.store.read() as tx:
+                wanted = task_rows.cancel_requests(tx)
+            self._end_those(wanted)
+
+    def _end_those(self, wanted: Iterable[tuple[str, int | None]]) -> None:
+        for task_id, number in wanted:
+            if (each := self.live.get((task_id, number or 0))) is not None:
+                each.running.cancel(self._clock.monotonic_s())
+
+    def claim(self) -> list[Claim]:
+        """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
+        known = self._checker.count(self.worker.id, self.slots.begun)
+        capacity, self._claim_again_s = self.slots.capacity(recovery_first=self._recovery_first), None
+        ready = known and capacity.room > 0 and not self._settler.unstored and self.lease.state() == "held"
+        if not ready or self._hand_back_unheard():
+            return []
+        with self.store.read() as tx:
+            if not idle.has_claimable(tx, self.settings.queues):
+                return []
+        self._claims_in_doubt = True  # until the commit is known to have happened or not
+        with self.store.write() as tx:
+            claims, lasting = self._claim_in(tx, capacity)
+        self._claimed(claims, lasting)
+        return claims
+
+    def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Process]]:
+        """Claim, and record the processes of what lasts; both count once that is committed."""
+        self._claim_again_s = None
+        lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+        attempts.record_processes(tx, lasting)
+        work = working_set.load(tx, changing=False)
+        log_path, budget = self.settings.log_path, self.settings.spending
+        claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
+        if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
+            self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
+        return claims, lasting
+
+    def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
+        self._claims_in_doubt = False
+        self._footprints.recorded(lasting)
+        if claims:
+            self._recovery_first = not claims[-1].task.recovery
+
+    def _hand_back_unheard(self) -> bool:
+        """A commit whose answer was lost may have claimed something for us; whether anything had to be handed back."""
+        if not self._claims_in_doubt:
+            return False
+        with self.store.read() as tx:
+            unheard = attempts.not_running(tx, self.worker.id, self.live.keys())
+        self._settler.take(unheard)
+        self._claims_in_doubt = False
+        return bool(unheard)
+
+    def launch(self, claims: Iterable[Claim]) -> None:
+        """Start what was claimed, after the claim is committed."""
+        claims = list(claims)
+        alone = self._end_earlier_attempts(claims)
+        free = self.slots.free
+        for claim in claims:
+            if not alone and self._footprints.may_be_left(claim):
+                self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
+                continue
+            if self.lease.state() != "held":  # suspended since the claim: another may run it by now
+                self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
+                continue
+            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
+            free -= 1
+            try:
+                launch = self.triager.prepared(claim, launch)
+                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
+            except SpawnFailed as error:
+                output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
+                self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
+                continue
+            key = (claim.task.id, claim.attempt.number)
+            self.live[key] = Live(claim, running)
+            self._footprints.began(key)
+        self.slots.turn_over()  # some may have ended beside the commit
+
+    def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
+        """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
+        for each in self.live.values():
+            if each.running.waiting or not waiting_only:
+                each.running.hand_back(self._clock.monotonic_s(), why=why)
+
+    def kill_all(self) -> None:
+        """End every live attempt at once."""
+        for each in self.live.values():
+            each.running.kill()
+
+    def stop(self) -> None:
+        """Close this worker in the store; nothing of it is live any more."""
+        for runner in self._runners.values():
+            if isinstance(runner, Closing):
+                runner.close()
+        with self.store.write() as tx:
+            workers.stop(tx, self.worker)
+
+    def become_another(self) -> None:
+        """The lease is gone: end the trees, forget what they did, and go on under a new identity."""
+        log.warning("worker %s lost its lease; going on as another", self.worker.id)
+        self.kill_all()
+        worker, lease = self._register()  # raises while the store is away: then nothing may be forgotten yet
+        self.live.clear()
+        self._checker.waiting = ()
+        self._settler.forget()
+        self._footprints.forget()
+        self.worker, self.lease = worker, lease
+        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
+        self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
+
+    def is_idle(self) -> bool:
+        """Whether nothing is running, ready or waiting to be tried again."""
+        if self.live or self._settler.unstored:
+            return False
+        with self.store.read() as tx:
+            return idle.is_idle(tx, self.settings.queues)
+
+    def next_wake_s(self) -> float | None:
+        """Monotonic time at which something has to be done even if nothing happens."""
+        times = [each.running.deadline_s() for each in self.live.values()]
+        times += [max(self._recover_at_s, self._reap_from_s), self._claim_again_s, self.triager.again_s]
+        times.append(self.slots.wake_s())
+        with self.store.read() as tx:
+            if (at := waking.next_at(tx)) is not None:
+                times.append(self._clock.monotonic_s() + max(0, at - tx.now) / 1000)
+        return min(time for time in times if time is not None)
+
+    def _register(self) -> tuple[Worker, Lease]:
+        made = register(self.store, self._clock, self._ids, self.settings, self._host, tell=self.guardian.tend)
+        self.worker_ids.append(made[0].id)
+        return made
+
+    def _sweep(self) -> None:
+        """What was begun at the start or after a takeover is brought to its end, whatever came in between."""
+        if self._sweep_due:
+            self._end_leftovers()
+            self._sweep_due = False
+
+    def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
+        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
+            processes = "1 process" if ended == 1 else f"{ended} processes"
+            log.warning("ended %s that earlier attempts left behind", processes)  # of this engine, or of another
+
+    def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
+        """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
+        if any(map(self._footprints.may_be_left, claims)):
+            try:
+                self._end_leftovers()
+            except StoreError:
+                return False
+        return True
+
+    def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
+        task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()
+        told = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
+        self._settler.take([Finished(task_id=task_id, number=number, outcome=told, ended_at=now)])
+
+    def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
+        with self.store.read() as tx:
+            lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}

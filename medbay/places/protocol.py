@@ -1,0 +1,149 @@
+"""What the engine needs of a runner: start, poll, stop. The simulator implements the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from medbay.core.outcome import Outcome
+from medbay.core.quick import quick
+from medbay.places.processes import PART_MARK
+
+LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
+IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Everything one attempt needs to start."""
+
+    store_id: str
+    task_id: str
+    number: int
+    runner: str
+    command: Sequence[str] | str  # a list is executed as it is, a string goes through /bin/sh -c
+    cwd: Path
+    log_path: Path
+    result_path: Path
+    idempotency_key: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    guidance: str = ""
+    prompt: str = ""  # what an agent is told
+    model: str = ""  # of an agent; empty: the one of its profile
+    fresh_session: bool = False
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    cpu_s: float | None = None
+    ahead: bool = False  # not to be begun before another attempt of this runner has ended
+    stdin_text: str = ""  # what it is asked, to be read from a file; without one it has nothing to read
+    stdin_path: Path | None = None  # the file
+    answer_path: Path | None = None  # its stdout goes here instead of into the log, and comes back as its answer
+    keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
+    part: str = ""  # which of several trees of one attempt: each is ended alone
+
+    @property
+    def attempt_key(self) -> str:
+        """The mark every process of this attempt (of this part of it) carries in its environment."""
+        key = f"{self.store_id}:{self.task_id}:{self.number}" if self.task_id else f"{self.store_id}:{IDLE}"
+        return f"{key}{PART_MARK}{self.part}" if self.part else key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Which process this is, so that a later start can tell it from a reused pid."""
+
+    pid: int
+    pid_start: int  # clock ticks since boot, from /proc/PID/stat
+    group: int
+
+
+class Running(Protocol):
+    """One live attempt."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it was handed ahead and is not begun: then it takes no slot."""
+        ...
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its process is worth recording: it runs, and not only for a moment."""
+        ...
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether it has ended and it is known that no process of it is left anywhere."""
+        ...
+
+    @property
+    def identity(self) -> Identity | None:
+        """The process, or None when the runner has none of its own."""
+        ...
+
+    def fileno(self) -> int:
+        """Readable when there is something to poll; -1 when only time can tell."""
+        ...
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """Enforce the limits, and say how it ended if it did. Called again and again, cheap."""
+        ...
+
+    def deadline_s(self) -> float | None:
+        """Monotonic time at which poll must be called even if nothing happens."""
+        ...
+
+    def cancel(self, monotonic_s: float) -> None:
+        """End the tree because a person asked: SIGTERM now, SIGKILL after the grace period."""
+        ...
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """End the tree because the worker stops; poll then answers Requeued."""
+        ...
+
+    def kill(self) -> None:
+        """End the whole tree at once, and do not wait for it."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts attempts of one kind."""
+
+    def start(self, launch: Launch, monotonic_s: float) -> Running:
+        """Start it; raises SpawnFailed when there is nothing to run."""
+        ...
+
+
+@runtime_checkable
+class Feeding(Protocol):
+    """A runner that takes the next attempts while others are at work."""
+
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Begin as many of the attempts that only wait as there are free slots."""
+        ...
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many more attempts than there are free slots may be started ahead, by the place they wait in."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A runner that keeps something between attempts."""
+
+    def close(self) -> None:
+        """Let go of it; the engine stops and no attempt is live."""
+        ...
+
+
+LiveAttempts = Callable[[], frozenset[tuple[str, int]]]  # (task, attempt number) of everything that may run
+
+
+class Leftovers(Protocol):
+    """Finds and ends processes that earlier attempts of the same store left behind, whichever engine ran them."""
+
+    def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
+        """End every process of the store (or of one task) that `live`, asked after looking, does not name."""
+        ...

@@ -1,0 +1,1 @@
+"""Coding agents and the agents of triage, as commands."""

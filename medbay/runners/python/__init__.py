@@ -1,0 +1,1 @@
+"""Python functions, called in warm worker processes. Those load this package: nothing is imported here."""

@@ -1,0 +1,1 @@
+"""Commands: one process tree per attempt."""

@@ -1,0 +1,65 @@
+"""Moments and durations as people read them: relative first, then exact in local time; ISO 8601 UTC for programs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from medbay.core import durations
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def short(ms: int) -> str:
+    """Return a duration in the fewest words that still help: `41s`, `4m`, `3h 16m`, `2d 4h`; never negative."""
+    ms = max(0, ms)
+    if ms < _MINUTE:
+        return f"{ms // _SECOND}s"
+    if ms < _HOUR:
+        return f"{ms // _MINUTE}m"
+    big, small, big_ms, small_ms = ("h", "m", _HOUR, _MINUTE) if ms < _DAY else ("d", "h", _DAY, _HOUR)
+    rest = ms % big_ms // small_ms
+    return f"{ms // big_ms}{big}" + (f" {rest}{small}" if rest else "")
+
+
+def ago(at_ms: int, now_ms: int) -> str:
+    """Return how long ago it was: `3s ago`."""
+    return f"{short(now_ms - at_ms)} ago"
+
+
+def clock(at_ms: int, now_ms: int, *, seconds: bool = True) -> str:
+    """Return the local time of day, with its date when it is more than a day away."""
+    moment = local(at_ms)
+    form = "%H:%M:%S" if seconds else "%H:%M"
+    if abs(at_ms - now_ms) >= _DAY:
+        form = f"%Y-%m-%d {form}"
+    return moment.strftime(form)
+
+
+def local(at_ms: int) -> datetime:
+    """Return a moment in the zone of this process."""
+    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
+
+
+def zone(at_ms: int) -> str:
+    """Return the short name of the local zone at a moment: `CET`."""
+    return local(at_ms).strftime("%Z")
+
+
+def iso(at_ms: int | None) -> str | None:
+    """Return ISO 8601 in UTC for programs, None for no time."""
+    return None if at_ms is None else durations.iso(at_ms)
+
+
+def seconds(ms: int | None) -> float | None:
+    """Return a duration in seconds for programs, None for none."""
+    return None if ms is None else ms / 1000
+
+
+def soon(delay_s: float) -> str:
+    """Return how long until then in the fewest words, never less than a second for what is still to come."""
+    ms = round(delay_s * 1000)
+    return "1s" if 0 < ms < 1_000 else short(ms + 500)

@@ -1,0 +1,78 @@
+"""What an attempt of a task does: its command, a call, an agent, a person, a triage; and what that came to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from medbay.core.agent import Profile, profile_of
+from medbay.core.budget import MILLION
+from medbay.core.model import ISOLATED, PYTHON, Task
+from medbay.core.people import question
+from medbay.core.snapshot import TaskDetail
+from medbay.core.triage.cycle import RUNNER as TRIAGE
+from medbay.views import moments
+
+
+def runs(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) -> str:
+    """Return one line for `show`: `runs ./pull.sh`, `runs agent helper: my-agent {prompt_file}`."""
+    return "done by a person" if question.is_persons(found.task) else f"runs {work(found, agents, triage_agent)}"
+
+
+def work(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) -> str:
+    """Return the same for programs, without the verb."""
+    task = found.task
+    if question.is_persons(task):
+        return "person"
+    if name := profile_of(task.runner):
+        known = agents.get(name)
+        return f"agent {name}" + (f": {' '.join(known.command)}" if known else ", which is not configured here")
+    if task.runner == TRIAGE:
+        return f"the triage agent {triage_agent} on {found.subject}"
+    return task.command if isinstance(task.command, str) else " ".join(task.command)
+
+
+def came_to(found: TaskDetail) -> list[tuple[str, str]]:
+    """Return its result and the last answer that a person gave, each under its label."""
+    said = [("result", json.dumps(found.result, ensure_ascii=False))] if found.result is not None else []
+    answered = [each for each in found.questions if each.status == "answered"]
+    if answered and found.question is None:
+        newest = answered[-1]
+        ago = moments.ago(newest.answered_at or found.now, found.now)
+        said.append(("answered", f"{newest.answer}, by {newest.answered_by} {ago}"))
+    return said
+
+
+def run_as_json(task: Task) -> list[str] | str | None:
+    """Return the command of a task; None where it calls a function, or an agent or a person works on it."""
+    return None if task.runner == PYTHON or worker_as_json(task) else words(task.command)
+
+
+def call_as_json(task: Task) -> dict[str, Any]:
+    """Return what a task calls; nulls for a task that calls nothing."""
+    if task.runner != PYTHON or isinstance(task.command, str):
+        return {"python": None, "args": None, "isolated": None}
+    target, arguments, *more = task.command
+    return {"python": target, "args": json.loads(arguments), "isolated": ISOLATED in more}
+
+
+def worker_as_json(task: Task) -> dict[str, Any]:
+    """Return the agent or the person that works on it, under the names of `medbay add`; empty for a process."""
+    if name := profile_of(task.runner):
+        return {"agent": name}
+    return {"person": True} if question.is_persons(task) else {}
+
+
+def agent_limits(task: Task) -> dict[str, Any]:
+    """Return its agent and what an attempt may use up, as people write it."""
+    return {
+        "agent": profile_of(task.runner) or None,
+        "max_tokens": task.max_tokens,
+        "max_cost": None if task.max_cost is None else task.max_cost / MILLION,
+    }
+
+
+def words(command: tuple[str, ...] | str) -> list[str] | str:
+    """Return a command as JSON has it: a list of words, or one line for a shell."""
+    return list(command) if isinstance(command, tuple) else command

@@ -1,0 +1,24 @@
+"""A diagnosis in sentences, from records alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from medbay.views import diagnosis as view
+from tests.views.records import NOW, diagnosis
+
+
+def test_a_diagnosis_is_said_under_labels() -> None:
+    """What is not known has no line."""
+    said = dict(view.sentences(diagnosis()))
+
+    assert said["cause"].startswith("transient/network ")
+    assert "where" not in said
+    assert said["retry"] == "uses up no attempt"
+
+
+def test_a_named_time_is_said_first() -> None:
+    """The retry waits for it."""
+    said = dict(view.sentences(replace(diagnosis(), retry_after_ms=NOW)))
+
+    assert said["retry"] == "not before 2027-01-15T08:00:00.000Z, uses up no attempt"
