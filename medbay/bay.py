@@ -175,6 +175,11 @@ class Bay:
         with self.store.read() as tx:
             return task_rows.titles(tx, sorted(task_ids))
 
+    def triages_among(self, task_ids: Iterable[str]) -> set[str]:
+        """Those of these tasks that look at others."""
+        with self.store.read() as tx:
+            return task_rows.with_role(tx, sorted(task_ids), "triage")
+
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
         with self.store.read() as tx:
