@@ -24,8 +24,14 @@ from medbay.store import effects
 from medbay.store.database import Store
 
 CHANNELS: Final = (
-    Channel(name="desk", command=("hook",)),
-    Channel(name="wall", command=("hook",), on=("task:failed", "task:completed", "delivery:failed"), timeout_ms=5_000),
+    Channel(name="desk", kind="command", target=("hook",)),
+    Channel(
+        name="wall",
+        kind="command",
+        target=("hook",),
+        on=("task:failed", "task:completed", "delivery:failed"),
+        timeout_ms=5_000,
+    ),
 )
 BY_NAME: Final = {each.name: each for each in CHANNELS}
 

@@ -85,11 +85,7 @@ class World:
             for n in range(plan.engines)
         ]
         self.hooks = Hooks(self.store, self.clock, self._stream("hooks"))
-        self.couriers = [
-            Courier(each, self.ground, self.hooks, self._stream(f"{each.name}/outbox"))
-            for each in self.daemons
-            if plan.channels
-        ]
+        self.couriers = self._couriers() if plan.channels else []
         self.person = Person(self.ground, self._stream("person"))
         self.trouble = Trouble(self.ground, self.daemons, self._stream("trouble"))
         self._person_ms = 0
@@ -257,6 +253,10 @@ class World:
 
     def _after(self, mean_ms: int) -> int:
         return SECOND + round(self._rng.expovariate(1 / max(MINUTE, mean_ms)))
+
+    def _couriers(self) -> list[Courier]:
+        named = [(each, self._stream(f"{each.name}/outbox")) for each in self.daemons]
+        return [Courier(daemon, self.ground, self.hooks, rng) for daemon, rng in named]
 
     def _faults(self) -> list[Faults]:
         return [*(each.faults for each in self.daemons), *(each.faults for each in self.couriers)]
