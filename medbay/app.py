@@ -29,11 +29,13 @@ from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.protocol import SenderMeans
+from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.runner import AgentRunner
-from medbay.runners.lazy import LazyRunner
+from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
@@ -137,8 +139,7 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        runners=_runners(config, workers=settings.slots, guard=guard),
-        leftovers=HostLeftovers(),
+        place=_here(config, workers=settings.slots, guard=guard),
         see=partial(see, host=host),
         settings=settings,
         host=host,
@@ -151,8 +152,9 @@ def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> Deliv
     config = place.config
     if not config.notify:
         return None
+    grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
     means = SenderMeans(
-        runner=ShellRunner(min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000), config.runner.secrets, guard=guard),
+        runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
         folder=config.folder or place.folder.parent,
         files=place.folder.resolve() / "deliveries",
         redaction=redaction_of(config, os.environ),
@@ -176,17 +178,19 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
-    grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
+def _here(config: Config, *, workers: int, guard: str) -> Here:
+    """This machine, with the runners this configuration has."""
+    trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
     def python() -> Runner:
         from medbay.runners.python.runner import PythonRunner
 
-        return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
+        return PythonRunner(trees, workers=workers)
 
-    shell = ShellRunner(grace_s, secrets, guard=guard)
+    shell = AheadRunner(ShellRunner(trees))
     agents = AgentRunner(config.agents, shell)
-    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: agents, RUNNER: shell}
+    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
+    return Here(runners, HostLeftovers(), later={"python": python})
 
 
 def means_of(config: Config) -> Means:

@@ -10,7 +10,7 @@ import pytest
 from medbay.core import delivery as rules
 from medbay.core.delivery import Channel, Delivery
 from medbay.service import deliveries
-from medbay.sim.many import run_seed, told
+from medbay.sim.many import described, run_seed
 from medbay.sim.plan import draw
 from medbay.sim.world import World
 from medbay.store import effects
@@ -29,7 +29,7 @@ def test_deliveries_keep_their_promises_in_worlds_with_faults(seed: int) -> None
 
     report = world.run()
 
-    assert report.broken is None, "\n" + told(report)
+    assert report.broken is None, "\n" + described(report)
     assert world.hooks.runs
     assert not world.hooks.missing()
 
@@ -44,7 +44,7 @@ def test_the_same_holds_on_postgresql(postgres: Server, database: str) -> None:
         SEEDS[0], open_store=lambda clock: PostgresStore(url, clock, new_store_id="simulated", notify=False)
     )
 
-    assert report.broken is None, "\n" + told(report)
+    assert report.broken is None, "\n" + described(report)
 
 
 def _no_order(patch: pytest.MonkeyPatch) -> None:
