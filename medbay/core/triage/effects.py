@@ -66,7 +66,7 @@ def judge(case: TriageCase, answer: Verdict | Unreadable, now: int, *, actor: st
     if refused is not None:
         return _fell(case, refused.why, "refused", now, actor=actor, verdict=answer)
     draft = Draft(case.task, now, actor=actor)
-    _tell_verdict(draft, case, answer)
+    _emit_verdict(draft, case, answer)
     done = _EFFECTS[answer.word](draft, case, answer)
     return _judged(draft, case, done, answer)
 
@@ -108,8 +108,8 @@ def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
     word = verdict.word if verdict is not None else None
-    told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
-    draft.emit("triage:verdict", attempt=case.triage.number, **told)
+    data = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
+    draft.emit("triage:verdict", attempt=case.triage.number, **data)
     retry = None
     if not rights.overtaken(case):
         retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
@@ -123,11 +123,11 @@ def _stop_waiting(draft: Draft[Task]) -> None:
         draft.set(waits_for=None)
 
 
-def _tell_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
-    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
+def _emit_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
+    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **event_data(verdict))
 
 
-def told_of(verdict: Verdict) -> dict[str, Any]:
+def event_data(verdict: Verdict) -> dict[str, Any]:
     """What the event of a verdict that is applied says of it."""
     return {
         "verdict": verdict.word,
