@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core import agent
 from medbay.core.attempt.counting import record_of
@@ -18,8 +20,7 @@ from medbay.core.policy import policy
 from medbay.core.schedule import recurring
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The task that another one serves, as the service found it."""
 
     task: Task

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.places.logs import append_note, read_ends

@@ -38,6 +38,7 @@ from medbay.store.rows import (
     TASK_TABLE,
     RecordTable,
     dumps,
+    dumps_any,
     encode_diagnosis,
     task_row,
     task_value,
@@ -220,7 +221,7 @@ def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
                 out.head,
                 out.tail,
                 out.total_bytes,
-                dumps(out.result) if out.result is not None else None,
+                dumps_any(out.result) if out.result is not None else None,
             ),
         )
 

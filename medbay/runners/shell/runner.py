@@ -11,9 +11,10 @@ import signal
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.attempt.ahead import COMMANDS
 from medbay.core.outcome import Outcome
