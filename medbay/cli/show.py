@@ -1,4 +1,4 @@
-"""`medbay show`: everything about one task: where it stands, its attempts, what the next one is told."""
+"""`medbay show`: everything about one task: where it stands, its attempts, the advice for the next one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from medbay.views.status import status_phrase
 from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
-    from medbay.config.load import Config
+    from medbay.config.keys import Config
     from medbay.core.model import Attempt, Task
     from medbay.core.snapshot import TaskDetail
 

@@ -41,9 +41,9 @@ def see(worker: Worker, host: Host) -> Sighting:
 
 
 def register(
-    store: Store, clock: Clock, ids: Ids, settings: Settings, host: Host, *, tell: Callable[[float], None]
+    store: Store, clock: Clock, ids: Ids, settings: Settings, host: Host, *, on_renewal: Callable[[float], None]
 ) -> tuple[Worker, Lease]:
-    """A new identity with a lease that begins now; `tell` hears of every renewal."""
+    """A new identity with a lease that begins now; `on_renewal` hears of each."""
     worker_id, renewed_s = ids.worker(), clock.boottime_s()  # before the store is asked: it may take its time
     with store.write() as tx:
         worker = Worker(
@@ -62,4 +62,4 @@ def register(
         )
         workers.register(tx, worker)
         budgets.hear_limits(tx, settings.budget)
-    return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, tell=tell)
+    return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, on_renewal=on_renewal)

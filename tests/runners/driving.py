@@ -7,13 +7,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from medbay.core.outcome import Outcome
 from medbay.places.protocol import Launch, Running
+from medbay.places.tree import Trees
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 PYTHON = sys.executable
+IN_A_LINE = quote(PYTHON)  # as a shell reads it: the path may have spaces
 LIMIT_S = 30.0
 
 
@@ -35,7 +38,7 @@ def launch(tmp_path: Path, command: Sequence[str] | str, **changes: Any) -> Laun
 
 def start(what: Launch, runner: ShellRunner | None = None) -> ShellRunning:
     """Start it now, with a short grace period unless a runner is given."""
-    running = (runner or ShellRunner(0.3)).start(what, time.monotonic())
+    running = (runner or ShellRunner(Trees(0.3))).start(what, time.monotonic())
     assert isinstance(running, ShellRunning)
     return running
 
