@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Final
 
 import msgspec
@@ -68,7 +69,7 @@ _Decode = Callable[[Any], Any]
 
 
 def _strings(text: str) -> tuple[str, ...]:
-    return tuple(loads(text)) if text != "[]" else ()
+    return tuple(loads(text))
 
 
 def _command(text: str) -> tuple[str, ...] | str:
@@ -77,16 +78,14 @@ def _command(text: str) -> tuple[str, ...] | str:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in loads(text)) if text != "[]" else ()
+    return tuple((name, value) for name, value in loads(text))
 
 
 def _guidance(text: str) -> tuple[Guidance, ...]:
-    return tuple(Guidance(*entry) for entry in loads(text)) if text != "[]" else ()
+    return tuple(starmap(Guidance, loads(text)))
 
 
 def _checks(text: str) -> tuple[Check, ...]:
-    if text == "[]":
-        return ()
     return tuple(Check(each if isinstance(each, str) else tuple(each), required) for each, required in loads(text))
 
 
@@ -96,11 +95,11 @@ def _encode_checks(checks: tuple[Check, ...]) -> str:
 
 def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     """Guidance as it is stored."""
-    return dumps([astuple(entry) for entry in entries]) if entries else "[]"
+    return dumps([*map(astuple, entries)]) if entries else "[]"
 
 
 def _listed(values: tuple[Any, ...]) -> str:
-    return dumps(values) if values else "[]"  # most are empty, and every task has several of them
+    return dumps(values) if values else "[]"
 
 
 _FLAGS: Final = (
@@ -131,7 +130,6 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "resources": _strings,
     "guidance": _guidance,
     "checks": _checks,
-    **dict.fromkeys(_FLAGS, bool),
 }
 
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
@@ -164,14 +162,18 @@ class RecordTable:
 TASK_TABLE: Final = RecordTable("task", TASK_FIELDS, _TASK_ENCODERS)
 task_value: Final = TASK_TABLE.value
 _TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
+_TASK_FLAGS_AT: Final = tuple(map(TASK_FIELDS.index, _FLAGS))
 _TASK_ENCODE_AT: Final = tuple((TASK_FIELDS.index(name), encode) for name, encode in _TASK_ENCODERS.items())
 
 
 def task(row: Row) -> Task:
     """A task from its row."""
     values = list(row)
+    for index in _TASK_FLAGS_AT:
+        values[index] = values[index] != 0
     for index, decode in _TASK_DECODE_AT:
-        values[index] = decode(values[index])
+        text = values[index]
+        values[index] = decode(text) if text != "[]" else ()
     return Task(*values)
 
 
