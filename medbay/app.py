@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
-from medbay.integrations.command import CommandSender
+from medbay.integrations.protocol import SenderMeans
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
@@ -151,20 +152,17 @@ def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> Deliv
     config = place.config
     if not config.notify:
         return None
-    senders = {"command": _command_sender(place, guard)}
-    channels, owner = tuple(config.notify.values()), Ids().store()
-    return DeliveryThread(lambda store: Deliverer(store, clock, channels, senders, owner=owner), clock)
-
-
-def _command_sender(place: StoreLocation, guard: str) -> CommandSender:
-    config = place.config
     grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
-    return CommandSender(
+    means = SenderMeans(
         runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
         folder=config.folder or place.folder.parent,
         files=place.folder.resolve() / "deliveries",
         redaction=redaction_of(config, os.environ),
     )
+    kinds = sorted({each.kind for each in config.notify.values()})
+    senders = {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
+    channels, owner = tuple(config.notify.values()), Ids().store()
+    return DeliveryThread(lambda store: Deliverer(store, clock, channels, senders, owner=owner), clock)
 
 
 def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:

@@ -30,7 +30,7 @@ TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
 CatchUp = Literal["none", "one", "all"]
-Role = Literal["", "triage", "review", "fix", "part", "follow_up"]  # what a task is to its subject
+Role = str  # what a task is to its owner: triage, review, fix, part, follow_up; a member of a loop has none
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
@@ -49,6 +49,13 @@ class Check(Struct, frozen=True):
 
     command: tuple[str, ...] | str
     required: bool = False
+
+
+class Owner(Struct, frozen=True):
+    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
+
+    kind: str
+    id: str
 
 
 class Task(Struct, frozen=True):
@@ -83,12 +90,11 @@ class Task(Struct, frozen=True):
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
-    loop: str = ""  # id of the task that began the loop it belongs to
-    loop_place: int = 0
     max_failure_restarts: int = FAILURE_RESTARTS
-    subject: str = ""  # id of the task it serves
-    role: Role = ""
-    depth: int = 0  # how many fixes or splits lie between it and what a person added
+    owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
+    owner_id: str = ""  # of a task, the key of an incident, of a loop the task that began it
+    role: Role = ""  # what it is to its owner
+    position: int = 0  # among those with the same owner and role: its place in a loop or a split
     model: str = ""  # of an agent; empty: the one of its profile
     fresh_session: bool = False  # its next attempt begins a session of its own
     max_tokens: int | None = None
@@ -103,7 +109,7 @@ class Task(Struct, frozen=True):
     reason: str = ""
     paused: bool = False
     cancel_requested: bool = False
-    waits_for: str | None = None  # "triage" or "evaluation" while one is under way; its "turn" in a loop
+    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn" in its owner
     unmet: int = 0  # how many tasks it comes after are not completed
     due_at: int | None = None
     ready: bool = False
@@ -146,7 +152,22 @@ class Task(Struct, frozen=True):
     @property
     def recurs(self) -> bool:
         """Whether it has more than one iteration: by cron, every so often, or in a loop."""
-        return bool(self.cron) or self.every_ms is not None or bool(self.loop)
+        return bool(self.cron) or self.every_ms is not None or self.owner_kind == "loop"
+
+    @property
+    def owner(self) -> Owner | None:
+        """What it belongs to."""
+        return Owner(self.owner_kind, self.owner_id) if self.owner_kind else None
+
+    @property
+    def loop(self) -> str:
+        """The id of the task that began the loop it belongs to, or nothing."""
+        return self.owner_id if self.owner_kind == "loop" else ""
+
+    @property
+    def subject(self) -> str:
+        """The id of the task that owns it, or nothing."""
+        return self.owner_id if self.owner_kind == "task" else ""
 
 
 TASK_FIELDS: Final = Task.__struct_fields__
@@ -190,7 +211,7 @@ class Triage(Struct, frozen=True, kw_only=True):
     """One look at a failing task by something smarter than a timer; its id is that of the task that runs it."""
 
     id: str
-    task_id: str  # the failing task
+    task_id: str  # the failing task; of an incident, one that failed like the others
     number: int  # the attempt it judges
     fingerprint: str
     agent: str
@@ -201,6 +222,7 @@ class Triage(Struct, frozen=True, kw_only=True):
     detail: str = ""
     verdict: Mapping[str, Any] | None = None
     diff: Mapping[str, Any] | None = None  # what an ADJUST changed: name -> [before, after]
+    incident: str = ""  # the key of the incident it looks at, with its task as an example
 
 
 class CheckResult(Struct, frozen=True):
@@ -240,13 +262,6 @@ class Retry(Struct, frozen=True):
     outcome: str | None = None
     policy_hash: str = ""
     learned: str = ""  # why the delay is not the schedule's, where it was learned from earlier retries
-
-
-class Owner(Struct, frozen=True):
-    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
-
-    kind: str
-    id: str
 
 
 class Option(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -410,5 +409,14 @@ WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
     CommandUse: breakers.note_use,
     Effect: _insert_effect,
 }
-_PLACES: Final = defaultdict(lambda: len(WRITERS), {each: place for place, each in enumerate(WRITERS)})
+
+
+class _Places(dict[type, int]):
+    """Where a type of write comes in the order; one that came later comes after all."""
+
+    def __missing__(self, kind: type) -> int:
+        return len(self)
+
+
+_PLACES: Final = _Places({each: place for place, each in enumerate(WRITERS)})
 _place_of: Final = _PLACES.__getitem__
