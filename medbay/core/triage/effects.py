@@ -6,8 +6,11 @@ Whatever is not a verdict within its rights falls to a person, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core.agent import runner_of
 from medbay.core.attempt import guidance
@@ -31,8 +34,7 @@ from medbay.core.triage.verdict import Action, Piece, Unreadable, Verdict, Word
 from medbay.core.untrusted import block, line
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What follows from the end of a triage: all that changes, and how it is called."""
 
     decision: Decision
@@ -40,8 +42,7 @@ class Judged:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Done:
+class _Done(Struct, frozen=True, kw_only=True):
     """What an effect came to, beside what it did to the draft of the failing task."""
 
     action: Action
@@ -408,8 +409,7 @@ _INHERITED: Final = (
 ).split()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Made(Struct, frozen=True, kw_only=True):
     """A new task with its events, and the question that a person's task is."""
 
     added: Added[Task]

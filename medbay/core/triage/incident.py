@@ -6,8 +6,10 @@ It looks at what many tasks have in common. Nothing here changes any of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, WorkingSet, Write, together
 from medbay.core.durations import format_duration
@@ -30,8 +32,7 @@ LOOKED_AT = "triage"  # in the data of an incident: the triage it has; empty whe
 FIX = "fix"  # the fix that was filed for it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentSurroundings:
+class IncidentSurroundings(Struct, frozen=True, kw_only=True):
     """What decides beyond the incident itself."""
 
     examples: tuple[Task, ...] = ()  # tasks that failed like this, in the queues that are looked after
@@ -112,8 +113,7 @@ def _with(incident: Breaker, triage_id: str, why: str = "") -> Breaker:
     return replace(incident, data={**incident.data, LOOKED_AT: triage_id, "triage_why": why})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _IncidentDone:
+class _IncidentDone(Struct, frozen=True, kw_only=True):
     """What an effect came to: the incident as it is to be, and what is asked or filed."""
 
     action: Action
