@@ -41,6 +41,7 @@ from medbay.service import (
     calls,
     dependencies,
     exchange,
+    jobs,
     learning,
     liveness,
     requests,
@@ -56,6 +57,7 @@ from medbay.service import graph as graphs
 from medbay.service import listing as listings
 from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
+from medbay.service.jobs import JobChange, JobFile, JobWriter
 from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
@@ -148,18 +150,19 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        return self._write(
-            lambda tx: exchange.bring_in(
-                tx,
-                lines,
-                ids=self._ids,
-                actor=self.actor,
-                cwd=os.getcwd(),
-                agents=self.place.config.agents,
-                key=key,
-                everything=everything,
-            )
-        )
+        agents, cwd = self.place.config.agents, os.getcwd()
+        how = partial(exchange.bring_in, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
+        return self._write(lambda tx: how(tx, lines, everything=everything))
+
+    def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
+        """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
+        agents = self.place.config.agents
+        by = JobWriter(ids=self._ids, actor=self.actor, agents=agents, dry_run=dry_run, **how)
+        made = self._write(lambda tx: jobs.apply_file(tx, file, by))
+        cancelled = [each.task_id for each in made if each.action == "cancel" and not dry_run]
+        if cancelled:
+            app.end_cancelled(self.store, self.place, cancelled)
+        return made
 
     # Looking
 

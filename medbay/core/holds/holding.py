@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from medbay.core.model import PERSON, Task
+from medbay.core.model import BOOT, PERSON, Task
 
 Needs = Literal["event", "time", "healing", "capacity"]
 
@@ -102,6 +102,8 @@ def _paused(task: Task, now: int, around: Circumstances) -> str | None:
 
 
 def _waits_for_judgement(task: Task, now: int, around: Circumstances) -> str | None:
+    if task.waits_for == BOOT:
+        return "waits for the next boot of its machine"
     return f"waits for its {task.waits_for}" if task.waits_for is not None else None
 
 
