@@ -111,8 +111,8 @@ def retry(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: An
     """
     if many(session, "retry", ids, chosen, attempts):
         return 0
-    told = f"is tried again now, {_granted(attempts)}"
-    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: told)
+    text = f"is tried again now, {_granted(attempts)}"
+    return _each(session, ids, "retry", lambda bay, task_id: bay.retry(task_id, attempts=attempts), lambda task: text)
 
 
 @click.command()
@@ -130,9 +130,9 @@ def unblock(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: 
     """
     if many(session, "unblock", ids, chosen, attempts):
         return 0
-    told = f"is released, {_granted(attempts)}"
+    text = f"is released, {_granted(attempts)}"
     act = lambda bay, task_id: bay.unblock(task_id, attempts=attempts)  # noqa: E731
-    return _each(session, ids, "unblock", act, lambda task: told)
+    return _each(session, ids, "unblock", act, lambda task: text)
 
 
 @click.command()
@@ -159,7 +159,7 @@ def block(session: Session, task_id: str, reason: str, kind: Any) -> int:
     return _each(session, (task_id,), "block", lambda bay, given: bay.block(given, reason, kind=kind), _blocked)
 
 
-def tell(session: Session, done: Sequence[tuple[Task, str]]) -> None:
+def print_done(session: Session, done: Sequence[tuple[Task, str]]) -> None:
     """Say what was done to each task."""
     if session.json:
         from medbay.views import task as view
@@ -167,11 +167,11 @@ def tell(session: Session, done: Sequence[tuple[Task, str]]) -> None:
         print_json([view.summary(task) for task, _ in done])
         return
     show = say if screen().terminal else None
-    for task, told in done:
+    for task, text in done:
         if show:
-            show(screen().plain(f"{task.id} {told}"))
+            show(screen().plain(f"{task.id} {text}"))
         else:
-            fields(task.id, told)
+            fields(task.id, text)
 
 
 def _each(
@@ -179,7 +179,7 @@ def _each(
     ids: Sequence[str],
     name: str,
     act: Callable[[Bay, str], Task],
-    told: Callable[[Task], str],
+    text: Callable[[Task], str],
 ) -> int:
     """Do it to every task; what cannot be done is said and the rest goes on. The first refusal's exit code."""
     refuse_inside_attempts(f"medbay {name}")
@@ -189,13 +189,13 @@ def _each(
     for task_id in dict.fromkeys(ids):
         try:
             task = act(bay, task_id)
-            done.append((task, told(task)))
+            done.append((task, text(task)))
         except MedbayError as error:
             if len(ids) == 1:
                 raise
             refused = complaint.complain(error, as_json=session.json, debug=session.debug)
             code = code or refused
-    tell(session, done)
+    print_done(session, done)
     return code
 
 
@@ -265,7 +265,7 @@ def many(session: Session, action: Action, ids: tuple[str, ...], given: dict[str
     found = bay.act_on(action, meant, attempts=attempts, dry_run=True)
     if not dry_run:
         found = _meant(bay, found, attempts=attempts, yes=yes)
-    _tell(session, found)
+    _print(session, found)
     return True
 
 
@@ -284,7 +284,7 @@ def _meant(bay: Bay, found: Bulk, *, attempts: int, yes: bool) -> Bulk:
     return replace(acted, skipped=(*found.skipped, *acted.skipped))
 
 
-def _tell(session: Session, found: Bulk) -> None:
+def _print(session: Session, found: Bulk) -> None:
     if session.json:
         print_json(
             {

@@ -46,7 +46,7 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
     if title is None:
         raise UsageError("a task needs a title", hint="medbay add TITLE --run 'CMD'")
     bay = session.bay(create=True)
-    _tell(session, [bay.add(title, **given)])
+    _print(session, [bay.add(title, **given)])
     if screen(sys.stderr).terminal and not bay.workers():
         note("nothing runs tasks yet: medbay up does")
 
@@ -61,10 +61,10 @@ def _add_file(session: Session, file: str) -> None:
             error.message = f"{name}:{lines[error.line_number - 1][0]}: {error.message}"
             error.hint = error.hint or "nothing was added"
         raise
-    _tell(session, added)
+    _print(session, added)
 
 
-def _tell(session: Session, added: list[Any]) -> None:
+def _print(session: Session, added: list[Any]) -> None:
     if session.json:
         from medbay.views import task as view
 

@@ -50,7 +50,7 @@ TABLE: Final = (
     Entry("loop", "loop", "run tasks in a repeating cycle", ACT),
     Entry("edit", "edit", "change a task from its next attempt on", ACT),
     Entry("diagnose", "diagnose", "what Medbay thinks of an output", UNDERSTAND),
-    Entry("patterns", "patterns", "failures seen so far, what worked against them: list, show, forget", UNDERSTAND),
+    Entry("patterns", "patterns", "failures seen so far and what worked: list, show, forget", UNDERSTAND),
     Entry("preferences", "preferences", "what you answered before, offered again: list, forget", UNDERSTAND),
     Entry("policy", "policy", "the rules: show, check, dry-run, learn, replay, simulate", UNDERSTAND),
     Entry("lifecycle", "lifecycle", "the states and who may move between them", UNDERSTAND),

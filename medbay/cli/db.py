@@ -57,8 +57,8 @@ def check(session: Session) -> int:
     _say_checked(f"the files of the {report.kind} store", report.damage)
     _say_checked("no task stands still in silence", [f"{task}: {why}" for task, why in report.standstills])
     _say_checked("history gives the status of every task", [f"{task}: {why}" for task, why in report.contradictions])
-    told = ", ".join(f"{number} {status}" for status, number in report.tasks.items()) or "no tasks"
-    say(shown.plain(f"  {told}"))
+    text = ", ".join(f"{number} {status}" for status, number in report.tasks.items()) or "no tasks"
+    say(shown.plain(f"  {text}"))
     counted = ", ".join(f"{table} {number}" for table, number in report.rows.items())
     for line in wrap(counted, shown.width - 2) if shown.terminal else (counted,):
         say(f"  {line}")

@@ -49,11 +49,11 @@ def command(session: Session, file: str | None, exit_code: int | None, timed_out
         print_json(view.as_json(found))
         return 0
     shown = screen()
-    for label, told in view.sentences(found):
+    for label, sentence in view.sentences(found):
         if shown.terminal:
-            say(_line(label, told, shown))
+            say(_line(label, sentence, shown))
         else:
-            fields(label, told)
+            fields(label, sentence)
     return 0
 
 
@@ -63,12 +63,12 @@ def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: A
     from medbay.core.redaction import redact
 
     found = diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
-    told = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
-    return replace(found, pattern=told, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
+    words = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
+    return replace(found, pattern=words, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
 
 
-def _line(label: str, told: str, shown: Screen) -> str:
-    return shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(told), shown.width - 12))
+def _line(label: str, sentence: str, shown: Screen) -> str:
+    return shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(sentence), shown.width - 12))
 
 
 def _judge_lines(name: str) -> int:

@@ -178,8 +178,8 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         wrong = True
         yield DoctorLine("failed", "agents", each.message, each.hint)
     if not wrong:
-        told = (f"triage by {config.triage.agent}", *sorted(config.agents))
-        yield DoctorLine("fine", "agents", ", ".join(told))
+        text = (f"triage by {config.triage.agent}", *sorted(config.agents))
+        yield DoctorLine("fine", "agents", ", ".join(text))
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
@@ -227,8 +227,8 @@ def _standstills(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 def _git() -> Iterator[DoctorLine]:
     try:
-        told = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
-        version = told.stdout.strip().removeprefix("git version ") if told.returncode == 0 else ""
+        text = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
+        version = text.stdout.strip().removeprefix("git version ") if text.returncode == 0 else ""
     except (OSError, subprocess.SubprocessError):
         version = ""
     if version:

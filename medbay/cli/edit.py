@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from medbay.cli.act import tell
+from medbay.cli.act import print_done
 from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.values import DashCommand, given_values, value_options
@@ -52,4 +52,4 @@ def command(
     changed = [*given, *(["after"] if after else []), *(name for name, wanted in cleared.items() if wanted)]
     names = ", ".join(name.replace("_", "-") for name in changed)
     when = f"from attempt {task.attempts + 1} on"
-    tell(session, [(task, f"changed: {names}; {when}")])
+    print_done(session, [(task, f"changed: {names}; {when}")])

@@ -45,9 +45,9 @@ def command(session: Session, task_id: str) -> None:
         last = label
 
 
-def _wrapped(label: str, told: str, shown: Screen) -> list[str]:
+def _wrapped(label: str, sentence: str, shown: Screen) -> list[str]:
     """A label and its sentence, broken between words to the width of the terminal."""
-    lines = wrap(shown.plain(told), max(30, shown.width - _LABEL))
+    lines = wrap(shown.plain(sentence), max(30, shown.width - _LABEL))
     if width(label) >= _LABEL:
         lines.insert(0, shown.paint(label, BOLD))
         label = ""

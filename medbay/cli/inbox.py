@@ -76,7 +76,7 @@ def _commands(question: Question, shown: Screen) -> list[str]:
     return [f"{answer}        {more}"] if len(answer + more) + 8 <= shown.width else [answer, f"    {more}"]
 
 
-def _hanging(told: str, indent: int, shown: Screen) -> list[str]:
+def _hanging(text: str, indent: int, shown: Screen) -> list[str]:
     """A sentence that has to be read to its end, its further lines below its own beginning."""
-    begun, *rest = wrap(told, shown.width - 4 - indent)
+    begun, *rest = wrap(text, shown.width - 4 - indent)
     return [f"    {begun}", *(" " * (4 + indent) + each for each in rest)]

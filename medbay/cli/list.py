@@ -116,8 +116,8 @@ def table(rows: Sequence[ListRow], screen: Screen, *, verbose: bool, prefixes: M
 
 def _below(row: ListRow, screen: Screen, *, verbose: bool) -> list[str]:
     """What moves to lines of its own on a narrow terminal."""
-    told = [row.why, row.counters if verbose else ""]
-    return [f"    {screen.plain(cut(line, screen.width - 4))}" for line in told if line]
+    text = [row.why, row.counters if verbose else ""]
+    return [f"    {screen.plain(cut(line, screen.width - 4))}" for line in text if line]
 
 
 def _columns(*, verbose: bool, two_lines: bool, with_next: bool) -> list[Column]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from medbay.cli.act import tell
+from medbay.cli.act import print_done
 from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.core.model import FAILURE_RESTARTS
@@ -39,4 +39,4 @@ def command(session: Session, /, ids: tuple[str, ...], **options: Any) -> None:
     members = session.bay().loop(ids, **options)
     first, rest = members[0], members[1:]
     way = " -> ".join(task.id for task in (*members, first))
-    tell(session, [(first, f"begins the loop {way}"), *((task, "waits for its turn") for task in rest)])
+    print_done(session, [(first, f"begins the loop {way}"), *((task, "waits for its turn") for task in rest)])

@@ -80,11 +80,11 @@ def show(session: Session, fingerprint: str) -> None:
         print_json({**view.as_json(known), "task_ids": task_ids})
         return
     shown = screen()
-    for label, told in view.sentences(known, task_ids, lambda at: _when(at, shown)):
+    for label, sentence in view.sentences(known, task_ids, lambda at: _when(at, shown)):
         if shown.terminal:
-            say(shown.paint(label.ljust(10), BOLD) + shown.plain(cut(clean(told), shown.width - 10)))
+            say(shown.paint(label.ljust(10), BOLD) + shown.plain(cut(clean(sentence), shown.width - 10)))
         else:
-            fields(label.strip(), told)
+            fields(label.strip(), sentence)
     for each in known.advice:
         if shown.terminal:
             say(shown.plain(cut(f"  {view.rate(each)}  {clean(each.text)}", shown.width)))

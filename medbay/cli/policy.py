@@ -124,13 +124,13 @@ def dry_run(session: Session, file: str, exit_code: int | None, timed_out: bool)
         return
     shown = screen()
     if not shown.terminal:
-        for label, told in diagnosis.sentences(found):
-            fields(label, told)
+        for label, sentence in diagnosis.sentences(found):
+            fields(label, sentence)
         for each in steps:
             fields("decision", each.attempt, each.step.action, moments.iso(each.step.due_at), each.step.why)
         return
-    for label, told in diagnosis.sentences(found):
-        say(shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(told), shown.width - 12)))
+    for label, sentence in diagnosis.sentences(found):
+        say(shown.paint(label.ljust(12), BOLD) + shown.plain(cut(clean(sentence), shown.width - 12)))
     say(shown.paint("then, if every attempt failed like this", BOLD))
     rows = [(f"attempt {each.attempt}", clean(view.decision(each, now)), clean(each.step.why)) for each in steps]
     for line in aligned(rows, indent=2):
@@ -283,8 +283,8 @@ def replay(session: Session, file: str | None, since: str) -> None:
     for line in MODEL:
         note(line)
     if any(guessed.values()):
-        told = ", ".join(f"{name} {count}" for name, count in guessed.items() if count)
-        note(f"attempts that only this assumption decides: {told}")
+        text = ", ".join(f"{name} {count}" for name, count in guessed.items() if count)
+        note(f"attempts that only this assumption decides: {text}")
 
 
 OURS: Final = "medbay"

@@ -70,8 +70,8 @@ def _list(session: Session) -> None:
             fields(each.scope, each.answer, each.told_by, moments.iso(each.told_at), each.used)
             continue
         again = f", again {'once' if each.used == 1 else f'{each.used} times'}" if each.used else ""
-        told = f"{each.answer}  by {clean(each.told_by)} {moments.ago(each.told_at, now)}{again}"
-        say(shown.plain(cut(f"{clean(each.scope)}  {told}", shown.width)))
+        text = f"{each.answer}  by {clean(each.told_by)} {moments.ago(each.told_at, now)}{again}"
+        say(shown.plain(cut(f"{clean(each.scope)}  {text}", shown.width)))
     if not found:
         note("no remembered answers yet")
     elif shown.terminal:

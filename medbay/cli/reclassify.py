@@ -44,15 +44,15 @@ def command(session: Session, attempt: str, category: str) -> None:
     shown = screen()
     for task in done.tasks:
         if shown.terminal:
-            say(shown.plain(f"{task.id} {_told(done, task)}"))
+            say(shown.plain(f"{task.id} {_words(done, task)}"))
         else:
-            fields(task.id, _told(done, task))
+            fields(task.id, _words(done, task))
     note(f"failures with the fingerprint {clean(done.fingerprint)} are {done.after} from now on")
     if done.after not in CONSEQUENCES:
         note(f"nothing special is known of {done.after}: it is treated as {done.after.partition('/')[0]}")
 
 
-def _told(done: Reclassified, task: Task) -> str:
+def _words(done: Reclassified, task: Task) -> str:
     from medbay.env import SystemClock
 
     changed = f"is {done.after} now (was {done.before})"

@@ -61,12 +61,12 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
 
 
 def watch(bay: Bay, task: Task, display: Display) -> int:
-    """Run this task in an engine of its own, told live; the exit code."""
-    from medbay.cli.live.display import Interrupts, told_on
+    """Run this task in an engine of its own, printed live; return the exit code."""
+    from medbay.cli.live.display import Interrupts, log_to
     from medbay.cli.live.run import Watch
     from medbay.errors import StoreError
 
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display):
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display):
         watching = Watch(bay, task, display, interrupts)
         watching.daemon = bay.daemon(workers=1, queues=(task.queue,), on_round=watching.round)
         interrupts.then = watching.stop_when_asked_twice

@@ -1,4 +1,4 @@
-"""`medbay show`: everything about one task: where it stands, its attempts, what the next one is told."""
+"""`medbay show`: everything about one task: where it stands, its attempts, the advice for the next one."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def command(
         if loop:
             return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
         cycle = stops.cycle(session, task_id, dry_run=dry_run)
-        return stops.code(_tell(session, cycle, dry_run=dry_run), cycle)
+        return stops.code(_print(session, cycle, dry_run=dry_run), cycle)
 
 
 class _Stops:
@@ -141,14 +141,14 @@ def _again_and_again(
             if session.debug:
                 raise
             cycle = Cycle(broken=f"the cycle ended early: {error}")
-        code = _tell(session, cycle, dry_run=dry_run)
+        code = _print(session, cycle, dry_run=dry_run)
         session.close()
         done += 1
         if (max_cycles is not None and done >= max_cycles) or not stops.waited(wait_s):
             return stops.code(code, cycle)
 
 
-def _tell(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
+def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
     """Results on stdout, the line with every count on stderr; 1 when the items could not be listed."""
     if session.json:
         print_json(cycle.as_data())

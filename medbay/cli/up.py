@@ -48,35 +48,35 @@ def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
 
 
 STILL_WAITING: Final = 75
-ROUND_EVERY_S: Final = 0.5  # the line in place counts down; what happens is told when it happens
+ROUND_EVERY_S: Final = 0.5  # the line in place counts down; events are printed when they happen
 
 
 def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
     """Run an engine on this store and print its events, under the name of the command that started it."""
-    from medbay.cli.live.display import Display, Interrupts, told_on
-    from medbay.cli.live.up import Telling
+    from medbay.cli.live.display import Display, Interrupts, log_to
+    from medbay.cli.live.up import Reporter
 
     display = Display()
-    telling = Telling(bay, display, name=name)
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display, telling.note):
+    reporter = Reporter(bay, display, name=name)
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
         daemon = bay.daemon(
             workers=workers,
             queues=queues,
-            on_round=lambda: telling.round(interrupts.count),
+            on_round=lambda: reporter.round(interrupts.count),
             round_every_s=ROUND_EVERY_S,
         )
-        telling.greet(daemon)
+        reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         try:
             code = daemon.run(until_idle=until_idle)
-            telling.round()
+            reporter.round()
         finally:
             interrupts.then = None
             display.clear()
     if until_idle and not interrupts.count:
-        telling.sum_up(bay.inbox())
+        reporter.sum_up(bay.inbox())
         return code
-    telling.note(f"stopped; {name} goes on from here")
+    reporter.note(f"stopped; {name} goes on from here")
     return (code or STILL_WAITING) if until_idle else 0
 
 

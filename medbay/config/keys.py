@@ -48,6 +48,7 @@ class Key:
     doc: str
     default_is: str = ""
     example: object = None
+    hidden: bool = False  # accepted, but in no help: it has one value so far
 
     @property
     def path(self) -> str:
@@ -221,6 +222,7 @@ KEYS: Final[tuple[Key, ...]] = (
         kind=choice("ladder", later=("tiers", "recurring", "phase")),
         default="ladder",
         doc="The rules for one-off tasks.",
+        hidden=True,
     ),
     Key(
         section="policy",
@@ -494,7 +496,7 @@ def reference_tables() -> str:
 
 
 def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section)
+    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section and not key.hidden)
 
 
 if __name__ == "__main__":

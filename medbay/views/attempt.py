@@ -78,12 +78,12 @@ def evaluation_as_json(each: CheckResult, of: Attempt) -> dict[str, Any]:
     """Return the evaluation of a failed attempt as data."""
     said = rescue.score(Evaluation(results=(each,), threshold=1.0))
     left_out = ("position", "required")
-    told = {name: value for name, value in check_as_json(each).items() if name not in left_out}
-    return {**told, "score": said.value, "why": said.why, "rescued": of.outcome == "rescued"}
+    text = {name: value for name, value in check_as_json(each).items() if name not in left_out}
+    return {**text, "score": said.value, "why": said.why, "rescued": of.outcome == "rescued"}
 
 
 def guidance_as_json(each: Guidance, record: Advice) -> dict[str, Any]:
-    """Return what one attempt is told, and how that advice has done against the same failure."""
+    """Return the advice of one attempt, and how that advice has done against the same failure."""
     return {
         "attempt": each.attempt,
         "advice": each.advice,

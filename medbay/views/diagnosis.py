@@ -29,7 +29,7 @@ def sentences(found: Diagnosis) -> list[tuple[str, str]]:
     others = ", ".join(
         f"{each.category}/{each.subcategory} {each.confidence:.2f} ({each.rule})" for each in found.runners_up
     )
-    return [(label, told) for label, told in [*said, ("also seen", others)] if told]
+    return [(label, sentence) for label, sentence in [*said, ("also seen", others)] if sentence]
 
 
 def _retry(found: Diagnosis) -> str:

@@ -24,9 +24,9 @@ def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
     said.append(("Change", " · ".join(changes(found))))
     if found.coming:
         waits = task.paused or (task.status == "blocked" and task.due_at is None)
-        told = _coming_once_released(found.coming) if waits else coming(found.coming, when)
-        said.append(("If it fails the same way", told))
-    return [(label, told) for label, told in said if told]
+        text = _coming_once_released(found.coming) if waits else coming(found.coming, when)
+        said.append(("If it fails the same way", text))
+    return [(label, text) for label, text in said if text]
 
 
 def coming(forecasts: Sequence[Forecast], when: When) -> str:

@@ -48,7 +48,7 @@ def sentences(known: Known, task_ids: Sequence[str], when: When) -> list[tuple[s
         ("tasks", ", ".join(task_ids) + more),
         ("advice", "" if known.advice else "none has been tried yet"),
     ]
-    return [(label, told) for label, told in said if told or label == "advice"]
+    return [(label, sentence) for label, sentence in said if sentence or label == "advice"]
 
 
 def seen(known: Known, when: When) -> str:

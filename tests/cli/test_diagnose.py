@@ -179,4 +179,4 @@ def test_a_run_that_ended_well_is_not_tried_again(bare: Cli) -> None:
     """Nothing is used up by it."""
     told = dict(bare.good("diagnose", "--exit-code", "0", stdin="all fine").cells)
 
-    assert told["retry"] == "nothing to try again: the run ended well"
+    assert told["retry"] == "nothing to try again: the run succeeded"

@@ -34,6 +34,7 @@ FULL = {
     "required_check": [["test", "-e", "a b"]],
     "check_timeout": "30s",
     "fail_fast": True,
+    "check_threshold": 0.5,
     "at": "2099-01-01T00:00:00.000Z",
     "key": "k1",
 }

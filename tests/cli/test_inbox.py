@@ -182,7 +182,7 @@ def test_a_question_that_was_sent_again_says_how_often(cli: Cli) -> None:
 def test_what_you_answered_is_remembered_offered_and_forgotten(cli: Cli) -> None:
     """`medbay preferences` has the list; nothing is answered by itself."""
     task_id = asking(cli)
-    assert cli.good("preferences").err == "nothing is remembered: what you answer is, from now on\n"
+    assert cli.good("preferences").err == "no remembered answers yet\n"
     cli.good("answer", task_id, "pause")
     cli.good("resume", task_id)
     cli.good("block", task_id, "--reason", "again", "--kind", "human")

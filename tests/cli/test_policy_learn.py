@@ -31,12 +31,12 @@ def test_it_shows_what_it_would_choose_why_and_from_which_history(cli: Cli) -> N
     assert [(band["tried"], band["share"]) for band in each["bands"]] == [(12, 0.0), (12, 1.0)]
     first = each["delays"][0]
     assert (first["scheduled_s"], first["differs"]) == (30, True) and 70 <= first["chosen_s"] < 71
-    assert first["why"].startswith("12 of 12 retries that waited about 1m 10s ended well")
+    assert first["why"].startswith("12 of 12 retries that waited about 1m 10s succeeded")
 
     rows = cli.good("policy", "learn").cells
     assert [row[0] for row in rows] == ["class", "waited", "waited", *["delay"] * 5]
     told = cli.screen("policy", "learn")
-    assert "24 retries, 12 ended well (50%)" in told.out
+    assert "24 retries, 12 succeeded (50%)" in told.out
     assert "30s → 1m 10s" in told.out and "are off" in told.out
 
 

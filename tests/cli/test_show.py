@@ -147,7 +147,7 @@ def test_explain_of_blocked_and_running_tasks(cli: Cli) -> None:
         return cli.good("explain", task_id).out
 
     assert "attempt 1 ends, at the latest" in told(running.id)
-    assert "nothing until somebody answers" in told(asks)
+    assert "nothing until a person answers" in told(asks)
     assert f"medbay unblock {outside}" in told(outside)
 
 
@@ -198,5 +198,5 @@ def test_what_waits_for_a_person_is_given_no_time(cli: Cli) -> None:
 
     told = dict(cells[:2] for cells in cli.good("explain", task.id).cells)["if it fails the same way"]
 
-    assert told.startswith("attempt 2 when somebody lets it go on · attempt 3 ")
+    assert told.startswith("attempt 2 when a person lets it go on · attempt 3 ")
     assert " later" in told and " at " not in told.split(" · after ")[0]

@@ -183,7 +183,7 @@ def test_triages_are_listed_with_all_only(watched: Cli) -> None:
     assert [each["id"] for each in watched.good("list", "--json").json] == [task]
     assert {each["id"] for each in watched.good("list", "--all", "--json").json} == {task, looked}
     told = seen(watched, "list")
-    assert told.lines[-1] == "1 needs you; 1 triage beside (medbay list --all)"
+    assert told.lines[-1] == "1 needs you; 1 triage hidden (medbay list --all)"
     assert seen(watched, "list", "--all").lines[-1] == "1 needs you, 1 ended"
     assert seen(watched, "list", "nothing like it").lines == ["nothing matches; medbay list --all has everything"]
     assert re.search(rf"last triage \d+s ago \({looked}\): escalated to human, look", seen(watched, "show", task).out)
@@ -248,7 +248,7 @@ def test_what_triage_paused_waits_for_a_person(watched: Cli) -> None:
     assert not any("due" in why for why in told["why"])
     assert any(why.endswith(f"it destroys data (medbay log .triage-{task}-1)") for why in told["why"])
     assert told["next"] == [
-        "nothing until it is resumed, or somebody answers: import: triage paused it: it destroys data"
+        "nothing until it is resumed, or a person answers: import: triage paused it: it destroys data"
     ]
     assert told["change"] == [f"medbay answer {task} · medbay resume {task} · medbay cancel {task}"]
     assert seen(watched, "list", columns=120).lines[0].endswith(f"medbay resume {task}")
@@ -285,7 +285,7 @@ def test_what_a_person_has_to_do_first_can_be_answered(watched: Cli, verdict: di
     told, data = explained(watched, task), watched.good("explain", task, "--json").json
     helper = data["waits_for_person"]
     assert f"medbay answer {helper}" in told["change"][0]
-    assert told["next"][0].startswith(f"nothing until somebody answers {helper}: ")
+    assert told["next"][0].startswith(f"nothing until a person answers {helper}: ")
     watched.good("answer", helper, "done", "--note", "the new one")
     assert watched.good("explain", task, "--json").json["waits_for_person"] is None
 
@@ -302,7 +302,9 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     assert told["why"][0] == "waits for its triage"
     assert not any("released" in why for why in told["why"])
     assert any(
-        why.startswith("no triage of it starts, because the breaker agency is open: the model is down; until somebody")
+        why.startswith(
+            "no triage of it starts, because the breaker agency is open: the model is down; until it is closed"
+        )
         for why in told["why"]
     )
     assert told["next"] == ["a triage, when what keeps it back is over"]
@@ -440,7 +442,7 @@ def test_a_cycle_on_a_terminal_tells_every_error_once_and_the_next_step(watched:
     assert told[-1] == "next: medbay inbox" and sum("rubbish" in line for line in told) == 1
     assert f'{task}: verdict_unreadable: the answer is no verdict: "rubbish"' in watched("triage", task).err
     would = seen(watched, "triage", task, "--dry-run").lines
-    assert would[0] == f"▣ {task}  would be looked at  .triage-{task}-4 by command"
+    assert would[0] == f"▣ {task}  would be triaged  .triage-{task}-4 by command"
     assert not would[-1].startswith("next")
 
 

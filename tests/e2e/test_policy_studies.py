@@ -59,7 +59,7 @@ def test_delays_are_learned_shown_and_used_once_switched_on(terminal: Terminal) 
     (retry,) = terminal.show(task)["retries"]
     if choice["differs"]:
         assert abs(retry["delay_s"] - choice["chosen_s"]) <= 0.1 * choice["chosen_s"] + 0.002
-        assert "ended well; the schedule says 500ms" in retry["learned"]
+        assert "succeeded; the schedule says 500ms" in retry["learned"]
     else:  # the machine was so busy that every retry came late
         assert retry["learned"] is None
 

@@ -76,7 +76,7 @@ def test_a_decision_waits_as_history_says_and_tells_why(world: World) -> None:
     made = retry_of(world, task)
     assert abs(made.delay_ms - 60 * SECOND) <= 6 * SECOND
     assert made.due_at - made.scheduled_at == made.delay_ms
-    assert made.learned == "12 of 12 retries that waited about 1m ended well; the schedule says 30s"
+    assert made.learned == "12 of 12 retries that waited about 1m succeeded; the schedule says 30s"
     waiting = world.task(task)
     with world.store.read() as tx:
         found = explain.explain(tx, waiting, world.policy)

@@ -55,8 +55,8 @@ def counted(rows: Sequence[DemoRow], screen: Screen, width: int) -> str:
     return gap.join(screen.token(screen.plain(words), token) for words, token in parts)
 
 
-def live_view(rows: Sequence[DemoRow], news: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
-    """The whole screen: rows, counts, and as many of the latest news as fit."""
+def live_view(rows: Sequence[DemoRow], recent: Sequence[str], screen: Screen, *, now: int, began_at: int) -> str:
+    """The whole screen: rows, counts, and as many of the latest lines as fit."""
     columns, lines = shutil.get_terminal_size((80, 24))
     width = columns - 1
     spent = soon(max(1_000, now - began_at) / 1000)
@@ -65,7 +65,7 @@ def live_view(rows: Sequence[DemoRow], news: Sequence[str], screen: Screen, *, n
     shown += picture(rows, screen, now, width)
     shown += ["", counted(rows, screen, width), ""]
     room = max(0, lines - len(shown) - 1)
-    shown += [screen.paint(cut(screen.plain(each), width), DIM) for each in news[len(news) - room :] if room]
+    shown += [screen.paint(cut(screen.plain(each), width), DIM) for each in recent[len(recent) - room :] if room]
     return "\x1b[H" + "".join(f"{each}\x1b[K\r\n" for each in shown[: lines - 1]) + "\x1b[J"
 
 
@@ -87,9 +87,9 @@ def report(
     verdict = f"{len(wrong)} did not end as they should" if wrong else "each ended as it should"
     lines = [screen.paint(f"MEDBAY DEMO  {len(rows)} real commands in {lasted}, {verdict}", BOLD)]
     lines += picture(rows, screen, now, screen.width - 1, answerable=bool(kept))
-    told = f"{glyphs.DONE} {alone} healed by themselves, {answered} after one answer to one question"
+    text = f"{glyphs.DONE} {alone} healed by themselves, {answered} after one answer to one question"
     needs = f"{glyphs.YOU} {len(questions)} {'needs' if len(questions) == 1 else 'need'} you"
-    lines += ["", screen.token(screen.plain(told), "done") + "   " + screen.token(needs, "you")]
+    lines += ["", screen.token(screen.plain(text), "done") + "   " + screen.token(needs, "you")]
     lines += [line for asked in questions for line in _question(asked, screen, kept=bool(kept))]
     for name, how in wrong.items():
         lines.append(screen.token(screen.plain(f"{glyphs.FAILED} not as it should be: {name}: {how}"), "fail"))

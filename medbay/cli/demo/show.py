@@ -24,7 +24,7 @@ INTERRUPTED: Final = 130
 LIMIT_MS: Final = 90_000
 DRAW_EVERY_MS: Final = 100
 ANSWER_AFTER_MS: Final = 5_000  # long enough to read the question
-NEWS_KEPT: Final = 100
+LINES_KEPT: Final = 100
 
 
 @click.command(name="demo", short_help="a small fleet failing in every way, healing live")
@@ -43,12 +43,12 @@ def command(keep: bool) -> int:
 
 
 def _demonstrate(home: Path, *, keep: bool) -> int:
-    from medbay.cli.live.display import Display, Interrupts, told_on
+    from medbay.cli.live.display import Display, Interrupts, log_to
 
     display = Display()
     with contextlib.closing(_open(home)) as bay:
         show = Show(bay, home, display)
-        with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, told_on(display, show.note):
+        with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, show.note):
             with _whole_screen(display):
                 show.run(interrupts)
         if interrupts.count:
@@ -71,7 +71,7 @@ class Show:
         self._began_at = self._clock.now_ms()
         self._patients = _add_fleet(bay, home)
         self._feed = Feed(bay, bay.last_seq())
-        self._news: deque[str] = deque(maxlen=NEWS_KEPT)
+        self._recent: deque[str] = deque(maxlen=LINES_KEPT)
         self._asked_at: int | None = None
         self._answered = False
         self._shared = 0  # how many tasks the one question stood for
@@ -87,10 +87,10 @@ class Show:
             interrupts.then = None
 
     def note(self, words: str) -> None:
-        """One piece of news: in the view where there is one, else a line."""
+        """Add one line: to the view where there is one, else print it."""
         spent_s = (self._clock.now_ms() - self._began_at) / 1000
         line = f"{spent_s:5.1f}s  {words}"
-        self._news.append(line)
+        self._recent.append(line)
         if not self._display.live:
             self._display.line(line)
 
@@ -160,7 +160,9 @@ class Show:
         if not self._display.live or now < self._drawn_at + DRAW_EVERY_MS:
             return
         self._drawn_at = now
-        view = screen.live_view(self._rows(), list(self._news), self._display.screen, now=now, began_at=self._began_at)
+        view = screen.live_view(
+            self._rows(), list(self._recent), self._display.screen, now=now, began_at=self._began_at
+        )
         self._display.raw(view)
 
     def _rows(self) -> list[DemoRow]:

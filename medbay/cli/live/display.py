@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from medbay.core.model import Event
 
 EVENTS_AT_ONCE: Final = 1_000
-BATCHES_MAX: Final = 20  # a flood is told over several rounds, so that the engine is never kept waiting
+BATCHES_MAX: Final = 20  # a flood is printed over several rounds, so that the engine is never kept waiting
 
 
 class Display:
@@ -156,7 +156,7 @@ class Interrupts:
         self.count = 0
         self.first: signal.Signals | None = None
         self._then: Callable[[int], None] | None = None
-        self._heard = 0  # how many it was told of
+        self._heard = 0  # how many were handed on
         self._signals = signals
         self._before: dict[signal.Signals, object] = {}
 
@@ -178,23 +178,23 @@ class Interrupts:
     @then.setter
     def then(self, then: Callable[[int], None] | None) -> None:
         self._then = then
-        self._tell()
+        self._hand_on()
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         self.first = self.first or signal.Signals(number)
-        self._tell()
+        self._hand_on()
 
-    def _tell(self) -> None:
+    def _hand_on(self) -> None:
         if self._then is not None and self.count > self._heard:
             self._heard = self.count
             self._then(self.count)
 
 
 @contextlib.contextmanager
-def told_on(display: Display, tell: Callable[[str], None] | None = None) -> Iterator[None]:
+def log_to(display: Display, write: Callable[[str], None] | None = None) -> Iterator[None]:
     """What the engine has to say goes to the screen, so that it does not run through the line in place."""
-    handler = _ToScreen(tell or display.line)
+    handler = _ToScreen(write or display.line)
     log = logging.getLogger("medbay.engine")
     log.addHandler(handler)
     propagate, log.propagate = log.propagate, False
@@ -206,12 +206,12 @@ def told_on(display: Display, tell: Callable[[str], None] | None = None) -> Iter
 
 
 class _ToScreen(logging.Handler):
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__(level=logging.WARNING)
-        self._tell = tell
+        self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.getMessage())
+        self._write(record.getMessage())
 
 
 def write_all(descriptor: int, raw: bytes) -> None:

@@ -1,4 +1,4 @@
-"""One task watched to its end: its output passed on, each attempt told, signals turned into a cancel."""
+"""One task watched to its end: its output passed on, each attempt printed, signals turned into a cancel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 SIGNALLED: Final = 128
 PIPE_CLOSED: Final = 141
-TOLD_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be behind
+EVENTS_BEHIND_MAX: Final = 1_000  # attempts a slow reader of the output may be behind
 _ENDS: Final = frozenset(
     {"task:verifying", "task:failed", "task:completed", "task:requeued", "task:lost", "task:cancelled"}
 )
@@ -50,15 +50,15 @@ class Watch:
         self._events: deque[Event] = deque()
         self._tail = Tail(display.pass_through)
         self._attempt: Attempt | None = None  # the one that runs now
-        self._told_end = False
+        self._end_printed = False
         self._clock = SystemClock()
 
     def round(self) -> None:
-        """Obey signals, tell what happened, let the clock on the screen go on."""
+        """Obey signals, print what happened, let the clock on the screen go on."""
         try:
             self._obey()
             self._events.extend(event for event in self._feed.take() if event.task_id == self.task.id)
-            self._tell_events()
+            self._print_events()
             self._tick()
         except StoreError:
             return  # the daemon says that the store is away, and the events are still there when it is back
@@ -83,7 +83,7 @@ class Watch:
         return task.paused or (task.unmet > 0 and self._bay.waits_for_a_person(task.id))
 
     def close(self) -> None:
-        """The last line was told."""
+        """Give the screen back after the last line."""
         self._display.clear()
         self._tail.close()
 
@@ -125,20 +125,20 @@ class Watch:
         self.task = self._bay.cancel(self.task.id)
         daemon.engine.stop_cancelled()
 
-    def _tell_events(self) -> None:
+    def _print_events(self) -> None:
         while self._events:
             event = self._events[0]
             if event.name in _ENDS and self._attempt is not None and not self._tail.finish():
                 return  # its output first, however slow the reader is
             self._events.popleft()
-            self._tell(event)
+            self._print_event(event)
             if not self._events:
                 self.task = self._bay.get(self.task.id)
-                if self.over() and not self._told_end:
-                    self._told_end = True
-                    self._tell_end()
+                if self.over() and not self._end_printed:
+                    self._end_printed = True
+                    self._print_end()
 
-    def _tell(self, event: Event) -> None:
+    def _print_event(self, event: Event) -> None:
         match event.name:
             case "task:started":
                 self._begin(event.attempt or 1)
@@ -179,8 +179,8 @@ class Watch:
         self._display.line(self._display.paint(words, "fail") + self._then())
 
     def _numbered(self, number: int) -> Attempt | None:
-        """An attempt by its number: what is told may be behind what happens."""
-        recent = self._bay.attempts(self.task.id, TOLD_BEHIND_MAX)
+        """An attempt by its number: what is printed may be behind what happens."""
+        recent = self._bay.attempts(self.task.id, EVENTS_BEHIND_MAX)
         return next((each for each in recent if each.number == number), None)
 
     def _then(self) -> str:
@@ -208,12 +208,12 @@ class Watch:
             left = format_duration(max(0, -(-(task.due_at - now) // 1000) * 1000))
             display.status(f"{glyphs.WAITING} again in {left} (Ctrl-C gives up)", "wait")
 
-    def _tell_end(self) -> None:
+    def _print_end(self) -> None:
         self._attempt = None
         display, task = self._display, self.task
         match task.status:
             case "completed":
-                display.line(display.paint(_told_success(task, self._bay.attempts(task.id, 1_000)), "done"))
+                display.line(display.paint(_success_line(task, self._bay.attempts(task.id, 1_000)), "done"))
             case "cancelled":
                 display.line(display.paint(f"{glyphs.CANCELLED} cancelled", "idle") + f"     medbay show {task.id}")
             case _:
@@ -258,7 +258,7 @@ def own_code(attempts: list[Attempt]) -> int:
     return NOT_EXECUTABLE if "permission denied" in said or "not an executable" in said else NOT_FOUND
 
 
-def _told_success(task: Task, attempts: list[Attempt]) -> str:
+def _success_line(task: Task, attempts: list[Attempt]) -> str:
     last = attempts[-1]
     end = f"exit 0     medbay show {task.id}"
     if len(attempts) == 1:

@@ -30,7 +30,7 @@ COUNT_EVERY_MS: Final = 500
 COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times as long as it took
 
 
-class Telling:
+class Reporter:
     """Tells what happens on a store. `round` is called by the daemon, many times a second."""
 
     def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up") -> None:
@@ -50,7 +50,7 @@ class Telling:
         self._breakers: list[tuple[Breaker, int]] = []
         self._miscounted = True  # something happened since they were counted
         self._daemon: Daemon | None = None
-        self._stops_told = 0
+        self._stops_seen = 0
 
     def greet(self, daemon: Daemon) -> None:
         """Which store, how many slots, which retries are pending."""
@@ -71,8 +71,8 @@ class Telling:
 
     def round(self, stops: int = 0) -> None:
         """Tell what happened since the last round, and how often a stop was asked for."""
-        if stops > self._stops_told and self._daemon is not None:
-            self._stops_told = stops
+        if stops > self._stops_seen and self._daemon is not None:
+            self._stops_seen = stops
             self.note(_stopping(self._daemon, stops))
         try:
             events = self._feed.take()

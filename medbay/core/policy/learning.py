@@ -32,7 +32,7 @@ SAYS_SOMETHING: Final = tuple(sorted(WENT_WELL | WENT_BADLY))
 
 @dataclass(frozen=True, slots=True)
 class TriedDelay:
-    """One retry: how long it really waited after the failure, and whether its attempt ended well."""
+    """One retry: how long it really waited after the failure, and whether its attempt succeeded."""
 
     waited_ms: int
     well: bool
@@ -47,7 +47,7 @@ class Band:
     typical_ms: int  # the median wait
     tries: int
     well: int
-    share: float  # that ended well, made to rise with the wait
+    share: float  # that succeeded, made to rise with the wait
 
     @property
     def decides(self) -> bool:
@@ -100,10 +100,10 @@ def choose(learned: Learned, scheduled_ms: int) -> Choice:
     known = [band for band in learned.bands if band.decides and low <= band.typical_ms <= high]
     best = max((band.share for band in known), default=0.0)
     if best == 0.0:
-        what = "no retry that waited about so long ended well" if known else "no wait near it was tried often enough"
+        what = "no retry that waited about so long succeeded" if known else "no wait near it was tried often enough"
         return _as_scheduled(scheduled_ms, what)
     band = next(band for band in known if band.share > best - AS_GOOD)
-    record = f"{band.well} of {band.tries} retries that waited about {format_duration(band.typical_ms)} ended well"
+    record = f"{band.well} of {band.tries} retries that waited about {format_duration(band.typical_ms)} succeeded"
     if band.low_ms <= scheduled_ms <= band.high_ms:
         return replace(_as_scheduled(scheduled_ms, record), band=band)
     why = f"{record}; the schedule says {format_duration(scheduled_ms)}"

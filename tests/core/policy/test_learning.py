@@ -86,7 +86,7 @@ def test_the_shortest_wait_that_is_as_good_as_the_best_is_chosen() -> None:
     choice = choose(tried, 30 * SECOND)
 
     assert (choice.delay_ms, choice.differs) == (60 * SECOND, True)
-    assert choice.why == "18 of 20 retries that waited about 1m ended well; the schedule says 30s"
+    assert choice.why == "18 of 20 retries that waited about 1m succeeded; the schedule says 30s"
     assert choice.band is not None and choice.band.tries == 20
 
 
@@ -105,7 +105,7 @@ def test_only_waits_that_were_tried_often_enough_and_within_the_limits_are_chose
     far = choose(history((HOUR, 30, 30)), 30 * SECOND)
     assert (far.differs, far.why) == (False, "no wait near it was tried often enough")
     hopeless = choose(history((60 * SECOND, 30, 0)), 30 * SECOND)
-    assert (hopeless.differs, hopeless.why) == (False, "no retry that waited about so long ended well")
+    assert (hopeless.differs, hopeless.why) == (False, "no retry that waited about so long succeeded")
 
 
 @given(
@@ -156,7 +156,7 @@ def test_a_learned_delay_is_used_and_says_so() -> None:
 
     assert free_step.delay_ms is not None and abs(free_step.delay_ms - 60 * SECOND) <= 6 * SECOND
     assert free_step.delay_ms != 60 * SECOND and free_step.due_at == NOW + free_step.delay_ms
-    assert free_step.learned == "20 of 20 retries that waited about 1m ended well; the schedule says 30s"
+    assert free_step.learned == "20 of 20 retries that waited about 1m succeeded; the schedule says 30s"
     assert charged_step.delay_ms is not None and abs(charged_step.delay_ms - 5 * MINUTE) <= 30 * SECOND
     assert "the schedule says 2m" in charged_step.learned
 
