@@ -1,4 +1,4 @@
-"""The text of a file of jobs: one table `[jobs.NAME]` each, with the line of every key. What a key means is not said here."""
+"""A file of jobs as text: its tables `[jobs.NAME]`, with the line of every key. What a key means is said elsewhere."""
 
 from __future__ import annotations
 

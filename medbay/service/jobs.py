@@ -205,13 +205,15 @@ def _change(
 def _pruned(tx: Tx, file: JobFile, by: JobWriter) -> list[JobChange]:
     """Cancel what an earlier apply of this file added and is gone from it."""
     there = {job.key for job in file.jobs}
+    found = {task_id: key.removeprefix(file.prefix) for task_id, key in task_rows.open_by_key_prefix(tx, file.prefix)}
+    gone = {task_id: name for task_id, name in found.items() if file.prefix + name not in there and ":" not in name}
+    behind = {task_id: [each for each in task_rows.ids_after(tx, task_id) if each in gone] for task_id in gone}
     made = []
-    for task_id, key in task_rows.open_by_key_prefix(tx, file.prefix):
+    for task_id in graphlib.TopologicalSorter(behind).static_order():  # what comes after others first: nobody is asked
         task = tasks.resolve(tx, task_id)
-        name = key.removeprefix(file.prefix)
-        if key not in there and ":" not in name and not task.cancel_requested:
+        if not task.cancel_requested:
             tasks.cancel(tx, task, actor=by.actor)
-            made.append(JobChange(name=name, action="cancel", task_id=task.id, title=task.title))
+            made.append(JobChange(name=gone[task_id], action="cancel", task_id=task_id, title=task.title))
     return made
 
 
