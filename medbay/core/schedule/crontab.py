@@ -168,9 +168,9 @@ def _variable(number: int, raw: str, found: re.Match[str]) -> CronLine:
 
 
 def _job(number: int, raw: str, variables: Mapping[str, str], comment: str, *, system: bool) -> CronLine:
-    text = raw.strip().removeprefix("-")  # what begins so is not logged by cron
+    text = raw.strip(" \t").removeprefix("-")  # what begins so is not logged by cron
     wanted = (1 if text.startswith("@") else _FIELDS) + (1 if system else 0)
-    words = text.split(None, wanted)
+    words = re.split(r"[ \t]+", text, maxsplit=wanted)
     if len(words) <= wanted:
         missing = "a schedule, a user and a command" if system else "a schedule and a command"
         return CronLine(number=number, text=raw, kind="unread", why=f"it does not have {missing}")
@@ -183,7 +183,7 @@ def _job(number: int, raw: str, variables: Mapping[str, str], comment: str, *, s
         kind="job",
         schedule=" ".join(words[: wanted - (1 if system else 0)]),
         user=words[wanted - 1] if system else "",
-        command=command.strip(),
+        command=command.strip(" \t"),
         input=data,
         variables=tuple(variables.items()),
         comment=comment,
