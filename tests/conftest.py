@@ -13,7 +13,7 @@ from medbay.store.database import Store
 from medbay.store.postgres import PostgresStore
 from medbay.store.sqlite import SqliteStore
 from tests import leftovers, properties
-from tests.postgres_server import Server
+from tests.postgres_server import CHEAP, Server
 from tests.worlds import ManualClock
 
 # A script's background job starts with SIGINT ignored, and so would every child of the tests: what they show about
@@ -35,7 +35,7 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """One server for all tests of a process, with an empty store to copy."""
-    server = Server()
+    server = Server({**CHEAP, "autovacuum": "off"})  # no plan may depend on whether it came by
     with server.connect() as connection:
         connection.execute(f"CREATE DATABASE {TEMPLATE}")
     PostgresStore(server.url(TEMPLATE), ManualClock(), new_store_id="teststore").close()

@@ -314,7 +314,7 @@ def test_a_triage_that_may_not_start_says_why(watched: Cli) -> None:
     watched.good("breaker", "close", "agency")
     told = explained(watched, task)
     assert "a triage of it is due" in told["why"]
-    assert told["next"] == ["a triage, as soon as a worker looks"]
+    assert told["next"] == ["a triage, as soon as a worker is free"]
     assert f"medbay triage {task}" in told["change"][0]
 
 

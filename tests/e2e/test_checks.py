@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -277,7 +278,7 @@ def test_a_verifying_task_is_explained(terminal: Terminal) -> None:
 
 def test_an_engine_inside_a_check_spares_its_own_line(terminal: Terminal) -> None:
     """A check may itself run Medbay."""
-    inner = f"mkdir -p in && cd in && env -u MEDBAY_STORE {MEDBAY} run -- true"
+    inner = f"mkdir -p in && cd in && env -u MEDBAY_STORE {quote(MEDBAY)} run -- true"
     task = add(terminal, "outer", "--run", "true", "--check", inner)
 
     terminal.must("up", "--until-idle")

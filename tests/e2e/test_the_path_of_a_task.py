@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -242,7 +243,7 @@ def test_agents_may_not_use_a_persons_commands(terminal: Terminal) -> None:
     """A task that tries to answer for a person is refused with exit 4."""
     other = terminal.must("add", "other", "--", "true").strip()
     terminal.must("pause", other)
-    meddler = terminal.must("add", "meddler", "--run", f"{MEDBAY} resume {other}; test $? = 4").strip()
+    meddler = terminal.must("add", "meddler", "--run", f"{quote(MEDBAY)} resume {other}; test $? = 4").strip()
 
     terminal.must("up", "--until-idle")
 

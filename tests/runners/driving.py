@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from medbay.core.outcome import Outcome
@@ -14,6 +15,7 @@ from medbay.places.protocol import Launch, Running
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 PYTHON = sys.executable
+IN_A_LINE = quote(PYTHON)  # as a shell reads it: the path may have spaces
 LIMIT_S = 30.0
 
 

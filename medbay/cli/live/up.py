@@ -31,7 +31,7 @@ COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times 
 
 
 class Reporter:
-    """Tells what happens on a store. `round` is called by the daemon, many times a second."""
+    """Prints what happens on a store. `round` is called by the daemon, many times a second."""
 
     def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up") -> None:
         self._name = name

@@ -206,7 +206,11 @@ def test_nobody_to_send_ends_it_unless_a_time_was_named() -> None:
         (breaker.send_canary(hold(), "t", NOW), False, "has gone ahead"),
         (breaker.close(hold(), NOW), False, "released one after another"),
         (breaker.hold_for_answer(None, KEY, NOW, why="spent", question_id="q-1"), True, "until q-1 is answered"),
-        (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None), True, "until somebody"),
+        (
+            breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=None),
+            True,
+            "until it is closed",
+        ),
         (breaker.open_by_hand(None, KEY, "provider", NOW, by="person:a", why="", until=NOW + 1), False, "then one"),
         (Breaker(key="phase:s", kind="phase"), True, "until it is closed"),
     ],

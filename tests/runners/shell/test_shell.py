@@ -19,7 +19,7 @@ from medbay.places.processes import is_alive
 from medbay.places.protocol import Runner, Running
 from medbay.runners.result import ANSWER_CHARS_MAX
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
-from tests.runners.driving import PYTHON, finish, launch, pids_in, run, start, wait_until
+from tests.runners.driving import IN_A_LINE, PYTHON, finish, launch, pids_in, run, start, wait_until
 
 STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(100)"
 
@@ -141,7 +141,7 @@ def test_the_time_limit_also_ends_children_in_sessions_of_their_own(tmp_path: Pa
     pids = tmp_path / "pids"
     child = f"import os, signal, time; signal.signal(15, signal.SIG_IGN); open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n'); time.sleep(100)"  # noqa: E501
     (tmp_path / "child.py").write_text(child)
-    command = f"setsid {PYTHON} child.py & (setsid {PYTHON} child.py &) ; {PYTHON} child.py & wait"
+    command = f"setsid {IN_A_LINE} child.py & (setsid {IN_A_LINE} child.py &) ; {IN_A_LINE} child.py & wait"
     running = start(launch(tmp_path, command, timeout_s=1.5))
     wait_until(lambda: pids_in(pids, 3), running)
 
@@ -406,7 +406,7 @@ def test_the_memory_limit_holds_for_the_whole_tree(tmp_path: Path) -> None:
     """Two processes that are each below it are over it together."""
     hog = "import time; data = bytearray(60_000_000); print('full', flush=True); time.sleep(100)"
 
-    outcome = run(tmp_path, f'{PYTHON} -c "{hog}" & {PYTHON} -c "{hog}"; wait', memory_bytes=100_000_000)
+    outcome = run(tmp_path, f'{IN_A_LINE} -c "{hog}" & {IN_A_LINE} -c "{hog}"; wait', memory_bytes=100_000_000)
 
     assert isinstance(outcome, Failed)
     assert outcome.memory_limit_hit
@@ -434,7 +434,7 @@ def test_the_cpu_limit_ends_a_command_that_spins(tmp_path: Path) -> None:
 
 def test_the_cpu_limit_holds_for_the_whole_tree(tmp_path: Path) -> None:
     """Two processes that are each below it are over it together."""
-    spin = f"{PYTHON} -c 'while True: pass'"
+    spin = f"{IN_A_LINE} -c 'while True: pass'"
 
     outcome = run(tmp_path, f"{spin} & {spin} & {spin} & wait", cpu_s=1.5)
 
@@ -467,7 +467,7 @@ def test_the_descriptor_falls_silent_while_only_the_tree_is_left(tmp_path: Path)
     pids = tmp_path / "pids"
     child = "import os, signal, time; signal.signal(15, signal.SIG_IGN); print(os.getpid(), file=open('pids', 'a'), flush=True); time.sleep(100)"  # noqa: E501
     (tmp_path / "child.py").write_text(child)
-    running = start(launch(tmp_path, f"setsid {PYTHON} child.py & wait"), ShellRunner(1.0))
+    running = start(launch(tmp_path, f"setsid {IN_A_LINE} child.py & wait"), ShellRunner(1.0))
     wait_until(lambda: pids_in(pids), running)
     running.cancel(time.monotonic())
     _wait_readable(running)
