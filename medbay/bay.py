@@ -13,6 +13,7 @@ from medbay import app, env
 from medbay.app import StoreLocation
 from medbay.core.attempt.knowledge import Known
 from medbay.core.holds.breaker import Breaker
+from medbay.core.jobs import JobChange, JobFile
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
@@ -57,7 +58,7 @@ from medbay.service import graph as graphs
 from medbay.service import listing as listings
 from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
-from medbay.service.jobs import JobChange, JobFile, JobWriter
+from medbay.service.jobs import JobWriter
 from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
@@ -156,11 +157,9 @@ class Bay:
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        agents = self.place.config.agents
-        by = JobWriter(ids=self._ids, actor=self.actor, agents=agents, dry_run=dry_run, **how)
+        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
         made = self._write(lambda tx: jobs.apply_file(tx, file, by))
-        cancelled = [each.task_id for each in made if each.action == "cancel" and not dry_run]
-        if cancelled:
+        if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
         return made
 

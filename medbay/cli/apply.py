@@ -13,9 +13,9 @@ from medbay.cli.files import text_of
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.config.jobs import JobTable, read_jobs
+from medbay.core.jobs import FileJob, JobChange, JobFile
 from medbay.core.schedule.crontab import shortened
 from medbay.errors import MedbayError, UsageError
-from medbay.service.jobs import Job, JobChange, JobFile
 from medbay.views import job as job_view
 
 _ORDER: Final = ("added", "changed", "unchanged", "cancelled", "refused")
@@ -60,11 +60,11 @@ def command(session: Session, /, file: str, prune: bool, dry_run: bool) -> int:
     return next((each.error.exit_code for each in made if each.error is not None), 0)
 
 
-def _job(table: JobTable, prefix: str, folder: Path) -> Job:
+def _job(table: JobTable, prefix: str, folder: Path) -> FileJob:
     given: dict[str, Any] = dict(table.given)
     if isinstance(given.get("cwd"), str):
         given["cwd"] = os.path.normpath(folder / os.path.expanduser(given["cwd"]))
-    return Job(name=table.name, key=prefix + table.name, given=given, line=table.line, lines=table.lines)
+    return FileJob(name=table.name, key=prefix + table.name, given=given, line=table.line, lines=table.lines)
 
 
 def _label(path: Path, home: Path) -> str:

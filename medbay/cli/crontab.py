@@ -17,10 +17,10 @@ from medbay import env
 from medbay.cli.files import opened
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session
+from medbay.core.jobs import FileJob, JobChange, JobFile
 from medbay.core.schedule import crontab
-from medbay.core.schedule.crontab import Machine, Taken
+from medbay.core.schedule.crontab import CronMachine, Taken
 from medbay.errors import ConfigError, NotFound, StoreError, UsageError
-from medbay.service.jobs import Job, JobChange, JobFile
 
 BYTES_MAX: Final = 4_000_000
 _SENDMAIL: Final = ("/usr/sbin/sendmail", "/usr/lib/sendmail")
@@ -105,19 +105,19 @@ def _listed(user: str) -> str:
     return ran.stdout.decode("utf-8", "surrogateescape")
 
 
-def _machine() -> Machine:
+def _machine() -> CronMachine:
     user, is_root = env.user_name(), os.geteuid() == 0
     homes = {each.pw_name: each.pw_dir for each in pwd.getpwall()} if is_root else {}
     zone = str(getattr(env.local_zone(), "key", "UTC"))
-    return Machine(user=user, home=os.path.expanduser("~"), zone=zone, is_root=is_root, homes=homes)
+    return CronMachine(user=user, home=os.path.expanduser("~"), zone=zone, is_root=is_root, homes=homes)
 
 
-def _job(taken: Taken, catch_up: str | None) -> Job:
+def _job(taken: Taken, catch_up: str | None) -> FileJob:
     given = {name: value for name, value in taken.given.items() if name != "key"}
     if catch_up is not None and given["cron"] != "@reboot":
         given["catch_up"] = catch_up
     number = taken.line.number
-    return Job(name=f"line {number}", key=taken.given["key"], given=given, line=number)
+    return FileJob(name=f"line {number}", key=taken.given["key"], given=given, line=number)
 
 
 def _report(session: Session, rows: Sequence[_Row], name: str, *, dry_run: bool) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 from medbay.core.agent import Profile
+from medbay.core.jobs import FileJob, JobChange, JobFile
 from medbay.core.model import Task
 from medbay.env import Ids
 from medbay.errors import MedbayError, NotAllowed, UsageError
@@ -24,41 +25,6 @@ RENAMED: Final = {"command": "run", "tags": "tag", "checks": "check", "providers
 _WHEN_ADDED: Final = ("after", "at", "on_conflict", "key", "like")  # not part of what is compared
 _NOT_ALONE: Final = ("after", "at", "args", "isolated")  # checked with the others
 _OWN: Final = ("key", "on_conflict")
-
-JobAction = Literal["add", "change", "keep", "cancel", "refuse"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One job as its file has it: the names are those of the options of `medbay add`."""
-
-    name: str
-    key: str
-    given: Mapping[str, Any]
-    line: int = 1
-    lines: Mapping[str, int] = field(default_factory=dict)  # of each name that is given
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFile:
-    """All jobs of a file. What an apply of it created has a key that begins with `prefix`."""
-
-    jobs: tuple[Job, ...]
-    prefix: str
-    cwd: str  # where jobs run that do not say
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobChange:
-    """What became of one job: which fields changed (before, after), or why it was refused."""
-
-    name: str
-    action: JobAction
-    line: int | None = None
-    task_id: str = ""
-    title: str = ""
-    changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    error: MedbayError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +78,7 @@ def _applied(tx: Tx, file: JobFile, by: JobWriter) -> list[JobChange]:
     return made + (_pruned(tx, file, by) if by.prune else [])
 
 
-def _in_order(jobs: Sequence[Job]) -> list[Job]:
+def _in_order(jobs: Sequence[FileJob]) -> list[FileJob]:
     """Each job after those of the same file it comes after."""
     by_name = {job.name: job for job in jobs}
     before = {job.name: [each for each in _after(job) if each in by_name] for job in jobs}
@@ -125,7 +91,7 @@ def _in_order(jobs: Sequence[Job]) -> list[Job]:
         raise wrong from None
 
 
-def _settled(tx: Tx, job: Job, file: JobFile, keys: Mapping[str, str], by: JobWriter) -> JobChange:
+def _settled(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: JobWriter) -> JobChange:
     new = _checked(tx, job, file, keys, by)
     known = task_rows.by_key(tx, job.key)
     if known is not None and known.status == "cancelled" and by.update:
@@ -144,7 +110,7 @@ def _settled(tx: Tx, job: Job, file: JobFile, keys: Mapping[str, str], by: JobWr
     return replace(said, action="change", changed=told)
 
 
-def _checked(tx: Tx, job: Job, file: JobFile, keys: Mapping[str, str], by: JobWriter) -> NewTask:
+def _checked(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: JobWriter) -> NewTask:
     """The task that a job asks for; what is wrong is named with the line of its name."""
     given: dict[str, Any] = {"title": job.name}
     for said, value in job.given.items():
@@ -217,6 +183,6 @@ def _pruned(tx: Tx, file: JobFile, by: JobWriter) -> list[JobChange]:
     return made
 
 
-def _after(job: Job) -> list[str]:
+def _after(job: FileJob) -> list[str]:
     said = job.given.get("after") or []
     return [said] if isinstance(said, str) else [str(each) for each in said]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from medbay.core.durations import write_duration
-from medbay.service.jobs import JobAction, JobChange
+from medbay.core.jobs import JobAction, JobChange
 from medbay.views.text import clean
 
 _NAMES: Final = {

@@ -58,7 +58,7 @@ class CronLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class CronMachine:
     """What has to be known of where the jobs will run."""
 
     user: str
@@ -93,7 +93,7 @@ def read(text: str, *, system: bool = False) -> tuple[CronLine, ...]:
     return tuple(lines)
 
 
-def tasks(lines: tuple[CronLine, ...], machine: Machine, *, source: str, now: int) -> tuple[Taken, ...]:
+def tasks(lines: tuple[CronLine, ...], machine: CronMachine, *, source: str, now: int) -> tuple[Taken, ...]:
     """What becomes of each job and of each line that was not understood, in their order.
 
     A key is made of the source and of what the line says, so that the same line is added once.
@@ -211,7 +211,7 @@ def _split(text: str) -> tuple[str, str | None]:
     return command, data if data.endswith("\n") or not data else f"{data}\n"
 
 
-def _taken(line: CronLine, machine: Machine, key: str, now: int) -> Taken:
+def _taken(line: CronLine, machine: CronMachine, key: str, now: int) -> Taken:
     variables = dict(line.variables)
     zone = variables.get("CRON_TZ") or machine.zone
     try:
@@ -229,7 +229,7 @@ def _taken(line: CronLine, machine: Machine, key: str, now: int) -> Taken:
         env = {"HOME": home, **env, "LOGNAME": other, "USER": other}
     given: dict[str, Any] = {
         "title": _title(line.command),
-        "run": _run(line, variables.get("SHELL", ""), other),
+        "run": _run(line, variables.get("SHELL") or SH, other),
         "cron": line.schedule,
         "zone": zone,
         "cwd": variables.get("HOME") or home,
@@ -246,12 +246,12 @@ def _is_jobs(name: str) -> bool:
     return name not in _OF_CRON and name not in ("MAILTO", "CRON_TZ") and not name.startswith("MEDBAY_")
 
 
-def _run(line: CronLine, shell: str, user: str) -> str | list[str]:
-    """What is run: the line itself, or where a shell, an input or a user is named, the words that see to it."""
+def _run(line: CronLine, shell: str, user: str) -> list[str]:
+    """The words that run a line as cron does: by its shell, with its input, as its user."""
     as_user = ["runuser", "-u", user, "--"] if user else []
     if line.input is not None:
-        return [*as_user, SH, "-c", _WITH_INPUT, "cron", shell or SH, line.command, line.input]
-    return [*as_user, shell or SH, "-c", line.command] if shell or user else line.command
+        return [*as_user, SH, "-c", _WITH_INPUT, "cron", shell, line.command, line.input]
+    return [*as_user, shell, "-c", line.command]
 
 
 def _title(command: str) -> str:

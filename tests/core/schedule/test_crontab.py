@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.core.schedule import crontab
-from medbay.core.schedule.crontab import CronLine, Machine, Taken
+from medbay.core.schedule.crontab import CronLine, CronMachine, Taken
 from medbay.service import requests
 from tests.core.builders import NOW
 from tests.properties import examples
 
-HERE = Machine(user="ada", home="/home/ada", zone="Europe/Berlin")
-ROOT = Machine(user="root", home="/r", zone="UTC", is_root=True, homes={"www-data": "/var/www"})
+HERE = CronMachine(user="ada", home="/home/ada", zone="Europe/Berlin")
+ROOT = CronMachine(user="root", home="/r", zone="UTC", is_root=True, homes={"www-data": "/var/www"})
 EXAMPLE = Path(__file__).parents[3] / "examples" / "crontab"
 
 
-def taken(text: str, machine: Machine = HERE, *, system: bool = False) -> tuple[Taken, ...]:
+def taken(text: str, machine: CronMachine = HERE, *, system: bool = False) -> tuple[Taken, ...]:
     """What becomes of the lines of a crontab."""
     return crontab.tasks(crontab.read(text, system=system), machine, source="user ada", now=NOW)
 
 
-def one(text: str, machine: Machine = HERE, *, system: bool = False) -> Taken:
+def one(text: str, machine: CronMachine = HERE, *, system: bool = False) -> Taken:
     """What becomes of the one job of a crontab."""
     (found,) = taken(text, machine, system=system)
     return found
@@ -42,7 +42,7 @@ def test_a_plain_line_becomes_a_task_in_the_home_of_its_user() -> None:
     """By the zone of the machine, as cron would have run it."""
     given = one("15 2 * * *  ./pull.sh --all\n").given
 
-    assert given["run"] == "./pull.sh --all"
+    assert given["run"] == ["/bin/sh", "-c", "./pull.sh --all"]
     assert given["title"] == "./pull.sh --all"
     assert (given["cron"], given["zone"], given["cwd"]) == ("15 2 * * *", "Europe/Berlin", "/home/ada")
     assert given["tag"] == ["crontab"]
@@ -166,7 +166,7 @@ def test_a_job_of_the_system_runs_as_its_user() -> None:
     assert given["run"] == ["runuser", "-u", "www-data", "--", "/bin/sh", "-c", "cd / && run-parts x"]
     assert given["env"] == {"HOME": "/var/www", "LOGNAME": "www-data", "USER": "www-data"}
     assert given["cwd"] == "/var/www"
-    assert one("17 * * * * root x", ROOT, system=True).given["run"] == "x"
+    assert one("17 * * * * root x", ROOT, system=True).given["run"] == ["/bin/sh", "-c", "x"]
     assert "it runs as www-data" in one(text, HERE, system=True).why
     assert "there is no user nobody-here" in one("@daily nobody-here x", ROOT, system=True).why
 
@@ -228,7 +228,7 @@ def test_the_example_is_taken_over_whole() -> None:
 
 
 FIELD = st.sampled_from(["*", "*/5", "1", "1-5", "1,2", "sun", "jan", "60", "5-1", "x", "*/0", "0-59/7"])
-COMMAND = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\n"), max_size=20)
+COMMAND = st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=20)
 JOB = st.builds(
     lambda fields, command: f"{' '.join(fields)} {command}", st.lists(FIELD, min_size=5, max_size=5), COMMAND
 )
