@@ -11,8 +11,8 @@ from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
+from medbay.config.keys import Config
 from medbay.config.kinds import without_password
-from medbay.config.load import Config
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy.policy import Policy
@@ -20,17 +20,21 @@ from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
+from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.integrations.command import CommandSender
+from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.runner import AgentRunner
-from medbay.runners.lazy import LazyRunner
+from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
@@ -39,6 +43,7 @@ from medbay.store.sqlite import SqliteStore, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+DELIVERY_GRACE_S: Final = 5.0  # between asking a command of a channel to stop and ending it
 PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
 
@@ -68,7 +73,7 @@ def find_place(
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
-    if config.source("store.url") != "default" and not config.source("store.url").startswith(configuration.FILE_NAME):
+    if "store.url" in config.given and not config.in_file("store.url"):
         folder = _sqlite_path(config.store.url, start).parent
         return StoreLocation(url=config.store.url, folder=_logs_beside(folder), config=config)
     if home is None:
@@ -108,8 +113,9 @@ def build_engine(
     clock: Clock | None = None,
     slots: int | None = None,
     queues: tuple[str, ...] | None = None,
+    guard: str = "",
 ) -> Engine:
-    """A real engine on this machine."""
+    """A real engine on this machine; `guard` is the mark of every process it starts."""
     config = place.config
     host = this_host()
     settings = Settings(
@@ -127,17 +133,37 @@ def build_engine(
         zone=env.local_zone(),
         queues=queues or (DEFAULT_QUEUE,),
     )
-    guard = Ids().store()  # carried by every process this engine starts
+    guard = guard or Ids().store()
     return Engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        runners=_runners(config, workers=settings.slots, guard=guard),
-        leftovers=HostLeftovers(),
+        place=_here(config, workers=settings.slots, guard=guard),
         see=partial(see, host=host),
         settings=settings,
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
+    )
+
+
+def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> DeliveryThread | None:
+    """What delivers to the configured channels, beside an engine with the same mark; None where there are none."""
+    config = place.config
+    if not config.notify:
+        return None
+    senders = {"command": _command_sender(place, guard)}
+    channels, owner = tuple(config.notify.values()), Ids().store()
+    return DeliveryThread(lambda store: Deliverer(store, clock, channels, senders, owner=owner), clock)
+
+
+def _command_sender(place: StoreLocation, guard: str) -> CommandSender:
+    config = place.config
+    grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
+    return CommandSender(
+        runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
+        folder=config.folder or place.folder.parent,
+        files=place.folder.resolve() / "deliveries",
+        redaction=redaction_of(config, os.environ),
     )
 
 
@@ -154,17 +180,19 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _runners(config: Config, *, workers: int, guard: str) -> dict[str, Runner]:
-    grace_s, secrets = config.engine.grace_ms / 1000, config.runner.secrets
+def _here(config: Config, *, workers: int, guard: str) -> Here:
+    """This machine, with the runners this configuration has."""
+    trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
     def python() -> Runner:
         from medbay.runners.python.runner import PythonRunner
 
-        return PythonRunner(grace_s, secrets, guard=guard, workers=workers)
+        return PythonRunner(trees, workers=workers)
 
-    shell = ShellRunner(grace_s, secrets, guard=guard)
+    shell = AheadRunner(ShellRunner(trees))
     agents = AgentRunner(config.agents, shell)
-    return {"shell": shell, "python": LazyRunner(python), agent.RUNNER: agents, RUNNER: shell}
+    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
+    return Here(runners, HostLeftovers(), later={"python": python})
 
 
 def means_of(config: Config) -> Means:
@@ -199,7 +227,7 @@ def policy_of(config: Config) -> Policy:
     chosen = config.policy
     return Policy(
         preset=chosen.preset,
-        rungs=chosen.rungs,
+        rungs=chosen.ladder,
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
         adaptive=chosen.adaptive,

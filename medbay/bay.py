@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from medbay import app, env
 from medbay.app import StoreLocation
 from medbay.core.attempt.knowledge import Known
+from medbay.core.delivery import ChannelState
 from medbay.core.holds.breaker import Breaker
 from medbay.core.jobs import JobChange, JobFile
 from medbay.core.lifecycles import BlockKind
@@ -52,6 +53,7 @@ from medbay.service import (
     upkeep,
 )
 from medbay.service import breakers as breaker_service
+from medbay.service import deliveries as delivery_service
 from medbay.service import detail as details
 from medbay.service import explain as explaining
 from medbay.service import graph as graphs
@@ -484,6 +486,11 @@ class Bay:
         with self.store.read() as tx:
             return liveness.standstills(tx) + liveness.contradictions(tx)
 
+    def channels(self) -> list[tuple[ChannelState, int]]:
+        """The channels that are configured here: how each is doing, and how many deliveries wait."""
+        with self.store.read() as tx:
+            return delivery_service.states(tx, self.place.config.notify)
+
     def fleet(self, *, stopped: int = 0) -> list[ObservedWorker]:
         """The engines on this store with what they run; with `stopped` also so many that ended last."""
         with self.store.read() as tx:
@@ -529,8 +536,10 @@ class Bay:
         round_every_s: float = LOOK_EVERY_S,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""
-        engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues)
-        return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s)
+        mark = Ids().store()
+        engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues, guard=mark)
+        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark)
+        return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""
@@ -579,16 +588,6 @@ class Bay:
             except StoreBusy as error:
                 busy = error
         raise busy
-
-
-def follow(bay: Bay, since: int, *, wait: Callable[[], bool]) -> Iterator[Event]:
-    """Events as they come, for as long as `wait` says to go on."""
-    while True:
-        found = bay.events(since)
-        yield from found
-        since = found[-1].seq if found else since
-        if not found and not wait():
-            return
 
 
 def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,14 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medbay import app
+from medbay.bay import Bay
 from medbay.config import lines as toml_lines
-from medbay.config.keys import BY_PATH, KEYS, LATER, SECTIONS, commented_file, reference_tables
+from medbay.config.keys import LATER, SECTIONS, Config, commented_file, key_at, paths, reference_tables
 from medbay.config.kinds import shown, without_password
-from medbay.config.load import Config, check_text, load
+from medbay.config.load import check_text, load
+from medbay.core.delivery import Channel
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "reference" / "configuration.md"
+KEYS = [key_at(path) for path in paths()]
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference" / "configuration.md"
 
 GOOD = """\
 [store]
@@ -74,7 +82,7 @@ def test_without_a_file_every_default_holds() -> None:
     assert config.engine.blocked_timeout_ms == 24 * 3_600_000
     assert config.engine.slots_for_recovery == 0.5
     assert config.policy.preset == "ladder"
-    assert config.policy.rungs == LADDER
+    assert config.policy.ladder == LADDER
     assert config.policy.max_retries_total == MAX_RETRIES_TOTAL
     assert config.runner.secrets == ()
 
@@ -87,9 +95,9 @@ def test_a_full_file_is_read(tmp_path: Path) -> None:
     assert (config.engine.workers, config.engine.lease_ms, config.engine.grace_ms) == (8, 60_000, 5_000)
     assert (config.engine.crash_budget, config.engine.slots_for_recovery) == (2, 1.0)
     assert config.policy.max_retries_total == 9
-    assert config.policy.rungs["transient"].delays_ms == (1_000, 5_400_000)
-    assert config.policy.rungs["transient"].max_retries == 2
-    assert config.policy.rungs["unknown"] == LADDER["unknown"]
+    assert config.policy.ladder["transient"].delays_ms == (1_000, 5_400_000)
+    assert config.policy.ladder["transient"].max_retries == 2
+    assert config.policy.ladder["unknown"] == LADDER["unknown"]
     assert config.runner.secrets == ("AWS_*", "TOKEN")
 
 
@@ -116,6 +124,20 @@ def test_the_lease_follows_the_kind_of_store_unless_set() -> None:
     assert by_default.lease_for("sqlite:///x.db") == 30_000
     assert by_default.lease_for("postgresql://host/x") == 120_000
     assert as_set.lease_for("postgresql://host/x") == 5_000
+
+
+def test_a_table_with_a_name_of_its_own_makes_one_of_each(tmp_path: Path) -> None:
+    """Agents and channels, by name, dots and all; what is not said is the default."""
+    config = of_text(
+        tmp_path, '[notify.desk]\ncommand = ["./hook.sh"]\ntimeout = "5s"\n[notify."on.call"]\ncommand = ["x"]'
+    )
+
+    assert config.notify == {
+        "desk": Channel(name="desk", command=("./hook.sh",), timeout_ms=5_000),
+        "on.call": Channel(name="on.call", command=("x",)),
+    }
+    assert config.source("notify.on.call.command").endswith("medbay.toml:5")
+    assert config.folder == tmp_path
 
 
 # Mistakes
@@ -175,6 +197,15 @@ MISTAKES = [
     ),
     ('[store]\nurl = "mysql://u:hush@h/x"', 2, 'not "mysql://u:***@h/x"'),
     ("[store]\nurl = 3", 2, "store.url must be an address like"),
+    ("[notify.desk]\ncommand = []", 2, 'a list of one or more words like ["./notify.sh", "urgent"], not []'),
+    ('[notify.desk]\ncommand = "./hook.sh loud"', 2, 'write ["./hook.sh", "loud"]'),
+    ('[notify.desk]\non = ["task:failed"]', 1, "notify.desk has no command; write how desk is started"),
+    (
+        '[notify.desk]\ncommand = ["x"]\non = [\n"question:asked",\n"question:ask"]',
+        5,
+        'entry 2 of notify.desk.on must be the name of an event, not "question:ask"; did you mean "question:asked"?',
+    ),
+    ('[notify."a b"]\ncommand = ["x"]', 1, '"a b" is no name for a channel; letters, digits, dots, dashes'),
     ("[engine]\nworkers =", 2, "is not valid TOML: Invalid value"),
     ("[engine]\nworkers = 1\nworkers = 2\n", 3, "is not valid TOML: Cannot overwrite a value"),
     ('[engine]\n\nlease = """', 3, "is not valid TOML"),
@@ -355,12 +386,12 @@ def test_the_file_of_init_is_the_defaults_commented_out() -> None:
     assert tomllib.loads(written) == {}
     assert check_text(uncommented, "f") == ()
     document = tomllib.loads(uncommented)
-    for path, key in BY_PATH.items():
+    for key in KEYS:
         if key.hidden:
             assert f"# {key.name} = " not in written
             continue
         value: object = document
-        for part in path:
+        for part in key.parts:
             assert isinstance(value, dict)
             value = value[part]
         assert value in (key.default, key.example)
@@ -368,7 +399,6 @@ def test_the_file_of_init_is_the_defaults_commented_out() -> None:
 
 def test_every_key_is_documented_once_and_its_default_is_valid() -> None:
     """One row per setting, in a section that is described."""
-    assert len(BY_PATH) == len(KEYS)
     for key in KEYS:
         assert key.section in SECTIONS
         assert key.doc.endswith(".")
@@ -471,3 +501,63 @@ def test_every_key_of_a_valid_text_has_its_own_line(
     lines = toml_lines.locate(text)
 
     assert {path: lines[path] for path in expected} == expected
+
+
+# What it costs
+
+COUNTED = """
+import sys
+from pathlib import Path
+
+HOME = str(Path(sys.argv[1]) / "medbay" / "config")
+count = 0
+
+def ours(frame):
+    return frame is not None and frame.f_code.co_filename.startswith(HOME)
+
+def look(frame, event, arg):
+    global count  # generated code has no file: it counts for the code that calls it
+    count += event == "call" and (ours(frame) or frame.f_code.co_filename == "<string>" and ours(frame.f_back))
+
+sys.argv = ["medbay", "list", "--json"]
+sys.setprofile(look)
+from medbay.cli.main import main
+code = main()
+sys.setprofile(None)
+print(code, count, file=sys.stderr)
+"""
+SMALL = '[engine]\nworkers = 8\ngrace = "5s"\n\n[policy.ladder.transient]\ndelays = ["1s", "1m"]\n'
+
+
+@pytest.mark.parametrize("written", ["", SMALL], ids=["no file", "a small file"])
+def test_a_listing_spends_few_calls_on_the_configuration(tmp_path: Path, written: str) -> None:
+    """From the start of the process on, the import of its modules included."""
+    here = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    Bay(app.find_place(tmp_path, store_url=f"sqlite:///{tmp_path}/.medbay/medbay.db", environ={})).close()
+    if written:
+        (tmp_path / "medbay.toml").write_text(written, encoding="utf-8")
+
+    counted = subprocess.run(
+        [sys.executable, "-c", COUNTED, str(ROOT)], cwd=tmp_path, env=here, check=True, capture_output=True, text=True
+    )
+
+    code, calls = counted.stderr.split()
+    assert code == "0"
+    assert int(calls) < 100
+
+
+def test_without_a_file_nothing_is_made_twice() -> None:
+    """The defaults are one value, made when the table is loaded."""
+    assert load(None, {}, {"store.url": None}) is load(None, {"PATH": "/bin"}, {})
+
+
+def test_a_relative_store_of_the_file_is_beside_the_file_from_anywhere_below(tmp_path: Path) -> None:
+    """However far below the project a person stands, the file means the same store."""
+    (tmp_path / ".medbay").mkdir()
+    (tmp_path / "medbay.toml").write_text('[store]\nurl = "sqlite:///other.db"\n', encoding="utf-8")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+
+    found = {app.find_place(start, store_url=None, environ={}).url for start in (tmp_path, below)}
+
+    assert found == {f"sqlite:///{tmp_path}/other.db"}

@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "service": {"store", "core", "env"},
     "places": {"core", "env"},  # a runner describes, the place starts: places know no runner
     "runners": {"places", "core", "env"},
-    "integrations": {"core", "env", "views"},
+    "integrations": {"places", "views", "core", "env"},
     "config": {"core"},
     "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},

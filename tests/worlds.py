@@ -17,7 +17,8 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Host, Settings
 from medbay.env import Ids
 from medbay.errors import SpawnFailed
-from medbay.places.protocol import Identity, Launch, LiveAttempts, Runner
+from medbay.places.here import Here
+from medbay.places.protocol import Identity, Launch, Leftovers, LiveAttempts, Place, Runner
 from medbay.service import additions, requests, tasks
 from medbay.service.workers import Sighting
 from medbay.store import tasks as task_rows
@@ -69,9 +70,6 @@ class ScriptedRunning:
         self.launch = launch
         self.outcome = outcome
         self.killed = False
-        self.waiting = False
-        self.lasting = True
-        self.left_nothing = False
         self.identity: Identity | None = Identity(pid=4242, pid_start=1, group=4242)
 
     def fileno(self) -> int:
@@ -176,6 +174,7 @@ class World:
         host: str = "here",
         boot: str = "boot",
         runners: Mapping[str, Runner] | None = None,
+        place: Callable[[Mapping[str, Runner], Leftovers], Place] = Here,
         **settings: Any,
     ) -> Engine:
         """A new engine on this store; its process counts as alive until a test says otherwise."""
@@ -185,8 +184,7 @@ class World:
             store=self.store,
             clock=self.clock,
             ids=self.ids,
-            runners={"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})},
-            leftovers=self.leftovers,
+            place=place({"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})}, self.leftovers),
             see=self._see,
             settings=Settings(root=self.root, slots=slots, queues=queues, policy=self.policy, **settings),
             host=Host(name=host, machine_id=f"machine-{host}", boot_id=boot, pid=pid, pid_start=1),

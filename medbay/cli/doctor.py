@@ -14,7 +14,7 @@ import click
 
 from medbay.cli.output import Screen, fields, print_json, say, screen
 from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
-from medbay.config.keys import KEYS
+from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
 from medbay.config.load import names, programs
 from medbay.core import durations
@@ -33,7 +33,7 @@ _YEAR_2100_MS: Final = 4_102_444_800_000
 _CLOCK_SLACK_MS: Final = 5_000
 _GIT_TIMEOUT_S: Final = 5
 _NAMED: Final = 20
-_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key.variable for key in KEYS if key.variable)})
+_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
 
 
 @click.command()
@@ -100,6 +100,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("disk", _disk),
         ("logs", _logs),
         ("agents", _agents),
+        ("channels", _channels),
         ("engines", _engines),
         ("standstill", _standstills),
     )
@@ -173,13 +174,29 @@ def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     config, wrong = bay.place.config, False
-    named = config.triage, config.agents
-    for each in (*names(*named), *programs(*named, bay.place.folder.parent)):
+    for each in (*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)):
         wrong = True
         yield DoctorLine("failed", "agents", each.message, each.hint)
     if not wrong:
         text = (f"triage by {config.triage.agent}", *sorted(config.agents))
         yield DoctorLine("fine", "agents", ", ".join(text))
+
+
+def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    for found, waiting in bay.channels():
+        last = (
+            f"last delivery {moments.ago(found.delivered_at, now_ms)}"
+            if found.delivered_at
+            else "nothing delivered yet"
+        )
+        waits = f", {waiting} to deliver" if waiting else ""
+        if found.failing_since is None:
+            yield DoctorLine("fine", f"channel {found.name}", last + waits)
+            continue
+        since = moments.ago(found.failing_since, now_ms)
+        said = f"failing since {since} ({found.error}); {last}{waits}"
+        fix = f"run {' '.join(bay.place.config.notify[found.name].command)} by hand; it is tried again by itself"
+        yield DoctorLine("warning", f"channel {found.name}", said, fix)
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

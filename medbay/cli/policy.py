@@ -21,7 +21,7 @@ from medbay.views import policy as view
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
-    from medbay.config.load import Config
+    from medbay.config.keys import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
     from medbay.core.policy.learning import Choice, Learned

@@ -1,21 +1,29 @@
-"""What one setting is: where it stands, what it accepts, what it is when nobody says anything."""
+"""The settings: one table. A key is one row here and one field of a `Config`, whose default is the default of the key.
+
+Validation, `medbay init` and the reference page are made from the rows; as a module it prints the tables of the page.
+A row becomes a `Key` when it is asked for, so that a start without a configuration costs nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache, partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from medbay.config.kinds import (
     Kind,
     account,
     agent_command,
     choice,
+    command_words,
     duration,
     durations,
     evaluator,
+    event_names,
     factor,
     money,
     patterns,
@@ -28,68 +36,48 @@ from medbay.config.kinds import (
     whole,
     zone,
 )
-from medbay.core.agent import SPEC_ROLE
-from medbay.core.durations import write_duration
+from medbay.config.lines import Document
+from medbay.core.agent import SPEC_ROLE, Profile
+from medbay.core.budget import Budget
+from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
 
-# The sections whose scalar keys the environment may set.
-_BY_VARIABLE: Final = ("store", "engine", "policy", "recurring")
+NAMED: Final = "NAME"
+"""Stands in a section for a name that people choose themselves."""
 
+LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
+"""What is known by name but not built yet."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One setting. `default` is as it would stand in the file; None means that `default_is` explains it."""
-
-    section: str
-    name: str
-    kind: Kind
-    default: object
-    doc: str
-    default_is: str = ""
-    example: object = None
-    hidden: bool = False  # accepted, but in no help: it has one value so far
-
-    @property
-    def path(self) -> str:
-        """`engine.workers`."""
-        return f"{self.section}.{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it; empty if there is none."""
-        if self.section not in _BY_VARIABLE or self.kind.from_text is None:
-            return ""
-        return f"MEDBAY_{self.section}_{self.name}".upper()
-
-    @property
-    def default_text(self) -> str:
-        """The default in words or as it would stand in the file."""
-        return self.default_is or self.kind.show(self.default)
-
+BY_VARIABLE: Final = ("store", "engine", "policy", "recurring")
+"""The sections whose scalar keys the environment may set."""
 
 _LEASE_SQLITE_MS: Final = 30_000
 _LEASE_POSTGRES_MS: Final = 120_000
+_HOUR_MS: Final = 3_600_000
+
+
+# The fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
     """Where everything is kept."""
 
-    url: str
-    notify: bool  # PostgreSQL: whether a commit wakes the others
+    url: str = "sqlite:///.medbay/medbay.db"
+    notify: bool = True  # PostgreSQL: whether a commit wakes the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     """How work is claimed, run and given back."""
 
-    workers: int
-    lease_ms: int | None  # None: by the kind of store
-    grace_ms: int
-    crash_budget: int
-    blocked_timeout_ms: int
-    slots_for_recovery: float
+    workers: int = 4
+    lease_ms: int | None = None  # None: by the kind of store
+    grace_ms: int = 10_000
+    crash_budget: int = 3
+    blocked_timeout_ms: int = 24 * _HOUR_MS
+    slots_for_recovery: float = 0.5
 
     def lease_for(self, url: str) -> int:
         """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
@@ -102,40 +90,186 @@ class EngineConfig:
 class PolicyConfig:
     """What happens after a failure: the preset, and its rungs by category."""
 
-    preset: str
-    rungs: Mapping[str, Rungs]
-    max_retries_total: int
-    adaptive: bool
+    preset: str = "ladder"
+    ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
+    max_retries_total: int = MAX_RETRIES_TOTAL
+    adaptive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageConfig:
     """Who looks at a failure that waiting did not heal."""
 
-    agent: str
-    command: tuple[str, ...]
-    timeout_ms: int
-    max_tokens: int | None
-    max_cost: int | None  # in millionths
-    fix_agent: str
-    evaluate: str | None  # the command that looks at failed attempts
-    rescue_threshold: float
+    agent: str = "rules"
+    command: tuple[str, ...] = ()
+    timeout_ms: int = TRIAGE_TIMEOUT_MS
+    max_tokens: int | None = None
+    max_cost: int | None = None  # in millionths
+    fix_agent: str = ""
+    evaluate: str | None = None  # the command that looks at failed attempts
+    rescue_threshold: float = RESCUE_THRESHOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
     """How processes are started."""
 
-    secrets: tuple[str, ...]  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...]  # what is taken out of logs besides what looks like a secret
+    secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
+    redact: tuple[re.Pattern[str], ...] = ()  # what is taken out of logs besides what looks like a secret
 
 
-LIMITS: Final = Limits()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings in force. Made by `load` only."""
 
-_RECURRING: Final = Recurring()
-LATER: Final = frozenset(tuple(path.split(".")) for path in ("breakers.phase models notify web beads intake").split())
-"""What is known by name but not built yet."""
+    store: StoreConfig = field(default_factory=StoreConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    limits: Limits = field(default_factory=Limits)  # of breakers and incidents
+    recurring: Recurring = field(default_factory=Recurring)
+    triage: TriageConfig = field(default_factory=TriageConfig)
+    budget: Budget = field(default_factory=Budget)
+    runner: RunnerConfig = field(default_factory=RunnerConfig)
+    agents: Mapping[str, Profile] = field(default_factory=dict)
+    notify: Mapping[str, Channel] = field(default_factory=dict)
+    folder: Path | None = None  # where the file is
+    given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
+    def source(self, path: str) -> str:
+        """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
+        return self.given[path].source if path in self.given else DEFAULT
+
+    def in_file(self, path: str) -> bool:
+        """Whether the file says what is in force."""
+        return path in self.given and self.given[path].document is not None
+
+    def under(self, prefix: str) -> tuple[Setting, ...]:
+        """The settings of a section and the sections below it, in the order of the reference."""
+        known = dict.fromkeys((*paths(), *self.given))
+        wanted = (path for path in known if f"{path}.".startswith(f"{prefix}."))
+        return tuple(self.given.get(path) or _by_default(key_at(path)) for path in wanted)
+
+
+NAMED_PARTS: Final[Mapping[str, type[Any]]] = MappingProxyType({"agents": Profile, "notify": Channel})
+"""What a table with a name of its own becomes, by its section."""
+
+DEFAULT: Final = "default"
+DEFAULTS: Final = Config()
+
+
+# What a key is
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting: where it stands, what it accepts, what it means."""
+
+    kind_of: Callable[[], Kind]
+    doc: str
+    path: str = field(kw_only=True)  # `engine.workers`
+    at: str = field(default="", kw_only=True)  # the field, where it does not have the name of the key
+    default_is: str = field(default="", kw_only=True)  # the default in words, where there is no value
+    example: object = field(default=None, kw_only=True)
+    hidden: bool = field(default=False, kw_only=True)  # accepted, but in no help: it has one value so far
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The path of tables in the file; the name that people chose is one part, dots and all."""
+        head, _, rest = self.path.partition(".")
+        return (head, *rest.rsplit(".", 1)) if head in NAMED_PARTS else tuple(self.path.split("."))
+
+    @property
+    def section(self) -> str:
+        """`engine`."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """`workers`."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def kind(self) -> Kind:
+        """What it accepts."""
+        return _kind(self.kind_of)
+
+    @property
+    def field_path(self) -> tuple[str, ...]:
+        """The way from a `Config` to its value."""
+        if self.at:
+            return tuple(self.at.split("."))
+        *within, name = self.parts
+        return (*within, name + self.kind.suffix)
+
+    @property
+    def default(self) -> object:
+        """The default as it would stand in the file; None where `default_is` explains it."""
+        value = _default_at(self.field_path)
+        return None if value is None and self.default_is else self.kind.write(value)
+
+    @property
+    def default_text(self) -> str:
+        """The default in words or as it would stand in the file."""
+        return self.default_is or self.kind.show(self.default)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it; empty if there is none."""
+        if self.section not in BY_VARIABLE or self.kind.from_text is None:
+            return ""
+        return f"MEDBAY_{self.section}_{self.name}".upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One value in force: as it was written, as it was understood, and where it came from."""
+
+    key: Key
+    raw: object = None
+    value: Any = None
+    origin: str = DEFAULT
+    document: Document | None = None  # the file, if it is said there
+
+    @property
+    def source(self) -> str:
+        """Where it came from, in words."""
+        return self.document.place(self.key.parts) if self.document else self.origin
+
+    @property
+    def text(self) -> str:
+        """The value as it would stand in the file; passwords hidden."""
+        return self.key.default_text if self.raw is None else self.key.kind.show(self.raw)
+
+
+@cache
+def key_at(path: str) -> Key:
+    """The key that stands at a path; raises KeyError where there is none."""
+    head, _, rest = path.partition(".")
+    row = f"{head}.{NAMED}.{rest.rpartition('.')[2]}" if head in NAMED_PARTS else path
+    return ROWS[row](path=path)
+
+
+def _by_default(key: Key) -> Setting:
+    return Setting(key=key, raw=key.default, value=_default_at(key.field_path))
+
+
+@cache
+def _kind(kind_of: Callable[[], Kind]) -> Kind:
+    return kind_of()
+
+
+def _default_at(path: tuple[str, ...]) -> Any:
+    """What a field is by default; None where a name has to be given first."""
+    if path[0] in NAMED_PARTS:
+        own = next(each for each in fields(NAMED_PARTS[path[0]]) if each.name == path[-1])
+        return None if own.default is MISSING else own.default
+    value: Any = DEFAULTS
+    for name in path:
+        value = value[name] if isinstance(value, Mapping) else getattr(value, name)
+    return value
+
+
+# The rows
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -152,313 +286,211 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
+        "notify.NAME": "A channel that is told of events as they happen. One such table for each.",
     }
 )
 
-KEYS: Final[tuple[Key, ...]] = (
-    Key(
-        section="store",
-        name="url",
-        kind=store_url(),
-        default="sqlite:///.medbay/medbay.db",
-        doc="The store. A relative SQLite path is looked for upward from the working directory. "
-        "`MEDBAY_STORE` sets it as well.",
-    ),
-    Key(
-        section="store",
-        name="notify",
-        kind=switch(),
-        default=True,
-        doc="On PostgreSQL every commit wakes the other engines with NOTIFY. Switched off, they look four times a "
-        "second instead; SQLite needs neither.",
-    ),
-    Key(
-        section="engine",
-        name="workers",
-        kind=whole(1, 1000),
-        default=4,
-        doc="How many attempts run at once.",
-    ),
-    Key(
-        section="engine",
-        name="lease",
-        kind=duration(low_ms=1_000),
-        default=None,
-        default_is='"30s" on SQLite, "2m" on PostgreSQL',
-        example="30s",
-        doc="After this long without a sign of life a worker is taken for dead and its attempts are lost.",
-    ),
-    Key(
-        section="engine",
-        name="grace",
-        kind=duration(),
-        default="10s",
-        doc="Between asking a process to stop and ending it; also what another host waits beyond the lease.",
-    ),
-    Key(
-        section="engine",
-        name="crash_budget",
-        kind=whole(1, 1000),
-        default=3,
-        doc="How often a task may take its engine down before a person is asked.",
-    ),
-    Key(
-        section="engine",
-        name="blocked_timeout",
-        kind=duration(low_ms=1_000),
-        default="24h",
-        doc="A task that waits for something outside, or for a review nobody took, is tried again then.",
-    ),
-    Key(
-        section="engine",
-        name="slots_for_recovery",
-        kind=share(),
-        default=0.5,
-        doc="The share of the slots that retries may take while fresh work is ready.",
-    ),
-    Key(
-        section="policy",
-        name="preset",
-        kind=choice("ladder", later=("tiers", "recurring", "phase")),
-        default="ladder",
-        doc="The rules for one-off tasks.",
-        hidden=True,
-    ),
-    Key(
-        section="policy",
-        name="max_retries_total",
-        kind=whole(0, 1000),
-        default=MAX_RETRIES_TOTAL,
-        doc="Charged retries a task gets over all categories; only a person grants more.",
-    ),
-    Key(
-        section="policy",
-        name="adaptive",
-        kind=switch(),
-        default=False,
-        doc="Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
-        "`medbay policy learn` shows what would be chosen.",
-    ),
-    *(
-        key
-        for category, rungs in LADDER.items()
-        for key in (
-            Key(
-                section=f"policy.ladder.{category}",
-                name="delays",
-                kind=durations(),
-                default=[write_duration(delay_ms) for delay_ms in rungs.delays_ms],
-                doc="The waits before each retry; the last one repeats.",
-            ),
-            Key(
-                section=f"policy.ladder.{category}",
-                name="max_retries",
-                kind=whole(0, 1000),
-                default=rungs.max_retries,
-                doc="How many charged retries the category allows.",
-            ),
-        )
-    ),
-    Key(
-        section="recurring",
-        name="triage_threshold",
-        kind=whole(1, 1000),
-        default=_RECURRING.triage_threshold,
-        doc="Failures in a row after which a triage of the task is started.",
-    ),
-    Key(
-        section="recurring",
-        name="triage_cooldown",
-        kind=duration(),
-        default=write_duration(_RECURRING.triage_cooldown_ms),
-        doc="How long no second triage of the same task is started.",
-    ),
-    Key(
-        section="recurring",
-        name="failure_backoff_multiplier",
-        kind=factor(1, 10),
-        default=_RECURRING.multiplier,
-        doc="By how much each further failure in a row stretches the wait.",
-    ),
-    Key(
-        section="recurring",
-        name="failure_backoff_max_delay",
-        kind=duration(low_ms=1_000),
-        default=write_duration(_RECURRING.cap_ms),
-        doc="The longest wait after a failure, unless the period itself is longer.",
-    ),
-    Key(
-        section="triage",
-        name="agent",
-        kind=choice("rules", "command", later=("model", "claude")),
-        default="rules",
-        doc="Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
-        "input, a verdict on its standard output.",
-    ),
-    Key(
-        section="triage",
-        name="command",
-        kind=texts(),
-        default=[],
-        example=["./triage.py"],
-        doc="The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
-    ),
-    Key(
-        section="triage",
-        name="timeout",
-        kind=duration(low_ms=1_000),
-        default=write_duration(TRIAGE_TIMEOUT_MS),
-        doc="How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
-    ),
-    Key(
-        section="triage",
-        name="fix_agent",
-        kind=text(),
-        default="",
-        doc="The agent that works on the fixes a triage files; without one they are a person's.",
-    ),
-    Key(
-        section="triage",
-        name="max_tokens",
-        kind=whole(1, 10**12),
-        default=None,
-        default_is="no limit",
-        example=50_000,
-        doc="What one triage may use; one that reports more has no say, and a person is asked.",
-    ),
-    Key(
-        section="triage",
-        name="max_cost",
-        kind=money(),
-        default=None,
-        default_is="no limit",
-        example=0.5,
-        doc="What one triage may cost.",
-    ),
-    Key(
-        section="budget",
-        name="daily_tokens",
-        kind=whole(1, 10**15),
-        default=None,
-        default_is="no limit",
-        example=5_000_000,
-        doc="Tokens; what does not fit waits for the next day.",
-    ),
-    Key(
-        section="budget",
-        name="daily_cost",
-        kind=money(),
-        default=None,
-        default_is="no limit",
-        example=20.0,
-        doc="Money, in the currency that attempts report.",
-    ),
-    Key(
-        section="budget",
-        name="zone",
-        kind=zone(),
-        default="UTC",
-        doc="Where midnight is the end of the day.",
-    ),
-    Key(
-        section="triage",
-        name="evaluate",
-        kind=evaluator(),
-        default=False,
-        example="./evaluate.py",
-        doc="What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
-        'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
-    ),
-    Key(
-        section="triage",
-        name="rescue_threshold",
-        kind=share(),
-        default=RESCUE_THRESHOLD,
-        doc="From this score on a failed attempt counts as a success.",
-    ),
-    Key(
-        section="breakers.agency",
-        name="failures",
-        kind=whole(1, 1000),
-        default=LIMITS.agency_failures,
-        doc="So many triages or evaluations in a row that failed stop new ones.",
-    ),
-    Key(
-        section="breakers.retry_storm",
-        name="limit",
-        kind=whole(1, 1_000_000),
-        default=LIMITS.storm_retries,
-        doc="More retries than this due at once are a retry storm.",
-    ),
-    Key(
-        section="breakers.crash_loop",
-        name="failures",
-        kind=whole(1, 1000),
-        default=LIMITS.crash_failures,
-        doc="So many starts of a runner that failed on one host stop it there.",
-    ),
-    Key(
-        section="breakers.crash_loop",
-        name="window",
-        kind=duration(low_ms=1_000),
-        default=write_duration(LIMITS.crash_window_ms),
-        doc="Within this time.",
-    ),
-    Key(
-        section="incidents",
-        name="tasks",
-        kind=whole(2, 1_000_000),
-        default=LIMITS.incident_tasks,
-        doc="So many different tasks with the same shared cause make an incident.",
-    ),
-    Key(
-        section="incidents",
-        name="window",
-        kind=duration(low_ms=1_000),
-        default=write_duration(LIMITS.incident_window_ms),
-        doc="Within this time of each other.",
-    ),
-    Key(
-        section="runner",
-        name="secrets",
-        kind=texts(),
-        default=[],
-        example=["AWS_*", "*_TOKEN"],
-        doc="Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
-    ),
-    Key(
-        section="runner",
-        name="redact",
-        kind=patterns(),
-        default=[],
-        example=["ACME-[0-9a-f]{12}"],
-        doc="What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
-    ),
+_FROM_1S: Final = partial(duration, low_ms=1_000)
+_COUNT: Final = partial(whole, 1, 1000)
+_RETRIES: Final = partial(whole, 0, 1000)
+_NO_LIMIT: Final = "no limit"
+_DELAYS: Final = partial(Key, durations, "The waits before each retry; the last one repeats.")
+_MAX_RETRIES: Final = partial(Key, _RETRIES, "How many charged retries the category allows.")
+
+ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
+    {
+        "store.url": partial(
+            Key,
+            store_url,
+            "The store. A relative SQLite path is looked for upward from the working directory. "
+            "`MEDBAY_STORE` sets it as well.",
+        ),
+        "store.notify": partial(
+            Key,
+            switch,
+            "On PostgreSQL every commit wakes the other engines with NOTIFY. Switched off, they look four times a "
+            "second instead; SQLite needs neither.",
+        ),
+        "engine.workers": partial(Key, _COUNT, "How many attempts run at once."),
+        "engine.lease": partial(
+            Key,
+            _FROM_1S,
+            "After this long without a sign of life a worker is taken for dead and its attempts are lost.",
+            default_is='"30s" on SQLite, "2m" on PostgreSQL',
+            example="30s",
+        ),
+        "engine.grace": partial(
+            Key,
+            duration,
+            "Between asking a process to stop and ending it; also what another host waits beyond the lease.",
+        ),
+        "engine.crash_budget": partial(
+            Key, _COUNT, "How often a task may take its engine down before a person is asked."
+        ),
+        "engine.blocked_timeout": partial(
+            Key,
+            _FROM_1S,
+            "A task that waits for something outside, or for a review nobody took, is tried again then.",
+        ),
+        "engine.slots_for_recovery": partial(
+            Key, share, "The share of the slots that retries may take while fresh work is ready."
+        ),
+        "policy.preset": partial(
+            Key,
+            partial(choice, "ladder", later=("tiers", "recurring", "phase")),
+            "The rules for one-off tasks.",
+            hidden=True,
+        ),
+        "policy.max_retries_total": partial(
+            Key, _RETRIES, "Charged retries a task gets over all categories; only a person grants more."
+        ),
+        "policy.adaptive": partial(
+            Key,
+            switch,
+            "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
+            "`medbay policy learn` shows what would be chosen.",
+        ),
+        **{
+            f"policy.ladder.{category}.{name}": row
+            for category in LADDER
+            for name, row in (("delays", _DELAYS), ("max_retries", _MAX_RETRIES))
+        },
+        "recurring.triage_threshold": partial(
+            Key, _COUNT, "Failures in a row after which a triage of the task is started."
+        ),
+        "recurring.triage_cooldown": partial(Key, duration, "How long no second triage of the same task is started."),
+        "recurring.failure_backoff_multiplier": partial(
+            Key,
+            partial(factor, 1, 10),
+            "By how much each further failure in a row stretches the wait.",
+            at="recurring.multiplier",
+        ),
+        "recurring.failure_backoff_max_delay": partial(
+            Key,
+            _FROM_1S,
+            "The longest wait after a failure, unless the period itself is longer.",
+            at="recurring.cap_ms",
+        ),
+        "triage.agent": partial(
+            Key,
+            partial(choice, "rules", "command", later=("model", "claude")),
+            "Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
+            "input, a verdict on its standard output.",
+        ),
+        "triage.command": partial(
+            Key,
+            texts,
+            "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
+            example=["./triage.py"],
+        ),
+        "triage.timeout": partial(
+            Key,
+            _FROM_1S,
+            "How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
+        ),
+        "triage.fix_agent": partial(
+            Key, text, "The agent that works on the fixes a triage files; without one they are a person's."
+        ),
+        "triage.max_tokens": partial(
+            Key,
+            partial(whole, 1, 10**12),
+            "What one triage may use; one that reports more has no say, and a person is asked.",
+            default_is=_NO_LIMIT,
+            example=50_000,
+        ),
+        "triage.max_cost": partial(Key, money, "What one triage may cost.", default_is=_NO_LIMIT, example=0.5),
+        "triage.evaluate": partial(
+            Key,
+            evaluator,
+            "What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+            'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
+            example="./evaluate.py",
+        ),
+        "triage.rescue_threshold": partial(Key, share, "From this score on a failed attempt counts as a success."),
+        "budget.daily_tokens": partial(
+            Key,
+            partial(whole, 1, 10**15),
+            "Tokens; what does not fit waits for the next day.",
+            default_is=_NO_LIMIT,
+            example=5_000_000,
+        ),
+        "budget.daily_cost": partial(
+            Key, money, "Money, in the currency that attempts report.", default_is=_NO_LIMIT, example=20.0
+        ),
+        "budget.zone": partial(Key, zone, "Where midnight is the end of the day."),
+        "breakers.agency.failures": partial(
+            Key,
+            _COUNT,
+            "So many triages or evaluations in a row that failed stop new ones.",
+            at="limits.agency_failures",
+        ),
+        "breakers.retry_storm.limit": partial(
+            Key,
+            partial(whole, 1, 1_000_000),
+            "More retries than this due at once are a retry storm.",
+            at="limits.storm_retries",
+        ),
+        "breakers.crash_loop.failures": partial(
+            Key,
+            _COUNT,
+            "So many starts of a runner that failed on one host stop it there.",
+            at="limits.crash_failures",
+        ),
+        "breakers.crash_loop.window": partial(Key, _FROM_1S, "Within this time.", at="limits.crash_window_ms"),
+        "incidents.tasks": partial(
+            Key,
+            partial(whole, 2, 1_000_000),
+            "So many different tasks with the same shared cause make an incident.",
+            at="limits.incident_tasks",
+        ),
+        "incidents.window": partial(Key, _FROM_1S, "Within this time of each other.", at="limits.incident_window_ms"),
+        "runner.secrets": partial(
+            Key,
+            texts,
+            "Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
+            example=["AWS_*", "*_TOKEN"],
+        ),
+        "runner.redact": partial(
+            Key,
+            patterns,
+            "What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
+            example=["ACME-[0-9a-f]{12}"],
+        ),
+        "agents.NAME.command": partial(
+            Key,
+            agent_command,
+            "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
+            "without a model its word and the option before it are left out.",
+            default_is="none: it has to be said",
+            example=["my-agent", "--prompt", "{prompt_file}"],
+        ),
+        "agents.NAME.role": partial(
+            Key, partial(choice, "", SPEC_ROLE), 'With "spec" it also reviews specifications that work fails on.'
+        ),
+        "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
+        "agents.NAME.model": partial(Key, text, "The model it is told to use, unless a task names another."),
+        "notify.NAME.command": partial(
+            Key,
+            command_words,
+            "The program that is started for each event, which it gets as JSON on its standard input; it runs in the "
+            "directory of this file, without a shell.",
+            default_is="none: it has to be said",
+            example=["./notify.sh"],
+        ),
+        "notify.NAME.on": partial(Key, event_names, "The events it is started for."),
+        "notify.NAME.timeout": partial(
+            Key, _FROM_1S, "How long it may take; then it and all it started is ended, and it is tried again later."
+        ),
+    }
 )
 
-NAMED: Final = "NAME"
-"""Stands in a section for a name that people choose themselves."""
 
-_SPEC_DOC: Final = 'With "spec" it also reviews specifications that work fails on.'
-_PROVIDER_DOC: Final = "Whose limits its tasks share, NAME or NAME/ACCOUNT."
-_MODEL_DOC: Final = "The model it is told to use, unless a task names another."
-AGENT_KEYS: Final[tuple[Key, ...]] = (
-    Key(
-        section="agents.NAME",
-        name="command",
-        kind=agent_command(),
-        default=None,
-        default_is="none: it has to be said",
-        example=["my-agent", "--prompt", "{prompt_file}"],
-        doc="How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
-        "without a model its word and the option before it are left out.",
-    ),
-    Key(section="agents.NAME", name="role", kind=choice("", SPEC_ROLE), default="", doc=_SPEC_DOC),
-    Key(section="agents.NAME", name="provider", kind=account(), default="", doc=_PROVIDER_DOC),
-    Key(section="agents.NAME", name="model", kind=text(), default="", doc=_MODEL_DOC),
-)
+def paths() -> list[str]:
+    """Where each key stands that needs no name."""
+    return [path for path in ROWS if f".{NAMED}." not in path]
 
-BY_PATH: Final[Mapping[tuple[str, ...], Key]] = MappingProxyType({tuple(key.path.split(".")): key for key in KEYS})
+
+# For people
 
 
 def commented_file() -> str:
@@ -471,7 +503,7 @@ def commented_file() -> str:
     told: set[str] = set()
     for section, doc in SECTIONS.items():
         parts.append(f"\n# {doc}\n# [{section}]\n")
-        for key in _keys_of(section):
+        for key in keys_of(section):
             raw = key.default if key.default or key.example is None else key.example
             note = f" Default: {key.default_text}." if raw != key.default else ""
             if key.doc not in told:
@@ -487,7 +519,7 @@ def reference_tables() -> str:
     for section, doc in SECTIONS.items():
         parts.append(f"### `[{section}]`\n\n{doc}\n\n")
         parts.append("| key | default | accepted | variable | meaning |\n|---|---|---|---|---|\n")
-        for key in _keys_of(section):
+        for key in keys_of(section):
             default = key.default_is or f"`{key.default_text}`"
             variable = f"`{key.variable}`" if key.variable else ""
             parts.append(f"| `{key.name}` | {default} | {key.kind.says} | {variable} | {key.doc} |\n")
@@ -495,8 +527,10 @@ def reference_tables() -> str:
     return "".join(parts)
 
 
-def _keys_of(section: str) -> tuple[Key, ...]:
-    return tuple(key for key in (*KEYS, *AGENT_KEYS) if key.section == section and not key.hidden)
+def keys_of(section: str) -> Iterator[Key]:
+    """The keys of a section that are told of."""
+    own = (key_at(path) for path in ROWS if path.rpartition(".")[0] == section)
+    return (key for key in own if not key.hidden)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from zoneinfo import ZoneInfo
+from difflib import get_close_matches
+from typing import Any
 
 from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
+from medbay.core.events import EVENT_NAMES
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
@@ -40,6 +42,8 @@ class Kind:
     entry_says: str = ""
     from_text: Callable[[str], object] | None = None  # without it a variable cannot set the value
     show: Callable[[object], str] = lambda raw: shown(raw)
+    write: Callable[[Any], object] = lambda value: list(value) if isinstance(value, tuple) else value  # undoes `read`
+    suffix: str = ""  # of the field that holds the value: its unit
 
 
 def whole(low: int, high: int) -> Kind:
@@ -92,7 +96,7 @@ def duration(*, low_ms: int = 0) -> Kind:
             raise Wrong
         return found
 
-    return Kind(says=says, read=read, from_text=str)
+    return Kind(says=says, read=read, from_text=str, write=write_duration, suffix="_ms")
 
 
 def durations() -> Kind:
@@ -101,12 +105,14 @@ def durations() -> Kind:
     def read(raw: object) -> tuple[int, ...]:
         if not isinstance(raw, list | tuple) or not raw:
             raise Wrong
-        return tuple(_milliseconds(entry, at) for at, entry in enumerate(raw))
+        return tuple([_milliseconds(entry, at) for at, entry in enumerate(raw)])
 
     return Kind(
         says='a list of one or more durations like ["30s", "2m"]',
         entry_says=_says_duration(0),
         read=read,
+        write=lambda found: [write_duration(each_ms) for each_ms in found],
+        suffix="_ms",
     )
 
 
@@ -125,6 +131,33 @@ def texts() -> Kind:
     """A list of texts."""
 
     return Kind(says='a list of texts like ["A", "B_*"]', entry_says="a text that is not empty", read=_words)
+
+
+def command_words() -> Kind:
+    """The words a program is started with, without a shell."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        words = _words(raw)
+        if not words:
+            raise Wrong
+        return words
+
+    says = 'a list of one or more words like ["./notify.sh", "urgent"]'
+    return Kind(says=says, entry_says="a text that is not empty", read=read)
+
+
+def event_names() -> Kind:
+    """A list of events."""
+
+    def read(raw: object) -> tuple[str, ...]:
+        names = _words(raw)
+        for at, name in enumerate(names):
+            if name not in EVENT_NAMES:
+                near = get_close_matches(name[:100], sorted(EVENT_NAMES), n=1)
+                raise Wrong(entry=at, hint=f"did you mean {shown(near[0])}?" if near else "docs/reference/events.md")
+        return names
+
+    return Kind(says='a list of events like ["question:asked"]', entry_says="the name of an event", read=read)
 
 
 def agent_command() -> Kind:
@@ -169,7 +202,7 @@ def evaluator() -> Kind:
             raise Wrong
         return raw
 
-    return Kind(says="false or a command line", read=read)
+    return Kind(says="false or a command line", read=read, write=lambda line: line or False)
 
 
 def money() -> Kind:
@@ -180,7 +213,7 @@ def money() -> Kind:
             raise Wrong
         return round(raw * MILLION)
 
-    return Kind(says="an amount of money above 0, like 0.5 or 20", read=read)
+    return Kind(says="an amount of money above 0, like 0.5 or 20", read=read, write=lambda cost: cost / MILLION)
 
 
 def zone() -> Kind:
@@ -189,12 +222,16 @@ def zone() -> Kind:
     def read(raw: object) -> tzinfo:
         if not isinstance(raw, str):
             raise Wrong
+        if raw == "UTC":
+            return UTC
+        from zoneinfo import ZoneInfo
+
         try:
-            return UTC if raw == "UTC" else ZoneInfo(raw)
+            return ZoneInfo(raw)
         except (KeyError, ValueError, OSError):
             raise Wrong(hint='for example "Europe/Berlin"') from None
 
-    return Kind(says='a time zone like "UTC" or "Europe/Berlin"', read=read)
+    return Kind(says='a time zone like "UTC" or "Europe/Berlin"', read=read, write=str)
 
 
 def patterns() -> Kind:

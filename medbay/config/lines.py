@@ -6,7 +6,6 @@ It reads a text that parsed; for any other text it answers what it can and never
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +25,25 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+
+
+@dataclass(slots=True)
+class Document:
+    """The text of a file, and the line of each key in it: looked for when it is first asked for."""
+
+    file: str
+    text: str
+    lines: Mapping[Path, int] | None = None
+
+    def line(self, path: Path) -> int:
+        """The line of a path, or of what holds it."""
+        if self.lines is None:
+            self.lines = locate(self.text)
+        return nearest(self.lines, path)
+
+    def place(self, path: Path) -> str:
+        """`medbay.toml:12`."""
+        return f"{self.file}:{self.line(path)}"
 
 
 def locate(text: str) -> Mapping[Path, int]:
@@ -131,6 +149,8 @@ class _Scan:
 def _unquoted(token: str) -> str:
     if token[0] not in "\"'":
         return token
+    import tomllib  # for what stands in quotes only
+
     try:
         return str(tomllib.loads(f"key = {token}")["key"])
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Starts the checks of attempts that ended well: this engine's own, and those it took over from a dead one."""
+"""Starts the checks of attempts that succeeded: this engine's own, and those it took over from a dead one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
 from medbay.env import Clock
 from medbay.errors import StoreError
-from medbay.places.protocol import Launch, Leftovers, LiveAttempts, Runner
+from medbay.places.protocol import Launch, LiveAttempts, Place
 from medbay.service import checks
 from medbay.service.attempts import Claim, Finished
 from medbay.service.checks import Begun
@@ -29,19 +29,17 @@ class CheckStarter:
         self,
         store: Store,
         clock: Clock,
-        runner: Runner,
+        place: Place,
         settings: Settings,
         *,
-        leftovers: Leftovers,
         live: LiveAttempts,
     ) -> None:
-        self.due = False  # something ended well, or was taken over, since the last look
+        self.due = False  # something succeeded, or was taken over, since the last look
         self.waiting: tuple[Task, ...] = ()  # those that have an attempt which needs a slot for its checks
         self._store = store
         self._clock = clock
-        self._runner = runner
+        self._place = place
         self._settings = settings
-        self._leftovers = leftovers
         self._live = live
 
     def start(
@@ -111,13 +109,13 @@ class CheckStarter:
         own = {(claim.task.id, claim.attempt.number) for claim in again}
         for claim in again:
             live: LiveAttempts = lambda: self._live() - own  # noqa: E731 - their own processes are the leftovers
-            self._leftovers.end(store_id=self._store.store_id, live=live, task_id=claim.task.id)
+            self._place.end_leftovers(store_id=self._store.store_id, live=live, task_id=claim.task.id)
 
     def _verification(self, begun: Begun) -> Verification:
         claim = begun.claim
         return Verification(
             [(each, self._launch(begun, each)) for each in begun.results],
-            self._runner,
+            self._place,
             fail_fast=claim.task.fail_fast,
             now_ms=self._clock.now_ms,
             monotonic_s=self._clock.monotonic_s(),

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Literal
 
+from medbay.engine.deliver import DeliveryThread
 from medbay.engine.lease import GUARD_SHARE
 from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
@@ -19,12 +20,14 @@ from medbay.errors import StoreBusy, StoreError, StoreRemoved
 from medbay.service import idle
 from medbay.store.database import Store
 
-LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed where nobody tells of it
-FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was told of
+LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed where nothing notifies of it
+FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was notified of
 LOOKS_GROW: Final = 4
-TELL_EVERY_S: Final = 0.05  # what happens in the middle of work is told this often, and not after each of many rounds
-TOLD_LOOK_S: Final = 1.0  # how long nobody looks where commits are told of
+EMIT_EVERY_S: Final = 0.05  # what happens in the middle of work is emitted this often, not after each of many rounds
+NOTIFIED_LOOK_S: Final = 1.0  # how long nobody looks where commits are notified of
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
+DELIVER_S: Final = 30.0  # how long a run that is over goes on with deliveries that are due
+DELIVER_STOPPING_S: Final = 2.0  # the same where a stop was asked for
 FINISH_SHARE: Final = 0.5  # how much of the grace period attempts have to finish by themselves
 
 Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the run
@@ -42,18 +45,20 @@ class Daemon:
         *,
         on_round: Callable[[], None] | None = None,
         round_every_s: float = LOOK_EVERY_S,
+        deliveries: DeliveryThread | None = None,
     ) -> None:
         """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens."""
         self.engine = engine
         self._clock = clock
         self._on_round = on_round or (lambda: None)
-        self._round_every_s = round_every_s if on_round else TOLD_LOOK_S
-        self._rounded_s, self._untold = 0.0, False
+        self._round_every_s = round_every_s if on_round else NOTIFIED_LOOK_S
+        self._rounded_s, self._unemitted = 0.0, False
         self._stops = 0
         self._away_since_s: float | None = None
         self._drained_by_s = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._beating = threading.Event()
+        self._deliveries = deliveries
 
     def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
@@ -69,21 +74,29 @@ class Daemon:
         for thread in beside:
             thread.start()
         try:
+            if self._deliveries is not None:
+                self._deliveries.start(self.engine.store)
             self.engine.start()
             while not self._stops:
                 if self._round() and self._is_over(until_idle=until_idle, until=until):
                     break
                 self._wait()
             self._drain()
+            self._finish_deliveries(DELIVER_S if not self._stops else DELIVER_STOPPING_S)
             in_order = True
             return self._close()
         finally:
+            self._finish_deliveries(0)
             self._beating.set()
             for thread in beside:
                 thread.join()
             self.engine.guardian.close(in_order=in_order)
             os.close(self._wake_read)
             os.close(self._wake_write)
+
+    def _finish_deliveries(self, within_s: float) -> None:
+        if self._deliveries is not None:
+            self._deliveries.finish(0 if self._stops > 1 else within_s)
 
     def stop(self) -> None:
         """Ask for a stop, from a signal handler or another thread: once in order, twice at once."""
@@ -95,9 +108,9 @@ class Daemon:
         """One tick; whether the store was there for it."""
         try:
             self.engine.tick()
-            self._untold = True
-            if not self.engine.live or self._clock.monotonic_s() >= self._tell_at_s():
-                self._tell()
+            self._unemitted = True
+            if not self.engine.live or self._clock.monotonic_s() >= self._emit_at_s():
+                self._emit()
         except StoreRemoved:
             self.engine.kill_all()
             raise
@@ -116,13 +129,13 @@ class Daemon:
             self.engine.hold_reaping()
         return True
 
-    def _tell(self) -> None:
-        self._rounded_s, self._untold = self._clock.monotonic_s(), False
+    def _emit(self) -> None:
+        self._rounded_s, self._unemitted = self._clock.monotonic_s(), False
         self._on_round()
 
-    def _tell_at_s(self) -> float:
-        """When to tell next: soon, if a round was not told of."""
-        return self._rounded_s + (min(TELL_EVERY_S, self._round_every_s) if self._untold else self._round_every_s)
+    def _emit_at_s(self) -> float:
+        """When to emit next: soon, if a round was not emitted."""
+        return self._rounded_s + (min(EMIT_EVERY_S, self._round_every_s) if self._unemitted else self._round_every_s)
 
     def _is_over(self, *, until_idle: bool, until: Callable[[], bool] | None) -> bool:
         """Whether the run has reached its end; a store that went away this moment has not said so."""
@@ -142,29 +155,29 @@ class Daemon:
             wake_s, look_s = self.engine.next_wake_s(), FIRST_LOOK_S
             store, gathered_s = self.engine.store, self._clock.monotonic_s() + GATHER_S
             while not store.changed():
-                told = store.fileno()
+                notified = store.fileno()
                 left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s
                 if left_s <= 0:
                     return
-                untold_s = self._tell_at_s() - self._clock.monotonic_s() if self._untold else look_s
-                heard = self._sleep(min(look_s, left_s, untold_s), told=told)
+                emit_in_s = self._emit_at_s() - self._clock.monotonic_s() if self._unemitted else look_s
+                heard = self._sleep(min(look_s, left_s, emit_in_s), notified=notified)
                 if heard == "end":
                     if self._stops or not self.engine.slots.turn_over():
                         return
                     wake_s = gathered_s if wake_s is None else min(wake_s, gathered_s)
-                longest_s = LOOK_EVERY_S if told < 0 else min(TOLD_LOOK_S, self._round_every_s)
+                longest_s = LOOK_EVERY_S if notified < 0 else min(NOTIFIED_LOOK_S, self._round_every_s)
                 look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
-                if self._clock.monotonic_s() >= self._tell_at_s():
-                    self._tell()
+                if self._clock.monotonic_s() >= self._emit_at_s():
+                    self._emit()
         except StoreError:
             self._sleep(AWAY_S)
 
-    def _sleep(self, seconds: float, *, told: int = -1) -> Heard:
+    def _sleep(self, seconds: float, *, notified: int = -1) -> Heard:
         """What happened before the time was up; commits only where their descriptor is given, and is read after."""
         poller = select.poll()
         poller.register(self._wake_read, select.POLLIN)
-        if told >= 0:
-            poller.register(told, select.POLLIN)
+        if notified >= 0:
+            poller.register(notified, select.POLLIN)
         for each in self.engine.live.values():
             if (descriptor := each.running.fileno()) >= 0:
                 poller.register(descriptor, select.POLLIN)
@@ -173,7 +186,7 @@ class Daemon:
             os.read(self._wake_read, 64)
         if not happened:
             return "nothing"
-        return "commit" if [descriptor for descriptor, _ in happened] == [told] else "end"
+        return "commit" if [descriptor for descriptor, _ in happened] == [notified] else "end"
 
     def _drain(self) -> None:
         """Let attempts finish for half of the grace period, hand the rest back, and end what resists."""

@@ -1,4 +1,4 @@
-"""The engine's side of its guardian: started before the first attempt, told of every renewal, replaced when it died."""
+"""The engine's side of its guardian: started before the first attempt, sent every renewal, replaced when it died."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log = logging.getLogger("medbay.engine")
 
 
 class Guards(Protocol):
-    """What an engine and its loop tell whoever ends its trees when they cannot."""
+    """What ends the trees of an engine when that cannot, as the engine and its loop know it."""
 
     def begin(self, renewed_s: float) -> None:
         """Guard from now on; the lease was last renewed at this time, by the clock that counts suspends."""
         ...
 
-    def begin_anew(self, renewed_s: float) -> None:
+    def restart(self, renewed_s: float) -> None:
         """Under a new lease: nothing may be ended any more because of the last one."""
         ...
 
@@ -46,11 +46,11 @@ class Unguarded:
     def begin(self, renewed_s: float) -> None:
         """Nothing to begin."""
 
-    def begin_anew(self, renewed_s: float) -> None:
+    def restart(self, renewed_s: float) -> None:
         """Nothing was begun."""
 
     def tend(self, renewed_s: float) -> None:
-        """Nobody to tell."""
+        """Nothing hears of it."""
 
     def close(self, *, in_order: bool) -> None:
         """Nothing to end."""
@@ -62,12 +62,12 @@ class Guardian:
     def __init__(self, mark: str, *, lease_ms: int) -> None:
         self._mark = mark
         self._limit_s = lease_ms * KILL_AT / 1000
-        self._lock = threading.Lock()  # the loop and the threads beside it all have something to tell
+        self._lock = threading.Lock()  # the loop and the threads beside it all send
         self._begun = False
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
-        self._told_s = 0.0
-        self._troubled = False  # told once, not at every try
+        self._sent_s = 0.0
+        self._troubled = False  # logged once, not at every try
 
     def begin(self, renewed_s: float) -> None:
         """Start one."""
@@ -75,7 +75,7 @@ class Guardian:
             self._begun = True
             self._start(renewed_s)
 
-    def begin_anew(self, renewed_s: float) -> None:
+    def restart(self, renewed_s: float) -> None:
         """Another one in place of one that may be striking this moment."""
         with self._lock:
             if self._begun:
@@ -87,7 +87,7 @@ class Guardian:
         with self._lock:
             if not self._begun:
                 return
-            if self._process is None or self._process.poll() is not None or not self._tell(renewed_s):
+            if self._process is None or self._process.poll() is not None or not self._send(renewed_s):
                 gone = self._process is not None
                 self._end(kill=True)
                 self._start(renewed_s)
@@ -120,16 +120,16 @@ class Guardian:
         finally:
             os.close(theirs)
         os.set_blocking(ours, False)
-        self._pipe, self._told_s = ours, renewed_s
+        self._pipe, self._sent_s = ours, renewed_s
 
-    def _tell(self, renewed_s: float) -> bool:
+    def _send(self, renewed_s: float) -> bool:
         """Whether it knows, or will as soon as it looks."""
-        if renewed_s > self._told_s:
+        if renewed_s > self._sent_s:
             try:
                 os.write(self._pipe, f"{renewed_s:.3f}\n".encode())
             except OSError:  # gone this moment, or it has not read for hours
                 return False
-            self._told_s = renewed_s
+            self._sent_s = renewed_s
         return True
 
     def _end(self, *, kill: bool) -> None:

@@ -41,9 +41,9 @@ def see(worker: Worker, host: Host) -> Sighting:
 
 
 def register(
-    store: Store, clock: Clock, ids: Ids, settings: Settings, host: Host, *, tell: Callable[[float], None]
+    store: Store, clock: Clock, ids: Ids, settings: Settings, host: Host, *, on_renewal: Callable[[float], None]
 ) -> tuple[Worker, Lease]:
-    """A new identity with a lease that begins now; `tell` hears of every renewal."""
+    """A new identity with a lease that begins now; `on_renewal` hears of each."""
     worker_id, renewed_s = ids.worker(), clock.boottime_s()  # before the store is asked: it may take its time
     with store.write() as tx:
         worker = Worker(
@@ -64,4 +64,4 @@ def register(
         budgets.hear_limits(tx, settings.budget)
         booted_at = tx.now - round(renewed_s * 1000)
         boots.notice(tx, machine_id=host.machine_id, boot_id=host.boot_id, booted_at=booted_at, queues=settings.queues)
-    return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, tell=tell)
+    return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, on_renewal=on_renewal)

@@ -27,14 +27,14 @@ class Lease:
     """Knows how long ago the store last heard of this worker, and what that allows."""
 
     def __init__(
-        self, worker_id: str, clock: Clock, *, lease_ms: int, renewed_s: float, tell: Callable[[float], None]
+        self, worker_id: str, clock: Clock, *, lease_ms: int, renewed_s: float, on_renewal: Callable[[float], None]
     ) -> None:
         self.worker_id = worker_id
         self.given_up = False  # the store said so: another engine reaped this identity
         self.renewed_s = renewed_s
         self._clock = clock
         self._lease_ms = lease_ms
-        self._tell = tell
+        self._on_renewal = on_renewal
 
     @property
     def interval_s(self) -> float:
@@ -56,7 +56,7 @@ class Lease:
             return False
         # The guardian hears of it first. Was it too late by then, it may have struck: nobody may take that for work
         # that failed, so this lease runs out.
-        self._tell(started)
+        self._on_renewal(started)
         if self._is_too_late():
             return False
         self.renewed_s = started
@@ -105,7 +105,7 @@ class ClockWatch:
         self._jumped_ms = 0
 
     def jumped_ms(self) -> int:
-        """How far the wall clock moved against the monotonic one, as far as it was not told; 0 when they agree."""
+        """How far the wall clock moved against the monotonic one, as far as it is not recorded; 0 when they agree."""
         wall_ms, seen_s = self._clock.now_ms(), self._clock.monotonic_s()
         moved = (wall_ms - self._wall_ms) - round((seen_s - self._seen_s) * 1000)
         self._wall_ms, self._seen_s = wall_ms, seen_s
@@ -113,6 +113,6 @@ class ClockWatch:
             self._jumped_ms += moved
         return self._jumped_ms
 
-    def told(self) -> None:
+    def recorded(self) -> None:
         """It is recorded."""
         self._jumped_ms = 0

@@ -1,4 +1,4 @@
-"""The attempts that an engine runs: what a runner is told of each, what is live, what they leave on this host."""
+"""The attempts that an engine runs: the launch of each, what is live, which processes to record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from medbay.core.agent import is_agents
 from medbay.core.attempt import prompt
@@ -15,12 +14,10 @@ from medbay.core.model import changed
 from medbay.core.outcome import Outcome, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.engine.settings import Settings
-from medbay.places.protocol import Launch, Running
+from medbay.places.protocol import AttemptKey, Launch, Running
 from medbay.service.attempts import Claim, Finished
 
 _directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
-_CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
-Key = tuple[str, int]
 Process = tuple[str, int, int, int]  # task, number, pid, start time
 
 
@@ -33,7 +30,7 @@ class Live:
 
     @property
     def verifying(self) -> bool:
-        """Whether its work has ended well and its checks are what runs."""
+        """Whether its work has succeeded and its checks are what runs."""
         return self.claim.task.status == "pending_verification"
 
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
@@ -82,50 +79,40 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:
-    """What an agent is told; the specification that it reviews is another task's, and goes without its secrets."""
+    """The prompt of an agent; the specification that it reviews is another task's, and goes without its secrets."""
     task, attempt = claim.task, claim.attempt
     if task.role == "review":
         task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
     return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance)
 
 
-class Footprints:
-    """Kept in memory only: what is not known here is looked up on the host."""
+class Unrecorded:
+    """The attempts whose process the store does not know yet; of most it never needs to."""
 
     def __init__(self) -> None:
-        self._unrecorded: set[Key] = set()
-        self._clean: dict[Key, None] = {}  # in the order they ended
+        self._keys: set[AttemptKey] = set()
 
-    def began(self, key: Key) -> None:
+    def add(self, key: AttemptKey) -> None:
         """It was started; its process is recorded once that is worth it."""
-        self._unrecorded.add(key)
+        self._keys.add(key)
 
-    def ended(self, key: Key, running: Running) -> None:
-        """Remember one that left nothing."""
-        self._unrecorded.discard(key)
-        if running.left_nothing:
-            self._clean[key] = None
-            if len(self._clean) > _CLEAN_MAX:
-                del self._clean[next(iter(self._clean))]
+    def discard(self, key: AttemptKey) -> None:
+        """It is over."""
+        self._keys.discard(key)
 
-    def to_record(self, live: Mapping[Key, Running]) -> list[Process]:
-        """The processes that are not recorded and should be."""
+    def to_record(self, live: Mapping[AttemptKey, Live]) -> list[Process]:
+        """The processes that should be recorded now."""
         found = []
-        for key in self._unrecorded & live.keys():
-            running = live[key]
-            process = running.identity if running.lasting else None
+        for key in self._keys & live.keys():
+            process = live[key].running.identity
             if process is not None:
                 found.append((*key, process.pid, process.pid_start))
         return found
 
     def recorded(self, processes: list[Process]) -> None:
         """The store has them."""
-        self._unrecorded.difference_update((task_id, number) for task_id, number, _, _ in processes)
+        self._keys.difference_update((task_id, number) for task_id, number, _, _ in processes)
 
-    def may_be_left(self, claim: Claim) -> bool:
-        """Whether something of an earlier attempt may still run here; the one before it saw to all before that."""
-        return claim.again and (claim.task.id, claim.attempt.number - 1) not in self._clean
-
-    def forget(self) -> None:
+    def clear(self) -> None:
         """This engine goes on as another worker."""
-        self._unrecorded.clear()
+        self._keys.clear()

@@ -10,7 +10,7 @@ from medbay.core.outcome import Cancelled
 from medbay.engine.settings import Settings
 from medbay.engine.settlement import Settler
 from medbay.errors import StaleClaim
-from medbay.places.protocol import Leftovers
+from medbay.places.protocol import AttemptKey, Leftovers
 from medbay.service import attempts, workers, working_set
 from medbay.service.attempts import Finished, Judgement
 from medbay.service.workers import Reaped, Sighting
@@ -21,12 +21,23 @@ from medbay.store.database import Store, Tx
 
 
 def reap(
-    store: Store, settler: Settler, worker: Worker, by: Worker, *, why: str, hard: bool, settings: Settings
+    store: Store,
+    settler: Settler,
+    worker: Worker,
+    by: Worker,
+    *,
+    why: str,
+    hard: bool,
+    settings: Settings,
+    running: Collection[AttemptKey] = (),
 ) -> Reaped | None:
-    """All of it or nothing: an attempt that is left live under a worker that is gone would never end."""
+    """All of it or nothing: an attempt that is left live under a worker that is gone would never end.
+
+    `running` are those that their place says still run: they are taken up instead.
+    """
     with store.write() as tx:
         take = workers.reap if worker.stopped_at is None else workers.inherit
-        found = take(tx, worker, by, why=why, hard=hard, crash_budget=settings.crash_budget)
+        found = take(tx, worker, by, why=why, hard=hard, crash_budget=settings.crash_budget, running=running)
         if found is not None and settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
             raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
         return found

@@ -1,22 +1,22 @@
 """One engine: it collects what ended, recovers what was lost, releases what is due, claims and launches.
 
-It decides nothing. Clock, store, runners and processes are handed in, so the simulator drives the same code.
+It decides nothing. Clock, store and place are handed in, so the simulator drives the same code.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
 from medbay.core.model import Event, Worker
-from medbay.core.outcome import Failed, Outcome, Output, Requeued, redacted
+from medbay.core.outcome import Failed, Lost, Outcome, Output, Requeued, redacted
 from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.identity import register
 from medbay.engine.lease import ClockWatch, Lease
-from medbay.engine.live import Footprints, Live, Process, launch_of
+from medbay.engine.live import Live, Process, Unrecorded, launch_of
 from medbay.engine.recovery import reap
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settlement import Settler
@@ -24,7 +24,7 @@ from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
-from medbay.places.protocol import Closing, Leftovers, Runner
+from medbay.places.protocol import Place
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
@@ -51,8 +51,7 @@ class Engine:
         store: Store,
         clock: Clock,
         ids: Ids,
-        runners: Mapping[str, Runner],
-        leftovers: Leftovers,
+        place: Place,
         see: Callable[[Worker], Sighting],
         settings: Settings,
         host: Host,
@@ -66,17 +65,14 @@ class Engine:
         self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
-        self._runners = runners
-        self._leftovers = leftovers
+        self._place = place
         self._see = see
         self._host = host
         self._settler = Settler(store, replace(settings.judgement, ids=ids))
         self.triager = Triager(store, clock, settings)
-        self._checker = CheckStarter(
-            store, clock, runners["shell"], settings, leftovers=leftovers, live=self._live_anywhere
-        )
-        self.slots = Slots(self.live, settings, self._checker, runners.values(), clock, lease=lambda: self.lease)
-        self._footprints = Footprints()
+        self._checker = CheckStarter(store, clock, place, settings, live=self._live_anywhere)
+        self.slots = Slots(self.live, settings, self._checker, place, clock, lease=lambda: self.lease)
+        self._unrecorded = Unrecorded()
         self._clock_watch = ClockWatch(clock)
         self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
@@ -91,7 +87,7 @@ class Engine:
 
     def tick(self) -> None:
         """One round. Raises StoreError when the store is away; the next round carries on."""
-        self.look()
+        self.poll()
         if self.turn():
             return
         self._store_ended()
@@ -139,10 +135,10 @@ class Engine:
 
     def collect(self) -> bool:
         """Ask every live attempt how it is, and store how the ended ones ended; whether all is stored."""
-        self.look()
+        self.poll()
         return self._store_ended()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Ask every live attempt how it is."""
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
@@ -151,7 +147,8 @@ class Engine:
             if outcome is None:
                 continue
             del self.live[key]
-            self._footprints.ended(key, each.running)
+            self._unrecorded.discard(key)
+            self._place.ended(key, each.running)
             self.triager.ended(each.claim.task)
             self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
@@ -172,7 +169,7 @@ class Engine:
         return self._settler.settle(self.worker.id)
 
     def verify(self) -> None:
-        """Start the checks of what ended well; what a stopping engine leaves is taken over by the next."""
+        """Start the checks of what succeeded; what a stopping engine leaves is taken over by the next."""
         if not self.claiming or self._settler.unstored or self.lease.state() != "held":
             return
         for claim, running in self._checker.start(self.worker.id, self.slots.begun, self._settler.take):
@@ -188,7 +185,7 @@ class Engine:
             self.hold_reaping()
             with self.store.write() as tx:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
-            self._clock_watch.told()
+            self._clock_watch.recorded()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self.recover()
@@ -204,21 +201,45 @@ class Engine:
         with self.store.read() as tx:
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
             over = worker_rows.left_behind(tx)
+            left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
+            left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
+        running = self._place.still_running({(each.task_id, each.number) for each in left})
         if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
             try:
-                found = reap(self.store, self._settler, worker, self.worker, why=why, hard=hard, settings=self.settings)
+                found = reap(
+                    self.store,
+                    self._settler,
+                    worker,
+                    self.worker,
+                    why=why,
+                    hard=hard,
+                    settings=self.settings,
+                    running=running,
+                )
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
                 continue
             if found is not None:
                 self._sweep_due = True
                 self._checker.due |= found.taken_over > 0
+                self._take_up(found.taken_up)
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _take_up(self, claims: Iterable[Claim]) -> None:
+        """Go on with attempts that outlived their engine, where the place has such; one that is gone by now is lost."""
+        for claim in claims:
+            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=False)
+            try:
+                running = self._place.reattach(launch, self._clock.monotonic_s())
+            except SpawnFailed as error:
+                self._unstarted(claim, Lost(why=str(error)))
+                continue
+            self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def release(self) -> int:
         """Wake what is due, and look after breakers: canaries, and what they held."""
@@ -234,7 +255,7 @@ class Engine:
         return waking.wake(tx, self.settings.limits, self.settings.spending, actor=f"worker:{self.worker.id}")
 
     def stop_cancelled(self) -> None:
-        """End the trees of tasks somebody cancelled."""
+        """End the trees of tasks that a person cancelled."""
         if self.live:
             with self.store.read() as tx:
                 wanted = task_rows.cancel_requests(tx)
@@ -264,7 +285,7 @@ class Engine:
     def _claim_in(self, tx: Tx, capacity: Capacity) -> tuple[list[Claim], list[Process]]:
         """Claim, and record the processes of what lasts; both count once that is committed."""
         self._claim_again_s = None
-        lasting = self._footprints.to_record({key: each.running for key, each in self.live.items()})
+        lasting = self._unrecorded.to_record(self.live)
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
         log_path, budget = self.settings.log_path, self.settings.spending
@@ -275,7 +296,7 @@ class Engine:
 
     def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
         self._claims_in_doubt = False
-        self._footprints.recorded(lasting)
+        self._unrecorded.recorded(lasting)
         if claims:
             self._recovery_first = not claims[-1].task.recovery
 
@@ -295,7 +316,7 @@ class Engine:
         alone = self._end_earlier_attempts(claims)
         free = self.slots.free
         for claim in claims:
-            if not alone and self._footprints.may_be_left(claim):
+            if not alone and self._may_be_left(claim):
                 self._unstarted(claim, Requeued(asked=False, why="an earlier attempt may still be running"))
                 continue
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
@@ -305,20 +326,20 @@ class Engine:
             free -= 1
             try:
                 launch = self.triager.prepared(claim, launch)
-                running = self._runners[claim.task.runner.partition(":")[0]].start(launch, self._clock.monotonic_s())
+                running = self._place.start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
                 continue
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)
-            self._footprints.began(key)
+            self._unrecorded.add(key)
         self.slots.turn_over()  # some may have ended beside the commit
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
         """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
         for each in self.live.values():
-            if each.running.waiting or not waiting_only:
+            if not waiting_only or self._place.waits(each.running):
                 each.running.hand_back(self._clock.monotonic_s(), why=why)
 
     def kill_all(self) -> None:
@@ -328,9 +349,7 @@ class Engine:
 
     def stop(self) -> None:
         """Close this worker in the store; nothing of it is live any more."""
-        for runner in self._runners.values():
-            if isinstance(runner, Closing):
-                runner.close()
+        self._place.close()
         with self.store.write() as tx:
             workers.stop(tx, self.worker)
 
@@ -342,9 +361,9 @@ class Engine:
         self.live.clear()
         self._checker.waiting = ()
         self._settler.forget()
-        self._footprints.forget()
+        self._unrecorded.clear()
         self.worker, self.lease = worker, lease
-        self.guardian.begin_anew(lease.renewed_s)  # the one of the old lease would end what comes now
+        self.guardian.restart(lease.renewed_s)  # the one of the old lease would end what comes now
         self._reap_from_s = self._clock.monotonic_s() + self.settings.lease_ms / 1000
 
     def is_idle(self) -> bool:
@@ -365,7 +384,7 @@ class Engine:
         return min(time for time in times if time is not None)
 
     def _register(self) -> tuple[Worker, Lease]:
-        made = register(self.store, self._clock, self._ids, self.settings, self._host, tell=self.guardian.tend)
+        made = register(self.store, self._clock, self._ids, self.settings, self._host, on_renewal=self.guardian.tend)
         self.worker_ids.append(made[0].id)
         return made
 
@@ -377,23 +396,27 @@ class Engine:
 
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
         """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
-        if ended := self._leftovers.end(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
+        if ended := self._place.end_leftovers(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
             processes = "1 process" if ended == 1 else f"{ended} processes"
             log.warning("ended %s that earlier attempts left behind", processes)  # of this engine, or of another
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
         """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
-        if any(map(self._footprints.may_be_left, claims)):
+        if any(map(self._may_be_left, claims)):
             try:
                 self._end_leftovers()
             except StoreError:
                 return False
         return True
 
+    def _may_be_left(self, claim: Claim) -> bool:
+        """Whether something of an earlier attempt may still run; the one before it saw to all before that."""
+        return claim.again and self._place.may_be_left((claim.task.id, claim.attempt.number - 1))
+
     def _unstarted(self, claim: Claim, outcome: Outcome) -> None:
         task_id, number, now = claim.task.id, claim.attempt.number, self._clock.now_ms()
-        told = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
-        self._settler.take([Finished(task_id=task_id, number=number, outcome=told, ended_at=now)])
+        shown = redacted(outcome, self.settings.redaction.knowing(dict(claim.task.env)))
+        self._settler.take([Finished(task_id=task_id, number=number, outcome=shown, ended_at=now)])
 
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:

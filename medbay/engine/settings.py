@@ -1,4 +1,4 @@
-"""What an engine is told once, when it is made."""
+"""What an engine is configured with when it is made."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Settler:
         self._store = store
         self._by = by
         self.unstored: list[Finished] = []
-        self._troubled = False  # told once, not at every try
+        self._troubled = False  # logged once, not at every try
 
     def take(self, finished: Iterable[Finished]) -> None:
         """Remember what ended."""
@@ -79,7 +79,7 @@ class Settler:
         return left
 
     def forget(self) -> None:
-        """This worker's identity is gone: whoever reaped it has recorded what it was running."""
+        """This worker's identity is gone: the engine that reaped it has recorded what it was running."""
         self.unstored.clear()
 
     def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:

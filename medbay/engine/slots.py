@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from medbay.engine.checker import CheckStarter
@@ -10,7 +10,7 @@ from medbay.engine.lease import Lease
 from medbay.engine.live import Live
 from medbay.engine.settings import Settings
 from medbay.env import Clock
-from medbay.places.protocol import Feeding, Runner
+from medbay.places.protocol import Place
 from medbay.service.attempts import Capacity, Claim
 
 GATHER_S: Final = 0.02  # how long results may wait for each other while what waits ahead keeps the slots at work
@@ -24,7 +24,7 @@ class Slots:
         live: Mapping[tuple[str, int], Live],
         settings: Settings,
         checker: CheckStarter,
-        runners: Iterable[Runner],
+        place: Place,
         clock: Clock,
         *,
         lease: Callable[[], Lease],
@@ -32,7 +32,7 @@ class Slots:
         self._live = live
         self._settings = settings
         self._checker = checker
-        self._feeding = [each for each in runners if isinstance(each, Feeding)]
+        self._place = place
         self._clock = clock
         self._lease = lease
         self._unseen = False  # something ended and was asked how, and is not collected
@@ -40,7 +40,7 @@ class Slots:
     @property
     def begun(self) -> list[Claim]:
         """What has a slot."""
-        return [each.claim for each in self._live.values() if not each.running.waiting]
+        return [each.claim for each in self._live.values() if not self._place.waits(each.running)]
 
     @property
     def free(self) -> int:
@@ -50,13 +50,12 @@ class Slots:
     @property
     def waiting(self) -> int:
         """How many attempts are claimed and not begun."""
-        return sum(each.running.waiting for each in self._live.values())
+        return sum(self._place.waits(each.running) for each in self._live.values())
 
     def begin_waiting(self, more: int = 0) -> None:
         """Begin what waits, in the free slots and this many more, as long as the lease is held."""
         if self._lease().state() == "held":  # without it another may run what waits by now
-            for runner in self._feeding:
-                runner.begin_waiting(max(0, self._left() + more), self._clock.monotonic_s())
+            self._place.begin_waiting(lambda: max(0, self._left() + more), self._clock.monotonic_s())
 
     def begin_next(self) -> None:
         """Begin what waits in the free slots, unless checks are due: they come first."""
@@ -78,7 +77,7 @@ class Slots:
         self._unseen = False
 
     def wake_s(self) -> float | None:
-        """When to collect what ended while something else was done: nothing else will tell of it."""
+        """When to collect what ended while something else was done: nothing else wakes the engine for it."""
         if not self._unseen:
             return None
         return self._clock.monotonic_s() + (GATHER_S if self.waiting > self._settings.slots else 0.0)
@@ -90,12 +89,12 @@ class Slots:
         recovery = sum(task.recovery for task in (*held, *self._checker.waiting))  # checks have their attempt's slot
         free = self.free
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
-        feeding = () if self._checker.waiting else self._feeding
+        ahead = {} if self._checker.waiting else self._place.room_ahead(free)
         return Capacity(
             slots=self._settings.slots,
             free=free,
             waiting=self.waiting,
-            ahead={place: room for runner in feeding for place, room in runner.room_ahead(free).items()},
+            ahead=ahead,
             home=str(self._settings.root.parent),
             live_recovery=recovery,
             live_suspects=sum(task.crashes > 0 for task in held),

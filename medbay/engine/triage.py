@@ -28,14 +28,14 @@ log = logging.getLogger("medbay.engine")
 
 
 class Triager:
-    """Knows whether somebody may want a triage; the store says who."""
+    """Knows whether a task may want a triage; the store says which."""
 
     def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
         self.again_s: float | None = None  # when those that were held back are looked at again
         self._newest: Wish | None = None  # the last task that came to want one
         self._seen: Wish | None = None  # that of the last look
         self._past: Mapping[str, Wish] = {}  # after whom the next look begins, by queue
-        self._suppressed = 0  # how many were held back when that was told last
+        self._suppressed = 0  # how many were held back when that was logged last
         self._counted = 0  # how many of those that this round has looked at
         self._incidents = False  # whether one of them wants a triage
         self._incidents_at_s = 0.0  # when they are looked at again
@@ -57,7 +57,7 @@ class Triager:
             self.again_s = None
 
     def start(self) -> int:
-        """Start what may start now; how many were. Those that wait are looked at now and then, somebody new at once."""
+        """Start what may start now; how many were. Those that wait are looked at now and then, a new one at once."""
         now_s = self._clock.monotonic_s()
         waits = self.again_s is not None and now_s < self.again_s and self._newest == self._seen
         if (self._newest is None and not self._incidents) or waits:
@@ -69,7 +69,7 @@ class Triager:
                 found = triage.start_wanted(
                     tx, settings.queues, work, policy=settings.policy, means=settings.means, past=self._past
                 )
-        except StaleClaim as error:  # somebody was faster with one of them
+        except StaleClaim as error:  # another engine was faster with one of them
             log.info("triages are looked at again (%s)", error)
             self.again_s = now_s
             return 0
@@ -77,11 +77,11 @@ class Triager:
         self.again_s = now_s + LOOK_AGAIN_S if found.look_again else None
         left = ((task.since, task.id) for task in (*(each for each, _ in found.waiting), *found.held_back))
         self._seen = self._newest if found.further else max(left, default=None)
-        self._tell(found)
+        self._log_suppressed(found)
         self._past = found.further
         return len(found.started)
 
-    def _tell(self, found: Started) -> None:
+    def _log_suppressed(self, found: Started) -> None:
         """How many are held back: not again at every look, which takes several where many wait."""
         before = self._counted if self._past else 0
         self._counted = before + found.suppressed

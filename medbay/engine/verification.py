@@ -31,10 +31,6 @@ class _Member:
 class Verification:
     """All checks of one attempt. With `fail_fast` the first that fails or breaks stops the others."""
 
-    waiting = False
-    lasting = True
-    left_nothing = False
-
     def __init__(
         self,
         checks: Sequence[tuple[CheckResult, Launch]],
@@ -98,7 +94,7 @@ class Verification:
             running.cancel(monotonic_s)
 
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """End every tree because the worker stops; whoever has the attempt next repeats the checks."""
+        """End every tree because the worker stops; the next owner of the attempt repeats the checks."""
         self._interrupted = self._interrupted or Requeued(asked=False, why=why)
         for running in self._running():
             running.hand_back(monotonic_s, why=why)
@@ -155,7 +151,7 @@ class Verification:
 
 
 def _answer(outcome: Outcome) -> str:
-    """What somebody who was asked something printed."""
+    """What a process that was asked something printed."""
     return str((outcome.output.result or {}).get("answer", ""))
 
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-TEXT_BYTES_MAX: Final = 4_096  # output up to this is told with the answer and kept in the store, without a file
+TEXT_BYTES_MAX: Final = 4_096  # output up to this is part of the answer and kept in the store, without a file
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
@@ -40,24 +40,24 @@ class Spool:
 
     def hand_out(self, log: str, result: str) -> dict[str, Any]:
         """What the call wrote becomes its own; how much that was, its text when it is short, whether it has a log."""
-        told: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
         left = result_beside(self.path)
         if os.path.lexists(left):
             move(left, result)
-            told["result"] = True
+            answer["result"] = True
         about = os.fstat(self._file)
         shown = about.st_nlink > 1 and _is_file(log, about.st_ino)  # a link may also have come too late for another
         if about.st_size <= TEXT_BYTES_MAX:
             written = os.pread(self._file, TEXT_BYTES_MAX, 0) if about.st_size else b""
-            told["text"] = text = written.decode("utf-8", "replace").replace("\0", "\ufffd")
-            as_it_is = not told.get("result") and text.encode() == written
+            answer["text"] = text = written.decode("utf-8", "replace").replace("\0", "\ufffd")
+            as_it_is = not answer.get("result") and text.encode() == written
             if not shown and (not written or (as_it_is and not os.path.lexists(log))):  # then the store keeps all of it
                 if written:
                     os.ftruncate(self._file, 0)
-                return {**told, "bytes": len(written), "log": False}
+                return {**answer, "bytes": len(written), "log": False}
         place(self.path, log)
         self._renew()
-        return {**told, "bytes": about.st_size, "log": True}
+        return {**answer, "bytes": about.st_size, "log": True}
 
     def _renew(self) -> None:
         remove(self.path)

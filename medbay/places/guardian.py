@@ -41,9 +41,9 @@ def verdict(*, engine_gone: bool, silent_s: float, limit_s: float) -> Verdict:
     return "strike" if silent_s >= limit_s else "wait"
 
 
-def newest(told: bytes, renewed_s: float) -> float:
-    """The last renewal that was told in full; each is a line with a time since boot."""
-    for line in told.split(b"\n")[:-1]:
+def newest(sent: bytes, renewed_s: float) -> float:
+    """The last renewal that was sent in full; each is a line with a time since boot."""
+    for line in sent.split(b"\n")[:-1]:
         renewed_s = max(renewed_s, float(line))
     return renewed_s
 
@@ -58,10 +58,10 @@ def watch(mark: str, *, engine: int, renewed_s: float, limit_s: float) -> None:
     decided: Verdict = "wait"
     while decided != "strike and end":
         heard = {descriptor for descriptor, _ in waiting.poll(max(1, round(limit_s * 1000 / LOOKS_PER_LIMIT)))}
-        now_s = time.clock_gettime(time.CLOCK_BOOTTIME)  # before reading: were we suspended in between, news came
-        told = _read_pipe()
-        renewed_s = newest(told or b"", renewed_s)
-        engine_gone = told is None or engine in heard
+        now_s = time.clock_gettime(time.CLOCK_BOOTTIME)  # before reading: were we suspended in between, a renewal came
+        sent = _read_pipe()
+        renewed_s = newest(sent or b"", renewed_s)
+        engine_gone = sent is None or engine in heard
         decided = verdict(engine_gone=engine_gone, silent_s=now_s - renewed_s, limit_s=limit_s)
         if decided != "wait":
             end_guarded(mark)
@@ -71,7 +71,7 @@ def watch(mark: str, *, engine: int, renewed_s: float, limit_s: float) -> None:
 
 
 def _read_pipe() -> bytes | None:
-    """What the engine told since the last time; None when it let go of its end."""
+    """What the engine sent since the last time; None when it let go of its end."""
     try:
         return os.read(_PIPE, _CHUNK) or None
     except BlockingIOError:
@@ -83,7 +83,7 @@ def _watched(engine_pid: int) -> int:
     try:
         engine = os.pidfd_open(engine_pid)
     except OSError:
-        return -1  # the pipe alone tells
+        return -1  # the pipe alone says so
     if os.getppid() != engine_pid:  # it died before we could look: the number may be another's by now
         os.close(engine)
         os.close(_PIPE)

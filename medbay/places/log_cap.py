@@ -67,7 +67,7 @@ class LogCap:
         try:
             size = os.stat(self.path, follow_symlinks=False).st_size
         except OSError:
-            return True  # removed by somebody: nothing there to limit
+            return True  # it was removed: nothing there to limit
         grown, self._size = size - self._size, size
         self._interval_s = _FAST_S if grown > self._tail_bytes else min(_SLOW_S, self._interval_s * 2)
         if size < self._punched:

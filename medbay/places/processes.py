@@ -85,6 +85,11 @@ def end_guarded(mark: str) -> int:
     return _end_all(find)
 
 
+def end_marked(key: str) -> int:
+    """SIGKILL everything on this host that carries this very mark, and what it started; how many there were."""
+    return _end_all(lambda: look().members(leader=-1, attempt_key=key))
+
+
 def end_tree(identity: Identity, *, attempt_key: str) -> int:
     """SIGKILL everything of one attempt until two scans in a row are empty; how many there were."""
     return _end_all(lambda: look().members(leader=identity.pid, attempt_key=attempt_key))

@@ -1,8 +1,8 @@
-"""What the engine needs of a runner: start, poll, stop. The simulator implements the same."""
+"""What an engine needs of a place and of a running attempt: start, poll, stop. The simulator implements the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -13,6 +13,9 @@ from medbay.places.processes import PART_MARK
 
 LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
+
+AttemptKey = tuple[str, int]  # task, attempt number
+LiveAttempts = Callable[[], frozenset[AttemptKey]]  # of everything that may run
 
 
 @quick
@@ -31,7 +34,7 @@ class Launch:
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
     guidance: str = ""
-    prompt: str = ""  # what an agent is told
+    prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile
     fresh_session: bool = False
     timeout_s: float | None = None
@@ -61,26 +64,11 @@ class Identity:
 
 
 class Running(Protocol):
-    """One live attempt."""
-
-    @property
-    def waiting(self) -> bool:
-        """Whether it was handed ahead and is not begun: then it takes no slot."""
-        ...
-
-    @property
-    def lasting(self) -> bool:
-        """Whether its process is worth recording: it runs, and not only for a moment."""
-        ...
-
-    @property
-    def left_nothing(self) -> bool:
-        """Whether it has ended and it is known that no process of it is left anywhere."""
-        ...
+    """One live attempt, wherever it runs."""
 
     @property
     def identity(self) -> Identity | None:
-        """The process, or None when the runner has none of its own."""
+        """The process that is worth recording; None when it has none of its own, or only for a moment."""
         ...
 
     def fileno(self) -> int:
@@ -96,15 +84,15 @@ class Running(Protocol):
         ...
 
     def cancel(self, monotonic_s: float) -> None:
-        """End the tree because a person asked: SIGTERM now, SIGKILL after the grace period."""
+        """End it because a person asked: SIGTERM now, SIGKILL after the grace period."""
         ...
 
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """End the tree because the worker stops; poll then answers Requeued."""
+        """End it because the worker stops; poll then answers Requeued."""
         ...
 
     def kill(self) -> None:
-        """End the whole tree at once, and do not wait for it."""
+        """End the whole of it at once, and do not wait for it."""
         ...
 
 
@@ -118,14 +106,22 @@ class Runner(Protocol):
 
 @runtime_checkable
 class Feeding(Protocol):
-    """A runner that takes the next attempts while others are at work."""
+    """A runner that takes the next attempts while others are at work; it knows which of its own only wait."""
 
     def begin_waiting(self, free: int, monotonic_s: float) -> None:
         """Begin as many of the attempts that only wait as there are free slots."""
         ...
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
-        """How many more attempts than there are free slots may be started ahead, by the place they wait in."""
+        """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
+        ...
+
+    def waits(self, running: Running) -> bool:
+        """Whether it was handed ahead and is not begun: then it takes no slot."""
+        ...
+
+    def left_nothing(self, running: Running) -> bool:
+        """Whether it has ended and it is known that no process of it is left anywhere."""
         ...
 
 
@@ -138,11 +134,56 @@ class Closing(Protocol):
         ...
 
 
-LiveAttempts = Callable[[], frozenset[tuple[str, int]]]  # (task, attempt number) of everything that may run
+class Place(Protocol):
+    """Where an engine's attempts run: it starts them, and knows of each whether anything of it may be left.
+
+    Recovery asks it what became of the attempts of an engine that is gone. On this machine they are lost, and what is
+    left of them is ended; a place whose attempts outlive their engine names those that go on, to be taken up again.
+    """
+
+    def start(self, launch: Launch, monotonic_s: float) -> Running:
+        """Start it, or let it wait ahead; raises SpawnFailed when there is nothing to run."""
+        ...
+
+    def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
+        """Those of a dead engine's attempts that go on there and can be taken up; asked outside any transaction."""
+        ...
+
+    def reattach(self, launch: Launch, monotonic_s: float) -> Running:
+        """Take an attempt up that goes on there; raises SpawnFailed when it has gone meanwhile."""
+        ...
+
+    def ended(self, key: AttemptKey, running: Running) -> None:
+        """An attempt that this engine ran is over."""
+        ...
+
+    def may_be_left(self, key: AttemptKey) -> bool:
+        """Whether something of this earlier attempt may still run there."""
+        ...
+
+    def end_leftovers(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
+        """End every process of the store (or of one task) that `live`, asked after looking, does not name."""
+        ...
+
+    def waits(self, running: Running) -> bool:
+        """Whether it is claimed ahead and not begun."""
+        ...
+
+    def begin_waiting(self, slots: Callable[[], int], monotonic_s: float) -> None:
+        """Begin what waits, in as many slots as there are; asked again after each that had something waiting."""
+        ...
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
+        ...
+
+    def close(self) -> None:
+        """The engine stops and no attempt is live."""
+        ...
 
 
 class Leftovers(Protocol):
-    """Finds and ends processes that earlier attempts of the same store left behind, whichever engine ran them."""
+    """Finds and ends processes of this machine that earlier attempts of the store left, whichever engine ran them."""
 
     def end(self, *, store_id: str, live: LiveAttempts, task_id: str | None = None) -> int:
         """End every process of the store (or of one task) that `live`, asked after looking, does not name."""

@@ -125,7 +125,7 @@ class CommandSpool:
             fcntl.fcntl(self._look, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except OSError:  # it has a writer, or this file system knows no leases
             return False
-        return self.size() == 0  # asked last: whoever could have written is gone
+        return self.size() == 0  # asked last: what could have written is gone
 
     def show(self, log: str) -> bool:
         """Let it be the log of its command from now on; whether it is."""

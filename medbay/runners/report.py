@@ -3,55 +3,27 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
-from enum import Enum, auto
-from pathlib import Path
+from dataclasses import replace
 from typing import Final
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.places.logs import append_note, read_ends
 from medbay.places.protocol import Launch
+from medbay.places.tree import Exit, TreeEnd, Why
 from medbay.runners.result import Result, read_answer, read_result, taken_as_failed
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"
 _SHELL_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended its command
 
 
-class Why(Enum):
-    """Why the runner ended a command."""
-
-    TIME = auto()
-    MEMORY = auto()
-    CPU = auto()
-    LOG = auto()
-    CANCEL = auto()
-    HAND_BACK = auto()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
-    """How the main process ended; neither code nor signal when somebody else took its status."""
-
-    code: int | None = None
-    signal: int | None = None
-
-
-def report(
-    launch: Launch,
-    ended: Exit,
-    *,
-    why: Why | None,
-    words: str = "",
-    note: str = "",
-    log: Path | None,
-    has_result: bool = True,
-) -> Outcome:
+def report(launch: Launch, end: TreeEnd) -> Outcome:
     """The outcome of a command that is gone; notes for a reader go to the end of its log first, if it has one."""
-    result = read_result(launch.result_path) if has_result else Result()
+    ended, why, log = end.exit, end.why, end.log
+    result = read_result(launch.result_path) if end.has_result else Result()
     if result.unclear and ended.code == 0:
         result = taken_as_failed(result)
     complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
-    for line in (note, _limit_words(launch, why), complaint):
+    for line in (end.note, _limit_words(launch, why), complaint):
         if line and log:
             append_note(log, line)
     head, tail, total_bytes = read_ends(log) if log else ("", "", 0)
@@ -64,7 +36,7 @@ def report(
     )
     if why is None:
         return ended_itself(launch, ended, output=output, result=result)
-    return _ended_by_us(launch, ended, why=why, words=words, output=output)
+    return _ended_by_us(launch, ended, why=why, words=end.words, output=output)
 
 
 def ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:

@@ -17,7 +17,7 @@ from medbay.core.budget import read_usage
 from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
-ANSWER_CHARS_MAX: Final = 256 * 1024  # what is longer is refused by whoever reads it, never read in part
+ANSWER_CHARS_MAX: Final = 256 * 1024  # what is longer is refused by its reader, never read in part
 _SUMMARY_CHARS_MAX: Final = 10_000
 _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
@@ -87,7 +87,7 @@ def _read_regular(path: Path) -> bytes:
 
 
 def read_answer(path: Path) -> str:
-    """What a process that was asked something printed; too much of it is cut, for whoever reads it to refuse."""
+    """What a process that was asked something printed; too much of it is cut, for its reader to refuse."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as handle:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from medbay.core import rules
-from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Event, Worker
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Attempt, Event, Worker
 from medbay.core.outcome import Lost
 from medbay.core.rules import Edit
 from medbay.core.snapshot import ObservedWorker
 from medbay.service import checks
-from medbay.service.attempts import Finished
+from medbay.service.attempts import Claim, Finished
 from medbay.store import attempts, tasks, workers
 from medbay.store.apply import apply, write_events
 from medbay.store.database import Tx
@@ -28,6 +28,7 @@ class Reaped:
     worker: Worker
     finished: tuple[Finished, ...]
     taken_over: int = 0  # attempts whose checks alone are repeated
+    taken_up: tuple[Claim, ...] = ()  # attempts that still run where they were started, and are this worker's now
 
 
 def fleet(tx: Tx, *, stopped: int = 0) -> list[ObservedWorker]:
@@ -77,29 +78,62 @@ def find_dead(
     return found
 
 
-def reap(tx: Tx, dead: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
-    """Give a dead worker up; None when another engine did it first."""
+def reap(
+    tx: Tx,
+    dead: Worker,
+    me: Worker,
+    *,
+    why: str,
+    hard: bool,
+    crash_budget: int,
+    running: Collection[tuple[str, int]] = (),
+) -> Reaped | None:
+    """Give a dead worker up; None when another engine did it first. `running` are its attempts that still run."""
     ended = workers.end(tx, dead, how="crashed" if hard else "lost")
     if ended is None:
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
     _adopt(tx, dead)
-    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget)
+    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget, running=running)
     return left or Reaped(ended, ())
 
 
-def inherit(tx: Tx, over: Worker, me: Worker, *, why: str, hard: bool, crash_budget: int) -> Reaped | None:
-    """The attempts of a worker that is over: lost, but for checks that can be repeated here; None without any."""
+def inherit(
+    tx: Tx,
+    over: Worker,
+    me: Worker,
+    *,
+    why: str,
+    hard: bool,
+    crash_budget: int,
+    running: Collection[tuple[str, int]] = (),
+) -> Reaped | None:
+    """The attempts of a worker that is over; None without any.
+
+    Lost, but for those that still run where they were started, and checks that can be repeated here.
+    """
     here = (over.machine_id, over.host) == (me.machine_id, me.host)
     lost = Lost(why=why, hard_crash=hard)
     tasks.lock(tx, {each.task_id for each in attempts.live_of_worker(tx, over.id)})
-    finished, taken_over = [], 0
+    finished, taken_over, taken_up = [], 0, []
     for each in attempts.live_of_worker(tx, over.id):  # asked again: another engine may have been faster
-        if here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
+        if (each.task_id, each.number) in running and (claim := _take_up(tx, each, me)) is not None:
+            taken_up.append(claim)
+        elif here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
             taken_over += 1
         else:
             finished.append(Finished(task_id=each.task_id, number=each.number, outcome=lost))
-    return Reaped(over, tuple(finished), taken_over) if finished or taken_over else None
+    found = Reaped(over, tuple(finished), taken_over, tuple(taken_up))
+    return found if finished or taken_over or taken_up else None
+
+
+def _take_up(tx: Tx, attempt: Attempt, me: Worker) -> Claim | None:
+    """Let an attempt that still runs be this worker's; None when it is not there to be had."""
+    task = tasks.get(tx, attempt.task_id)
+    if task is None or not attempts.take_over(tx, attempt, worker_id=me.id, host=me.host):
+        return None
+    taken = attempts.get(tx, attempt.task_id, attempt.number)
+    return None if taken is None else Claim(task, taken)
 
 
 def _adopt(tx: Tx, dead: Worker, *, serving_only: bool = False) -> None:

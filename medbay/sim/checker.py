@@ -178,7 +178,7 @@ class Checker:
     def _note(self, seen: TaskCommit, *, by_person: bool) -> None:
         """Remember the time a failure named, until it is tried again or a person lets it go."""
         known, live = seen.known, seen.before.live if seen.before else None
-        if by_person and (seen.told("task:unblocked") or seen.told("question:answered") or seen.after.forced):
+        if by_person and (seen.named("task:unblocked") or seen.named("question:answered") or seen.after.forced):
             known.not_before, known.released = 0, True
         if live is None or seen.after.live is not None:
             return
@@ -258,12 +258,12 @@ class Probes:
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something
         self._sent: dict[tuple[str, int], tuple[str, int]] = {}  # canary -> its breaker, and when it was tried before
-        self._looked_at: set[str] = set()  # the incidents that had their triage
+        self._triaged: set[str] = set()  # the incidents that had their triage
 
     def kept(self) -> Probes:
         """As they are now, whatever is heard later."""
         kept = Probes()
-        kept._tried, kept._sent, kept._looked_at = dict(self._tried), dict(self._sent), set(self._looked_at)
+        kept._tried, kept._sent, kept._triaged = dict(self._tried), dict(self._sent), set(self._triaged)
         return kept
 
     def last(self, key: str | None) -> int:
@@ -278,11 +278,11 @@ class Probes:
             if event.name == "hold:placed" and not event.data["extended"]:
                 self._tried[key] = event.at
             elif event.name == "incident:opened":
-                self._looked_at.discard(key)
+                self._triaged.discard(key)
             elif event.name == "triage:started" and (incident := event.data.get("incident")) is not None:
-                if incident in self._looked_at:
-                    raise Broken("one triage for an incident", f"{incident} is looked at a second time")
-                self._looked_at.add(incident)
+                if incident in self._triaged:
+                    raise Broken("one triage for an incident", f"{incident} has a second one")
+                self._triaged.add(incident)
             elif event.name == "hold:released":
                 over |= {task_id for (task_id, _), (sent_for, _) in self._sent.items() if sent_for == key}
         return over

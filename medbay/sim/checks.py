@@ -34,7 +34,7 @@ def _hold(promises: Iterable[tuple[str, Check]], seen: TaskCommit) -> None:
 
 
 def _no_rule_of_ours_broke(seen: TaskCommit) -> str | None:
-    for event in seen.told("task:failed"):
+    for event in seen.named("task:failed"):
         found = event.data.get("diagnosis", {})
         if found.get("subcategory") == "engine_error":
             return f"a rule raised: {found.get('excerpt', '')[-1500:]}"
@@ -91,7 +91,7 @@ def _completed_by_success(seen: TaskCommit) -> str | None:
     if is_persons(seen.after):
         return (
             None
-            if seen.known.released or seen.told("question:answered")
+            if seen.known.released or seen.named("question:answered")
             else "a person's task is completed, and nobody answered"
         )
     return f"completed, although attempt {seen.after.attempts} did not succeed"
@@ -135,7 +135,7 @@ def _nothing_before_the_named_time(seen: TaskCommit) -> str | None:
 def _streak_moves_by_the_rules(seen: TaskCommit) -> str | None:
     if seen.before is None:
         return None if seen.after.streak == 0 else "added with a streak"
-    failed = [] if _canary_ended(seen) else seen.told("task:failed")
+    failed = [] if _canary_ended(seen) else seen.named("task:failed")
     streak = 0 if seen.forgiven else seen.before.streak + len(failed)
     if seen.after.streak != streak:
         return f"the streak went from {seen.before.streak} to {seen.after.streak}, {streak} was due"
@@ -160,7 +160,7 @@ def _nothing_an_open_breaker_holds_is_dispatched(seen: TaskCommit) -> str | None
     if not seen.claimed:
         return None
     newest = seen.attempts[-1]
-    sent_for = [event.data.get("canary") for event in seen.told("task:started")][-1]
+    sent_for = [event.data.get("canary") for event in seen.named("task:started")][-1]
     if newest.canary != (sent_for is not None):
         return f"attempt {newest.number} is a canary of {sent_for}, its row says {newest.canary}"
     if sent_for is not None:
@@ -176,10 +176,10 @@ def _crashes_are_counted(seen: TaskCommit) -> str | None:
     if seen.before is None:
         return None
     before, after = seen.before.crashes, seen.after.crashes
-    if seen.told("task:completed") or seen.told("task:iteration_done"):
+    if seen.named("task:completed") or seen.named("task:iteration_done"):
         return None if after == 0 else "ended well, but its crashes stayed"
-    taken_over = any("why" in event.data for event in seen.told("task:verifying"))
-    allowed = (before, before + 1) if seen.told("task:lost") or taken_over else (before,)
+    taken_over = any("why" in event.data for event in seen.named("task:verifying"))
+    allowed = (before, before + 1) if seen.named("task:lost") or taken_over else (before,)
     return None if after in allowed else f"crashes went from {before} to {after}"
 
 
@@ -216,7 +216,7 @@ def _iterations_are_counted(seen: TaskCommit) -> str | None:
     before, after = seen.before, seen.after
     if before is None or not before.recurs:
         return None
-    done, failed = len(seen.told("task:iteration_done")), len(seen.told("task:failed"))
+    done, failed = len(seen.named("task:iteration_done")), len(seen.named("task:failed"))
     if after.iterations_done != before.iterations_done + done:
         return f"{after.iterations_done} iterations ended well, {before.iterations_done + done} was due"
     if after.iteration != before.iteration + done + failed:
@@ -234,7 +234,7 @@ def _each_occurrence_runs_once_or_is_skipped(seen: TaskCommit) -> str | None:
         return None
     if known.begun is None:
         known.begun = occurrences.accounted_until(task)
-    for event in seen.told("task:occurrences_skipped"):
+    for event in seen.named("task:occurrences_skipped"):
         first, last = (round(datetime.fromisoformat(event.data[name]).timestamp() * 1000) for name in ("first", "last"))
         planned = occurrences.occurrences(task, first - 1, last)
         if planned != (first, last, event.data["number"]):

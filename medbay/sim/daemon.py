@@ -16,6 +16,7 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
+from medbay.places.here import Here
 from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
@@ -239,8 +240,9 @@ class SimDaemon:
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                runners={"shell": runner, "triage": runner, "agent": runner},
-                leftovers=SimLeftovers(self.machine, ground.clock),
+                place=Here(
+                    {"shell": runner, "triage": runner, "agent": runner}, SimLeftovers(self.machine, ground.clock)
+                ),
                 see=self.machine.see,
                 settings=self._settings(),
                 host=self.machine.identity(self._pid),
@@ -314,7 +316,7 @@ class SimDaemon:
         if self._turns and not self._away:
             engine.recover_when_due()  # as in the round before, when nothing had ended: turns are for ordinary rounds
             yield "recover", 0
-            engine.look()
+            engine.poll()
             if engine.turn():
                 self._stored, self._steps = True, None
                 yield "turn", max(1, self._wait_ms(engine))

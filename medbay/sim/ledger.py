@@ -63,13 +63,13 @@ class TaskCommit:
         """Whether this commit gave it to a worker."""
         return self.after.live is not None and (self.before is None or self.before.live != self.after.live)
 
-    def told(self, name: str) -> list[Event]:
+    def named(self, name: str) -> list[Event]:
         """The events of this name."""
         return [event for event in self.events if event.name == name]
 
     @property
     def forgiven(self) -> bool:
         """Whether the two things happened that may reset a streak."""
-        edits = self.told("task:edited")
-        well = self.told("task:completed") or self.told("task:iteration_done")
+        edits = self.named("task:edited")
+        well = self.named("task:completed") or self.named("task:iteration_done")
         return bool(well) or any(edit.data.get("reset_failures") for edit in edits)

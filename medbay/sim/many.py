@@ -1,4 +1,4 @@
-"""Many seeds: run, summed up, and told in words or as JSON. The exit code says whether every promise held."""
+"""Many seeds: run, summed up, and described in words or as JSON. The exit code says whether every promise held."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def simulate(
     as_json: bool = False,
     say: Callable[[str], None] = print,
 ) -> int:
-    """Run the seeds, tell what broke and the figures; the exit code."""
+    """Run the seeds, print what broke and the figures; the exit code."""
     clock = SystemClock()
     began_s = clock.monotonic_s()
     summary = Summary()
@@ -83,7 +83,7 @@ def simulate(
         if report.broken is not None:
             broken.append(report)
             if not as_json:
-                say(told(report, days=days, tasks=tasks))
+                say(described(report, days=days, tasks=tasks))
     summary.seconds = clock.monotonic_s() - began_s
     if as_json:
         facts = {**summary.facts(), "broken": [_as_json(report) for report in broken]}
@@ -93,7 +93,7 @@ def simulate(
     return EXIT_BROKEN if summary.failures else 0
 
 
-def told(report: Report, *, days: float | None = None, tasks: int | None = None) -> str:
+def described(report: Report, *, days: float | None = None, tasks: int | None = None) -> str:
     """A broken promise: what, when, what led to it, and how to see it again."""
     again = f"medbay simulate --seed {report.seed}"
     again += f" --days {days:g}" if days is not None else ""

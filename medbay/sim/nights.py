@@ -13,6 +13,7 @@ from medbay.core.triage.cycle import RUNNER
 from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Ids, seeded
+from medbay.places.here import Here
 from medbay.service import additions, waking
 from medbay.service.additions import NewTask
 from medbay.sim.clock import VirtualClock
@@ -55,8 +56,7 @@ class _Night:
             store=store,
             clock=clock,
             ids=self._ids,
-            runners={"shell": runner, RUNNER: runner},
-            leftovers=SimLeftovers(host, clock),
+            place=Here({"shell": runner, RUNNER: runner}, SimLeftovers(host, clock)),
             see=host.see,
             settings=Settings(root=ROOT, slots=SLOTS, lease_ms=10 * NIGHT_MS, policy=policy, limits=limits),
             host=host.identity(pid),

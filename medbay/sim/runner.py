@@ -71,10 +71,6 @@ class SimRunner:
 class SimRunning:
     """One live simulated attempt, as its engine sees it."""
 
-    waiting = False  # it begins when it is started
-    lasting = True
-    left_nothing = False  # what it started may live in a session of its own
-
     def __init__(
         self,
         process: SimulatedProcess,

@@ -27,6 +27,7 @@ class Dialect:
         ""  # (ids, ids, ids, others): the tasks, their loops, whom they serve, what comes after others
     )
     lock_questions_sql: str = ""  # (ids,): the questions these tasks wait for, by id
+    unsettled_event_sql: str = ""  # (seq): the first event after it that came with a transaction others may overtake
     contains: str  # whether a text contains a parameter
     how_many_sql: str  # about how many tasks there are, without counting them; may ask how many are being added
     begin_migration: tuple[str, ...]
@@ -64,6 +65,8 @@ POSTGRES: Final = Dialect(
         "SELECT id FROM question WHERE id IN (SELECT question_id FROM question_task"
         " WHERE waiting = 1 AND task_id = ANY(?::text[])) ORDER BY id FOR UPDATE"
     ),
+    # Numbers follow the order of commits; a reader that remembers one still waits until nobody older is at work.
+    unsettled_event_sql=("SELECT min(seq) FROM event WHERE seq > ? AND xid >= pg_snapshot_xmin(pg_current_snapshot())"),
     contains="strpos({text}, ?) > 0",
     # A sequence is not undone and not hidden: it counts what others are adding at this moment as well.
     how_many_sql="SELECT max(nextval('task_count')) FROM generate_series(1, ?::int)",

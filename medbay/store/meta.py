@@ -42,6 +42,8 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "history": ("id",),
     "event": ("seq",),
     "effect": ("key",),
+    "channel": ("name",),
+    "channel_cursor": ("channel", "filter"),
     "question": ("id",),
     "question_task": ("question_id", "task_id"),
     "triage": ("id",),

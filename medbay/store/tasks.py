@@ -243,10 +243,10 @@ def of_loop(tx: Tx, loop: str) -> tuple[Task, ...]:
 def per_boot(tx: Tx, queue: str) -> tuple[Task, ...]:
     """The unfinished tasks of a queue that run once after each start of their machine."""
     sql = (
-        f"SELECT {TASK_COLUMNS} FROM task WHERE cron = ? AND queue = ? AND status NOT IN ('completed', 'cancelled')"
-        f" ORDER BY id{tx.locks.take}"
+        f"SELECT {TASK_COLUMNS} FROM task WHERE cron = '{REBOOT}' AND queue = ?"
+        f" AND status NOT IN ('completed', 'cancelled') ORDER BY queue, id{tx.locks.take}"
     )
-    return tuple(task(row) for row in tx.rows(sql, (REBOOT, queue)))
+    return tuple(task(row) for row in tx.rows(sql, (queue,)))
 
 
 def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:

@@ -195,6 +195,16 @@ def _worker_lost(event: Event) -> EventLine:
     return _change(event, glyphs.LOST, "idle", f"worker {event.data.get('worker', '')} is gone: {why}".rstrip(": "))
 
 
+def _channel_down(event: Event) -> EventLine:
+    why = clean(str(event.data["why"]))[:SUMMARY_MAX]
+    return _change(event, glyphs.FAILED, "fail", f"channel {event.data['channel']} does not deliver: {why}")
+
+
+def _channel_back(event: Event) -> EventLine:
+    after = moments.soon(event.data["down_s"])
+    return _change(event, glyphs.DONE, "done", f"channel {event.data['channel']} delivers again after {after}")
+
+
 def _retry_in(event: Event) -> str:
     return f"{glyphs.WAITING} retry in {moments.soon(event.data['delay_s'])}"
 
@@ -241,4 +251,6 @@ _WORDS: Final[Mapping[str, Callable[[Event], EventLine | None]]] = {
     "question:answered": _answered,
     "clock:jumped": _clock,
     "worker:lost": _worker_lost,
+    "delivery:failed": _channel_down,
+    "delivery:restored": _channel_back,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from medbay.core.model import Task
 from medbay.core.outcome import Requeued, Succeeded
 from medbay.engine.round import Engine
-from medbay.places.protocol import Launch
+from medbay.places.protocol import Launch, Running
 from medbay.store import attempts
 from medbay.store.database import Store
 from tests.worlds import ManualClock, ScriptedRunner, ScriptedRunning, World, failed
@@ -18,25 +19,37 @@ from tests.worlds import ManualClock, ScriptedRunner, ScriptedRunning, World, fa
 HERE = "/here"
 
 
+@dataclass
 class FeedingRunner(ScriptedRunner):
     """Runs as many calls as it has processes; what is started beyond them waits ahead."""
 
-    room = 3
+    room: int = 3
+    waiting: list[Running] = field(default_factory=list)
+    clean: list[Running] = field(default_factory=list)
 
     def start(self, launch: Launch, monotonic_s: float) -> ScriptedRunning:
         """Begun, or waiting until the test begins it."""
         running = super().start(launch, monotonic_s)
-        running.waiting = running.outcome is None and launch.ahead
+        if running.outcome is None and launch.ahead:
+            self.waiting.append(running)
         return running
+
+    def waits(self, running: Running) -> bool:
+        """Until it is begun."""
+        return running in self.waiting
+
+    def left_nothing(self, running: Running) -> bool:
+        """As the test says."""
+        return running in self.clean
 
     def begin_waiting(self, free: int, monotonic_s: float) -> None:
         """As a process that became free would."""
-        for each in [each for each in self.running if each.waiting and each.outcome is None][:free]:
-            each.waiting = False
+        for each in [each for each in self.running if self.waits(each) and each.outcome is None][:free]:
+            self.waiting.remove(each)
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """What is left of it."""
-        return {HERE: self.room - sum(each.waiting and each.outcome is None for each in self.running)}
+        return {HERE: self.room - sum(self.waits(each) and each.outcome is None for each in self.running)}
 
 
 @pytest.fixture
@@ -61,7 +74,7 @@ def add(world: World, runner: FeedingRunner, *script: Any, **options: Any) -> Ta
 
 def live(engine: Engine) -> list[tuple[str, bool]]:
     """Which tasks are claimed, and whether each waits."""
-    return [(task_id, each.running.waiting) for (task_id, _), each in engine.live.items()]
+    return [(task_id, engine._place.waits(each.running)) for (task_id, _), each in engine.live.items()]
 
 
 def test_calls_are_claimed_ahead_of_the_slots_in_their_order(world: World, runner: FeedingRunner) -> None:
@@ -140,7 +153,7 @@ def test_nothing_that_waits_begins_without_the_lease(world: World, runner: Feedi
     engine.slots.turn_over()
     engine.slots.begin_waiting(1)
 
-    assert runner.running[2].waiting
+    assert runner.waits(runner.running[2])
 
 
 def test_an_attempt_that_will_be_checked_keeps_its_slot(world: World, runner: FeedingRunner) -> None:
@@ -153,11 +166,11 @@ def test_an_attempt_that_will_be_checked_keeps_its_slot(world: World, runner: Fe
     runner.running[0].outcome = Succeeded()
 
     engine.slots.turn_over()
-    between = runner.running[2].waiting
+    between = runner.waits(runner.running[2])
     world.runner.scripts["true"] = [None]
     world.run(engine, ticks=1)
 
-    assert (between, runner.running[2].waiting) == (True, True)
+    assert (between, runner.waits(runner.running[2])) == (True, True)
 
 
 def test_recovery_ahead_keeps_to_its_share_of_all_places(world: World, runner: FeedingRunner) -> None:
@@ -195,7 +208,7 @@ def test_what_left_nothing_is_not_looked_for_before_its_retry(world: World, runn
     engine = world.engine(slots=2, runners={"python": runner})
     world.run(engine, ticks=1)
     (running,) = runner.running
-    running.left_nothing, running.outcome = clean, failed()
+    runner.clean, running.outcome = [running] if clean else [], failed()
     before = world.leftovers.asked
 
     world.run(engine, ticks=3, step_ms=5_000)
@@ -209,12 +222,12 @@ def test_the_process_of_a_call_is_recorded_when_it_lasts(world: World, runner: F
     task = add(world, runner)
     engine = world.engine(slots=2, runners={"python": runner})
     world.run(engine, ticks=1)
-    runner.running[0].lasting = False
+    process, runner.running[0].identity = runner.running[0].identity, None
     add(world, runner)
     world.run(engine, ticks=1)
     first = pid_of(world, task.id)
 
-    runner.running[0].lasting = True
+    runner.running[0].identity = process
     add(world, runner)
     world.run(engine, ticks=1)
 

@@ -510,11 +510,11 @@ def test_a_waiting_daemon_hears_of_commits_apart_from_ends(world: World) -> None
     daemon = Daemon(world.engine(), SystemClock())
     while store.changed():
         pass
-    assert daemon._sleep(0.001, told=store.fileno()) == "nothing"
+    assert daemon._sleep(0.001, notified=store.fileno()) == "nothing"
 
     with other.write() as tx:
         meta.put(tx, "x", "1")
-    assert daemon._sleep(30.0, told=store.fileno()) == "commit"
+    assert daemon._sleep(30.0, notified=store.fileno()) == "commit"
 
     daemon.stop()
     assert daemon._sleep(30.0) == "end"

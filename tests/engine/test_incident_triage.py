@@ -33,9 +33,7 @@ class Night(Outage):
 
     def engine(self, **settings: Any) -> Engine:
         """An engine with the agent."""
-        made = super().engine(**settings)
-        made._runners = {"shell": self.weather, "triage": self.agent}
-        return made
+        return super().engine(runners={"shell": self.weather, "triage": self.agent}, **settings)
 
     def begin(self, many: int = MANY, **more: Any) -> tuple[Engine, list[Task]]:
         """The outage, a quarter of a minute old."""

@@ -25,7 +25,7 @@ class Noted:
         """Noted."""
         self.told.append(("begin", renewed_s))
 
-    def begin_anew(self, renewed_s: float) -> None:
+    def restart(self, renewed_s: float) -> None:
         """Noted."""
         self.told.append(("anew", renewed_s))
 
@@ -83,7 +83,7 @@ def test_the_guardian_hears_of_a_renewal_before_the_lease_counts_it(world: World
     """Stopped in between, an engine takes itself for lost rather than its guardian for idle."""
     engine = world.engine(lease_ms=30_000)
     seen: list[tuple[float, float]] = []
-    engine.lease._tell = lambda renewed_s: seen.append((renewed_s, engine.lease.renewed_s))
+    engine.lease._on_renewal = lambda renewed_s: seen.append((renewed_s, engine.lease.renewed_s))
     before_s = engine.lease.renewed_s
     world.clock.advance(10_000)
 

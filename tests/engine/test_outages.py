@@ -57,9 +57,7 @@ class Outage(World):
 
     def engine(self, **settings: Any) -> Engine:
         """An engine with the weather as its runner."""
-        made = super().engine(**settings)
-        made._runners = {"shell": self.weather, "triage": made._runners["triage"]}
-        return made
+        return super().engine(**{"runners": {"shell": self.weather}, **settings})
 
     def pass_time(self, engine: Engine, until_ms: int, *, step_ms: int = 500) -> None:
         """Tick until then; quiet stretches are leapt over, as a waiting daemon does."""

@@ -16,6 +16,7 @@ from medbay.core.outcome import Failed, Succeeded, TimedOut
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import LASTING_S
 from medbay.places.spools import SPOOLS
+from medbay.places.tree import Trees
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
 from tests.runners.driving import finish, launch, pids_in, start, wait_until
 
@@ -23,10 +24,10 @@ from tests.runners.driving import finish, launch, pids_in, start, wait_until
 @pytest.fixture
 def runner(tmp_path: Path) -> ShellRunner:
     """One whose commands are known to be short."""
-    runner = ShellRunner(0.3)
+    runner = ShellRunner(Trees(0.3))
     first = start(launch(tmp_path, ["true"], log_path=tmp_path / "log", result_path=tmp_path / "result"))
     finish(first)
-    runner.ended(first, took_s=0.001)
+    runner.pace.ended(first.tree, took_s=0.001)
     return runner
 
 
@@ -151,10 +152,10 @@ def test_a_long_log_is_kept_to_its_limit_whatever_it_is_called(
     tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it was moved, because there are no links."""
-    runner = ShellRunner(0.3, head_bytes=4_096, tail_bytes=8_192)
+    runner = ShellRunner(Trees(0.3, head_bytes=4_096, tail_bytes=8_192))
     first = begin(runner, tmp_path, ["true"], 9)
     finish(first)
-    runner.ended(first, took_s=0.001)
+    runner.pace.ended(first.tree, took_s=0.001)
     if not links:
         monkeypatch.setattr(os, "link", _no_link)
     much = "i=0; while [ $i -lt 40 ]; do head -c 10000 /dev/zero | tr '\\0' x; i=$((i+1)); sleep 0.01; done"

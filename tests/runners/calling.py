@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from medbay.core.outcome import Outcome
-from medbay.places.protocol import Launch
+from medbay.places.protocol import Identity, Launch
+from medbay.places.tree import Trees
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.runner import PythonRunner
 from tests.runners.driving import finish, launch
@@ -124,9 +125,15 @@ class Caller:
         return outcome.output.result["value"]
 
 
+def maker(running: PythonRunning) -> Identity:
+    """The process that makes a call, or made it."""
+    assert running.worker is not None
+    return running.worker.child.identity
+
+
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Caller]:
     """A caller with a short grace period; nothing of it is left afterwards."""
-    runner = PythonRunner(0.3)
+    runner = PythonRunner(Trees(0.3))
     yield Caller(tmp_path, runner)
     runner.close()

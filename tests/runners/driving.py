@@ -12,6 +12,7 @@ from typing import Any
 
 from medbay.core.outcome import Outcome
 from medbay.places.protocol import Launch, Running
+from medbay.places.tree import Trees
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 PYTHON = sys.executable
@@ -37,7 +38,7 @@ def launch(tmp_path: Path, command: Sequence[str] | str, **changes: Any) -> Laun
 
 def start(what: Launch, runner: ShellRunner | None = None) -> ShellRunning:
     """Start it now, with a short grace period unless a runner is given."""
-    running = (runner or ShellRunner(0.3)).start(what, time.monotonic())
+    running = (runner or ShellRunner(Trees(0.3))).start(what, time.monotonic())
     assert isinstance(running, ShellRunning)
     return running
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.sim.many import run_seed, told
+from medbay.sim.many import described, run_seed
 from medbay.sim.regressions import REGRESSIONS
 from medbay.store.postgres import PostgresStore
 from tests.postgres_server import Server
@@ -17,7 +17,7 @@ def test_a_world_with_faults_keeps_every_promise(seed: int) -> None:
     """Crashes, two engines, outages, people at random; then everything ends."""
     report = run_seed(seed)
 
-    assert report.broken is None, "\n" + told(report)
+    assert report.broken is None, "\n" + described(report)
     assert set(report.statuses) <= {"completed", "cancelled"}
 
 
@@ -26,7 +26,7 @@ def test_what_was_wrong_once_stays_right(seed: int, wrong: str) -> None:
     """A seed that found a bug is run for ever."""
     report = run_seed(seed)
 
-    assert report.broken is None, f"{wrong}\n{told(report)}"
+    assert report.broken is None, f"{wrong}\n{described(report)}"
 
 
 @pytest.mark.long
@@ -38,5 +38,5 @@ def test_the_promises_hold_on_postgresql_too(seed: int, postgres: Server, databa
 
     report = run_seed(seed, open_store=lambda clock: PostgresStore(url, clock, new_store_id="simulated", notify=False))
 
-    assert report.broken is None, "\n" + told(report)
+    assert report.broken is None, "\n" + described(report)
     assert set(report.statuses) <= {"completed", "cancelled"}

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from medbay.sim.faults import Fault, Faults
-from medbay.sim.many import told
+from medbay.sim.many import described
 from medbay.sim.plan import HOUR, Plan
 from medbay.sim.world import Report, World
 
@@ -56,7 +56,7 @@ def commit_that_splits() -> int:
 
     world.checker.splits.hear = hear  # type: ignore[method-assign, assignment]
     report = world.run()
-    assert report.broken is None, told(report)
+    assert report.broken is None, described(report)
     return found[0]
 
 
@@ -70,5 +70,5 @@ def test_killed_between_any_two_steps_nothing_is_half_split(step: int, what: Fau
     report: Report = world.run()
 
     assert len(faults.commits) > at
-    assert report.broken is None, f"\n{told(report)}"
+    assert report.broken is None, f"\n{described(report)}"
     assert set(report.statuses) <= {"completed", "cancelled"}

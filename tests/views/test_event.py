@@ -30,6 +30,16 @@ def test_a_failure_and_what_follows_are_one_line() -> None:
     [
         (Event(name="task:started", task_id="a", attempt=3), "▶", "attempt 3"),
         (
+            Event(name="delivery:failed", data={"channel": "desk", "why": "exit status 1", "key": "s:desk:7"}),
+            "✗",
+            "channel desk does not deliver: exit status 1",
+        ),
+        (
+            Event(name="delivery:restored", data={"channel": "desk", "down_s": 61}),
+            "✓",
+            "channel desk delivers again after 1m",
+        ),
+        (
             Event(name="task:verifying", task_id="a", attempt=1, data={"checks": ["x", "y"]}),
             "◐",
             "attempt 1 succeeded, 2 checks to come",

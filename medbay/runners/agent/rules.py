@@ -14,7 +14,7 @@ _PROGRAM: Final = (
 
 
 def start_command(package: str) -> tuple[str, ...]:
-    """How to start it in a directory of somebody else: nothing is imported from there."""
+    """How to start it in a foreign directory: nothing is imported from there."""
     return (sys.executable, "-P", "-c", _PROGRAM, package)
 
 

@@ -33,9 +33,9 @@ class AgentRunner:
         path = prompt_path(launch.log_path)
         _write(path, launch.prompt)
         model = launch.model or profile.model
-        told = {"MEDBAY_MODEL": model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
+        chosen = {"MEDBAY_MODEL": model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
         command = filled(profile.command, prompt_file=os.path.abspath(path), model=model)
-        return self._commands.start(replace(launch, command=command, env={**launch.env, **told}), monotonic_s)
+        return self._commands.start(replace(launch, command=command, env={**launch.env, **chosen}), monotonic_s)
 
 
 def prompt_path(log_path: Path) -> Path:

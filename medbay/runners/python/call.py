@@ -17,16 +17,15 @@ from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Su
 from medbay.places import files
 from medbay.places.logs import append_note
 from medbay.places.protocol import LASTING_S, Identity, Launch
+from medbay.places.tree import Exit, ProcessTree, TreeEnd
 from medbay.runners.python.process import Call, CallAnswer, WorkerProcess
-from medbay.runners.report import Exit, ended_itself, report
+from medbay.runners.report import ended_itself, report
 from medbay.runners.result import Result
-from medbay.runners.shell.runner import ShellRunning
 
 if TYPE_CHECKING:
     from medbay.runners.python.runner import PythonRunner
 
 _LEAVING_S: Final = 5.0  # how long a process has to end after its last answer
-_NOBODY: Final = Identity(pid=0, pid_start=0, group=0)
 _NO_RESULT: Final = Result()
 
 
@@ -44,26 +43,21 @@ class PythonRunning:
         self._seen_s = monotonic_s
         self._begun_s: float | None = None
         self._answer: CallAnswer | None = None
-        self._process: ShellRunning | None = None  # once it is watched
+        self._process: ProcessTree | None = None  # once it is watched
         self._shown = False  # its log is the file that its process writes to
         self._leave_by_s: float | None = None  # set once nothing more is heard from its process
         self._cut_off = False  # it went on without being able to answer, and was ended
         self._outcome: Outcome | None = None
 
     @property
-    def identity(self) -> Identity:
-        """The worker process; nobody before it was handed to one."""
-        return self.worker.child.identity if self.worker is not None else _NOBODY
+    def identity(self) -> Identity | None:
+        """The worker process, once the call has run in it for more than a moment."""
+        return self.worker.child.identity if self.worker is not None and self._process is not None else None
 
     @property
     def waiting(self) -> bool:
         """Whether it is not begun, as far as is known."""
         return self._begun_s is None and self._answer is None and self._outcome is None
-
-    @property
-    def lasting(self) -> bool:
-        """Whether it has run for more than a moment."""
-        return self._process is not None
 
     @property
     def left_nothing(self) -> bool:
@@ -83,7 +77,7 @@ class PythonRunning:
         if self._outcome is not None:
             return None
         if self._is_answered():
-            return self._asked_s  # heard together with another's answer: nothing will wake whoever waits for it
+            return self._asked_s  # heard together with another's answer: nothing else will wake the engine for it
         if self._begun_s is None:
             return self._asked_s + WAITING_S
         if self._process is None:
@@ -120,7 +114,7 @@ class PythonRunning:
                 if self.worker is not None and self._answer is None:
                     self._runner.give_up(self.worker)
 
-    # What the runner tells it
+    # What its runner calls
 
     def handed_to(self, worker: WorkerProcess | None) -> None:
         """This process has it now; None: it waits for one, whatever was prepared while another had it."""
@@ -205,7 +199,8 @@ class PythonRunning:
             self._show(at_any_rate=True)
         ended = process.poll(monotonic_s)
         if ended is not None:
-            return self._after(ended, self.worker, monotonic_s, was_ending=was_ending)
+            outcome = report(process.launch, ended)  # first: its result is where its process left it
+            return self._after(outcome, self.worker, monotonic_s, was_ending=was_ending)
         if self._leave_by_s is not None and monotonic_s >= self._leave_by_s:
             self._leave_by_s = None
             self._cut_off = self._answer is None
@@ -248,7 +243,7 @@ class PythonRunning:
                 return True
         return False
 
-    def _begun_process(self, monotonic_s: float) -> ShellRunning:
+    def _begun_process(self, monotonic_s: float) -> ProcessTree:
         """Of a call that is to be ended: nothing may go on behind it."""
         assert self.worker is not None
         if self._begun_s is None:
@@ -257,7 +252,7 @@ class PythonRunning:
             self._runner.clear_behind(self.worker, monotonic_s)
         return self._process or self._watch()
 
-    def _watch(self) -> ShellRunning:
+    def _watch(self) -> ProcessTree:
         """Watch its process from now on, with limits that count from its beginning; its log is there to be read."""
         assert self.worker is not None
         assert self._begun_s is not None
@@ -296,7 +291,7 @@ def outcome_of(launch: Launch, answer: CallAnswer) -> Outcome:
         if not isinstance(ended, Requeued):
             return ended
     else:
-        ended = report(launch, Exit(code=answer.code), why=None, log=launch.log_path)
+        ended = report(launch, TreeEnd(exit=Exit(code=answer.code), log=launch.log_path))
     result = {**(ended.output.result or {}), **_said(answer)}
     output = replace(ended.output, result=result or None)
     if isinstance(ended, Requeued) and answer.retry_after is not None:

@@ -1,7 +1,7 @@
 """Messages between the engine and a worker process: a datagram, or for a large one a file in memory that is passed.
 
 So neither side waits for the other to read, and a message is there whole or not at all. A datagram is received by
-exactly one reader: whoever takes back what was sent knows that nobody else has seen it.
+exactly one reader: who takes back what was sent knows that nobody else has seen it.
 """
 
 from __future__ import annotations

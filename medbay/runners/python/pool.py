@@ -79,7 +79,7 @@ class Pool:
         self._dying.append((worker, time.monotonic() + _LEAVING_S))
 
     def forget(self, worker: WorkerProcess) -> None:
-        """It is gone, or somebody else sees to its end."""
+        """It is gone, or another sees to its end."""
         if worker in self._idle:
             self._idle.remove(worker)
         self._busy.pop(worker, None)

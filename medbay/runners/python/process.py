@@ -72,7 +72,7 @@ class Call:
 class CallAnswer:
     """What a worker process said at the end of a call."""
 
-    begun: bool  # False: it knows an older version of the code, and somebody else has to do it
+    begun: bool  # False: it knows an older version of the code, and another process has to do it
     keep: bool  # whether it waits for the next call
     clean: bool = False  # whether nothing of the call is left in it
     code: int = 0
@@ -227,8 +227,8 @@ def start_process(
     ours, answers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     passed = (unread.fileno(), answers.fileno())
     limits = (str(lifetime.calls_max), str(lifetime.age_max_s))
-    told = (*map(str, passed), str(os.getpid()), f"{launch.store_id}:{IDLE}", *limits, spool)
-    argv = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGE, *told]
+    options = (*map(str, passed), str(os.getpid()), f"{launch.store_id}:{IDLE}", *limits, spool)
+    argv = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGE, *options]
     try:
         # Our copy of `unread` stays open: it is how calls are taken back. That of `answers` must not.
         asked = replace(launch, command=argv, env=variables, task_id="" if spool else launch.task_id)

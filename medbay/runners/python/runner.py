@@ -10,22 +10,21 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from medbay.errors import SpawnFailed
-from medbay.places.environment import inheritable
 from medbay.places.files import move, result_beside
-from medbay.places.protocol import Launch
+from medbay.places.protocol import Launch, Running
 from medbay.places.spawn import explain_directory, new_log
 from medbay.places.spools import Spools
+from medbay.places.tree import ProcessTree, Trees
 from medbay.places.usage import UsageLimit, limit_process, limit_softly
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.pool import Pool
 from medbay.runners.python.process import Call, CallAnswer, Closed, Lifetime, WorkerProcess, start_process
-from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was looked at for
 
@@ -35,24 +34,19 @@ class PythonRunner:
 
     def __init__(
         self,
-        grace_s: float,
-        secrets: Sequence[str] = (),
+        trees: Trees,
         *,
-        guard: str = "",
         workers: int = 4,
         lifetime: Lifetime = Lifetime(),
     ) -> None:
         self.lock = threading.RLock()  # a call may be ended from beside the loop
-        self._processes = ShellRunner(grace_s, secrets, guard=guard)
-        self._inherited = inheritable(os.environ, secrets, guard=guard)
-        self._stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._trees = trees
         self._lifetime = lifetime
         self._pool = Pool(workers)
         self._spools = Spools()
         self._handed: dict[str, PythonRunning] = {}  # by attempt key: what a process has
         self._waiting: deque[PythonRunning] = deque()
         self._usable_until_s: dict[Path, float] = {}  # the directory that was found to be there just now
-        weakref.finalize(self, os.close, self._stdin)
         weakref.finalize(self, self._pool.close)
 
     def start(self, launch: Launch, monotonic_s: float) -> PythonRunning:
@@ -82,6 +76,14 @@ class PythonRunner:
         """How many calls may be handed ahead; none while some wait for a process as it is."""
         with self.lock:
             return {} if self._waiting else self._pool.room_ahead(free)
+
+    def waits(self, running: Running) -> bool:
+        """Whether it is a call that is not begun, as far as is known."""
+        return isinstance(running, PythonRunning) and running.waiting
+
+    def left_nothing(self, running: Running) -> bool:
+        """Whether it is a call whose process said so, or that was never begun."""
+        return isinstance(running, PythonRunning) and running.left_nothing
 
     def close(self) -> None:
         """End every process that waits."""
@@ -128,7 +130,7 @@ class PythonRunner:
                 self._waiting.append(each)
         return running.key in taken
 
-    def watch(self, call: Call, launch: Launch, worker: WorkerProcess, begun_s: float) -> ShellRunning:
+    def watch(self, call: Call, launch: Launch, worker: WorkerProcess, begun_s: float) -> ProcessTree:
         """The process of a call under the limits of its task."""
         usage = None
         if launch.memory_bytes is not None or launch.cpu_s is not None:
@@ -137,11 +139,11 @@ class PythonRunner:
                 limit_process(worker.pid, memory_bytes=launch.memory_bytes, cpu_s=launch.cpu_s)
             else:
                 limit_softly(worker.pid, memory_bytes=launch.memory_bytes)
-        return self._processes.watch(launch, worker.child, begun_s, usage=usage)
+        return self._trees.watch(launch, worker.child, begun_s, usage=usage)
 
     def trim_log(self, launch: Launch) -> None:
         """Keep the log of a call that ended before anybody watched it to its limit."""
-        self._processes.log_cap(launch.log_path, 0.0).close()
+        self._trees.log_cap(launch.log_path, 0.0).close()
 
     def give_up(self, worker: WorkerProcess) -> None:
         """It is being killed, and perhaps nobody asks for it any more."""
@@ -293,8 +295,8 @@ class PythonRunner:
         try:
             return start_process(
                 launch,
-                self._inherited,
-                stdin=self._stdin,
+                self._trees.inherited,
+                stdin=self._trees.stdin,
                 log=log,
                 spool=spool,
                 variables=variables,

@@ -299,7 +299,7 @@ def _returned(value: Any) -> dict[str, Any]:
 
 
 def _refused(why: str) -> dict[str, Any]:
-    _tell(f"medbay.ResultError: {why}\n")
+    _print(f"medbay.ResultError: {why}\n")
     return {"code": 1, "error": {"type": "medbay.ResultError", "message": why, "traceback": "", "causes": []}}
 
 
@@ -314,7 +314,7 @@ def raised(error: BaseException) -> dict[str, Any]:
     text = _plain("".join(traceback.format_exception(type(error), error, _own_part(error.__traceback__))))
     if len(text) > _TRACEBACK_HEAD + _TRACEBACK_TAIL:
         text = f"{text[:_TRACEBACK_HEAD]}\n  [...]\n{text[-_TRACEBACK_TAIL:]}"
-    _tell(text)
+    _print(text)
     said = {"type": _name_of(error), "message": _said(error), "traceback": text, "causes": _causes(error)}
     return {"code": _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, "error": said}
 
@@ -325,12 +325,12 @@ def _exited(code: Any) -> dict[str, Any]:
         return {"code": 0, "value": "null"}
     if isinstance(code, int):
         return {"code": code & 0xFF}
-    _tell(f"{_plain(str(code))}\n")
+    _print(f"{_plain(str(code))}\n")
     return {"code": 1}
 
 
 def _asks_again(value: Any) -> bool:
-    """Whether it is a `medbay.TryAgain`; only somebody who imported it can have one."""
+    """Whether it is a `medbay.TryAgain`; only code that imported it can have one."""
     module = sys.modules.get("medbay.function")
     return module is not None and isinstance(value, module.TryAgain)
 
@@ -377,7 +377,7 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     """To the log, after what the function wrote itself and whatever it did to its streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -431,7 +431,7 @@ class Baseline:
                 finder.invalidate_caches()
 
     def flush(self) -> None:
-        """What the call wrote is in its log before its end is told."""
+        """What the call wrote is in its log before its end is answered."""
         streams = (sys.stdout, sys.stderr)
         for stream in streams if streams == self._streams[1:] else (*streams, *self._streams[1:]):
             try:

@@ -16,11 +16,12 @@ from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded,
 from medbay.places import files
 from medbay.places.protocol import Feeding
 from medbay.places.spools import SPOOLS
+from medbay.places.tree import Trees
 from medbay.runners.python import call as python_call
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
-from tests.runners.calling import Caller
+from tests.runners.calling import Caller, maker
 from tests.runners.driving import LIMIT_S, finish, wait_until
 
 MORE = """
@@ -46,7 +47,7 @@ def much(size): os.write(1, b"x" * size)
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Caller]:
     """One process that is known to be quick."""
-    runner = PythonRunner(0.3, workers=1)
+    runner = PythonRunner(Trees(0.3), workers=1)
     yield prepared(tmp_path, runner)
     runner.close()
 
@@ -101,7 +102,7 @@ def test_calls_ahead_are_made_in_their_order_by_the_same_process(call: Caller) -
     outcomes = settle([first, *behind])
 
     assert notes(call) == ["first", *map(str, range(8))]
-    assert {value(outcome) for outcome in outcomes} == {first.identity.pid}
+    assert {value(outcome) for outcome in outcomes} == {maker(first).pid}
     assert all(each.left_nothing for each in (first, *behind))
 
 
@@ -110,7 +111,7 @@ def test_there_is_room_for_eight_behind_a_process_with_short_calls(call: Caller)
     runner, here = call.runner, str(call.home)
     assert isinstance(runner, Feeding)
     assert (runner.room_ahead(0), runner.room_ahead(1)) == ({}, {here: AHEAD_MAX})
-    assert PythonRunner(0.3).room_ahead(4) == {}
+    assert PythonRunner(Trees(0.3)).room_ahead(4) == {}
 
     first = call.start("more:hold", "go")
     rooms = []
@@ -118,7 +119,7 @@ def test_there_is_room_for_eight_behind_a_process_with_short_calls(call: Caller)
     for n in range(3):
         rooms.append(runner.room_ahead(0)[here])
         behind += ahead(call, "note", n)
-    wait_until(lambda: first.lasting, first)
+    wait_until(lambda: first.identity, first)
     lasting = runner.room_ahead(0)
     (call.home / "go").touch()
 
@@ -130,28 +131,28 @@ def test_what_waits_behind_a_call_that_lasts_is_given_to_another_process(call: C
     """As soon as there is a slot, and each is made once."""
     first = call.start("more:hold", "go")
     behind = ahead(call, "note", *range(4))
-    wait_until(lambda: first.lasting, first)
+    wait_until(lambda: first.identity, first)
     assert all(each.waiting for each in behind)
 
     outcomes = settle(behind, call.runner, free=1)
     (call.home / "go").touch()
 
     assert sorted(notes(call)) == ["0", "1", "2", "3", "first"]
-    assert first.identity.pid not in {value(outcome) for outcome in outcomes}
-    assert value(finish(first)) == first.identity.pid
+    assert maker(first).pid not in {value(outcome) for outcome in outcomes}
+    assert value(finish(first)) == maker(first).pid
 
 
 def test_what_waits_is_begun_by_the_process_that_becomes_free(call: Caller) -> None:
     """Without a slot of its own: it takes over that of the call that ended."""
     first = call.start("more:hold", "go")
     behind = ahead(call, "note", *range(3))
-    wait_until(lambda: first.lasting, first)
+    wait_until(lambda: first.identity, first)
     (call.home / "go").touch()
 
     outcomes = settle([first, *behind])
 
     assert notes(call) == ["first", "0", "1", "2"]
-    assert {value(outcome) for outcome in outcomes} == {first.identity.pid}
+    assert {value(outcome) for outcome in outcomes} == {maker(first).pid}
 
 
 @pytest.mark.parametrize("position", [0, 2, 4])
@@ -180,7 +181,7 @@ def test_a_process_that_dies_between_calls_takes_nothing_with_it(call: Caller, l
     os.kill(pid, signal.SIGSTOP)
     calls = [call.start("more:note", 0), *ahead(call, "note", 1, 2)]
     if lasting:
-        wait_until(lambda: calls[0].lasting, calls[0])
+        wait_until(lambda: calls[0].identity, calls[0])
     os.kill(pid, signal.SIGKILL)
 
     outcomes = settle(calls, call.runner, free=1)
@@ -191,7 +192,7 @@ def test_a_process_that_dies_between_calls_takes_nothing_with_it(call: Caller, l
 
 def test_each_process_makes_no_more_calls_than_it_should(tmp_path: Path) -> None:
     """What was handed to it beyond that is made by the next."""
-    runner = PythonRunner(0.3, workers=1, lifetime=Lifetime(calls_max=40))
+    runner = PythonRunner(Trees(0.3), workers=1, lifetime=Lifetime(calls_max=40))
     call = prepared(tmp_path, runner)
     pids: list[int] = []
     while len(pids) < 90:
@@ -208,7 +209,7 @@ def test_each_process_makes_no_more_calls_than_it_should(tmp_path: Path) -> None
 
 def test_an_answer_heard_with_another_keeps_nobody_waiting(tmp_path: Path) -> None:
     """Also when it was the last of its process, which is let go before anybody asks for that call again."""
-    runner = PythonRunner(0.3, workers=1, lifetime=Lifetime(calls_max=6))
+    runner = PythonRunner(Trees(0.3), workers=1, lifetime=Lifetime(calls_max=6))
     call = prepared(tmp_path, runner)
     first, *behind = [call.start("more:note", 0), *ahead(call, "note", *range(1, 9))]
     assert first.worker is not None
@@ -216,7 +217,7 @@ def test_an_answer_heard_with_another_keeps_nobody_waiting(tmp_path: Path) -> No
 
     now_s = time.monotonic()
     first.poll(now_s)  # hears all answers of the process and lets it go
-    heard = [each for each in behind if each.identity == first.identity and not each.waiting]
+    heard = [each for each in behind if each.worker is first.worker and not each.waiting]
     assert heard
     assert all(each.fileno() == -1 for each in heard)
     assert all((each.deadline_s() or 0) <= now_s for each in heard)
@@ -248,7 +249,7 @@ def test_what_is_not_begun_ends_at_once_and_never_begins(call: Caller, how: str,
     first = call.start("more:hold", "go")
     one, two, three = ahead(call, "note", 1, 2, 3)
     if lasting:
-        wait_until(lambda: first.lasting, first)
+        wait_until(lambda: first.identity, first)
     match how:
         case "cancel":
             two.cancel(time.monotonic())
@@ -410,7 +411,7 @@ def test_the_files_of_processes_go_with_them(tmp_path: Path) -> None:
     spools.mkdir(parents=True, mode=0o700)
     (spools / "4194304.1.1").touch()
     (spools / "1.0.1").touch()
-    runner = PythonRunner(0.3, workers=2)
+    runner = PythonRunner(Trees(0.3), workers=2)
     call = prepared(home, runner)
     during = {each.name for each in spools.iterdir()}
     call("killed")

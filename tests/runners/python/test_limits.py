@@ -13,7 +13,7 @@ import pytest
 
 from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded, TimedOut
 from medbay.places.processes import is_alive, marks
-from tests.runners.calling import JOBS, Caller, call
+from tests.runners.calling import JOBS, Caller, call, maker
 from tests.runners.driving import finish, wait_until
 from tests.runners.python.test_python import diagnosis_of
 
@@ -31,9 +31,9 @@ def test_the_time_limit_ends_a_stubborn_function_with_its_tree(call: Caller) -> 
     assert isinstance(outcome, TimedOut)
     assert outcome.signal == signal.SIGKILL
     assert outcome.output.tail == "deaf\n[medbay] ended: time limit of 0.6 s\n"
-    assert not is_alive(running.identity)
+    assert not is_alive(maker(running))
     assert not [key for key in marks(f"{call.launch('pid').store_id}:").values() if key.endswith(":3")]
-    assert beside.identity.pid == warm
+    assert maker(beside).pid == warm
     assert isinstance(finish(beside), Succeeded)
 
 
@@ -146,7 +146,7 @@ def test_cancel_ends_the_call(call: Caller) -> None:
     running.cancel(time.monotonic())
 
     assert isinstance(finish(running), Cancelled)
-    assert not is_alive(running.identity)
+    assert not is_alive(maker(running))
 
 
 def test_a_stopping_worker_gets_its_call_back(call: Caller) -> None:
@@ -160,20 +160,21 @@ def test_a_stopping_worker_gets_its_call_back(call: Caller) -> None:
         outcome = finish(running)
         assert isinstance(outcome, Requeued)
         assert not outcome.asked
-        assert not is_alive(running.identity)
+        assert not is_alive(maker(running))
 
 
 ENGINE = """
 import sys, time
 from pathlib import Path
-from tests.runners.calling import Caller
+from medbay.places.tree import Trees
+from tests.runners.calling import Caller, maker
 from medbay.runners.python.runner import PythonRunner
-call = Caller(Path(sys.argv[1]), PythonRunner(0.3))
+call = Caller(Path(sys.argv[1]), PythonRunner(Trees(0.3)))
 first, second = call.start("sleeps", 0.01), call.start("stubborn")
 while first.poll(time.monotonic()) is None: time.sleep(0.01)
 log = call.home / "logs" / "2.log"
 while not (log.exists() and "deaf" in log.read_text()): second.poll(time.monotonic()); time.sleep(0.01)
-print(first.identity.pid, second.identity.pid, flush=True)
+print(maker(first).pid, maker(second).pid, flush=True)
 time.sleep(100)
 """
 

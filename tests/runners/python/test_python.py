@@ -13,8 +13,10 @@ from medbay.core.diagnosis import diagnose
 from medbay.core.outcome import Failed, Outcome, Requeued, Succeeded
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import Runner, Running
+from medbay.places.tree import Trees
+from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.runner import PythonRunner
-from tests.runners.calling import Caller, call
+from tests.runners.calling import Caller, call, maker
 
 __all__ = ["call"]
 
@@ -223,7 +225,8 @@ def test_it_is_a_runner(call: Caller) -> None:
     runner: Runner = call.runner
     running: Running = runner.start(call.launch("pid"), 0.0)
 
-    assert running.identity is not None
+    assert isinstance(running, PythonRunning)
+    assert maker(running).pid > 0
     running.kill()
 
 
@@ -239,7 +242,7 @@ def test_secrets_of_the_engine_stay_with_it(tmp_path: Path, monkeypatch: pytest.
     """As with commands."""
     monkeypatch.setenv("API_TOKEN", "hidden")
     monkeypatch.setenv("MEDBAY_STORE", "sqlite:///x")
-    runner = PythonRunner(0.3, ["*_TOKEN"])
+    runner = PythonRunner(Trees(0.3, ["*_TOKEN"]))
     call = Caller(tmp_path, runner)
     (call.home / "env.py").write_text("import os\ndef f(): return dict(os.environ)\n")
 

@@ -11,9 +11,10 @@ import pytest
 
 from medbay.core.outcome import Failed, Succeeded
 from medbay.places.processes import HostLeftovers, is_alive, mark_of, marks, read_process
+from medbay.places.tree import Trees
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
-from tests.runners.calling import Caller, call
+from tests.runners.calling import Caller, call, maker
 from tests.runners.driving import finish, wait_until
 
 __all__ = ["call"]
@@ -39,10 +40,10 @@ def test_two_calls_at_once_have_a_process_each(call: Caller) -> None:
     """One call at a time per process; both are kept."""
     one, two = call.start("sleeps", 0.1), call.start("sleeps", 0.1)
 
-    assert one.identity.pid != two.identity.pid
+    assert maker(one).pid != maker(two).pid
     assert isinstance(finish(one), Succeeded)
     assert isinstance(finish(two), Succeeded)
-    assert call.value("pid") in (one.identity.pid, two.identity.pid)
+    assert call.value("pid") in (maker(one).pid, maker(two).pid)
 
 
 def test_an_isolated_call_has_a_fresh_process_that_ends(call: Caller) -> None:
@@ -109,7 +110,7 @@ def test_a_forked_child_that_comes_back_is_not_the_worker(call: Caller, name: st
 
 def test_a_process_ends_after_its_hundredth_call(tmp_path: Path) -> None:
     """Here after its third."""
-    runner = PythonRunner(0.3, lifetime=Lifetime(calls_max=3))
+    runner = PythonRunner(Trees(0.3), lifetime=Lifetime(calls_max=3))
     call = Caller(tmp_path, runner)
 
     pids = [call.value("pid") for _ in range(7)]
@@ -121,7 +122,7 @@ def test_a_process_ends_after_its_hundredth_call(tmp_path: Path) -> None:
 
 def test_a_process_that_is_old_enough_ends_by_itself(tmp_path: Path) -> None:
     """Idle or after its call; the next call has another."""
-    runner = PythonRunner(0.3, lifetime=Lifetime(age_max_s=0.2))
+    runner = PythonRunner(Trees(0.3), lifetime=Lifetime(age_max_s=0.2))
     call = Caller(tmp_path, runner)
 
     late = call("sleeps", 0.3)
@@ -177,7 +178,7 @@ def test_the_same_name_in_another_directory_is_another_module(call: Caller) -> N
 
 def test_there_are_never_more_processes_than_slots(tmp_path: Path) -> None:
     """The one that waited longest goes."""
-    runner = PythonRunner(0.3, workers=2)
+    runner = PythonRunner(Trees(0.3), workers=2)
     call = Caller(tmp_path, runner)
     pids = []
     for name in ("a", "b", "c"):
@@ -207,10 +208,10 @@ def test_a_process_carries_the_key_of_the_attempt_it_runs(call: Caller) -> None:
     """Seen from outside, and by a forked child; between calls it belongs to none."""
     running = call.start("sleeps", 0.2)
     launch = call.launch("mark")
-    wait_until(lambda: mark_of(running.identity.pid).endswith(":k7f2:1"), running)
+    wait_until(lambda: mark_of(maker(running).pid).endswith(":k7f2:1"), running)
     finish(running)
 
-    idle = mark_of(running.identity.pid)
+    idle = mark_of(maker(running).pid)
     seen = finish(call.runner.start(launch, time.monotonic())).output.result
 
     assert idle == f"{launch.store_id}:idle"
@@ -226,7 +227,7 @@ def test_who_ends_leftovers_spares_idle_processes_and_live_attempts(call: Caller
     assert leftovers.end(store_id=store_id, live=frozenset) == 0
     running = call.start("sleeps", 30)
     key = ("k7f2", call.number)
-    assert running.identity.pid == warm
+    assert maker(running).pid == warm
     wait_until(lambda: mark_of(warm).endswith(f":{call.number}"), running)
     assert leftovers.end(store_id=store_id, live=lambda: frozenset({key})) == 0
     assert leftovers.end(store_id=store_id, live=frozenset) == 1
@@ -241,8 +242,8 @@ def test_closing_the_runner_ends_all_that_wait(call: Caller) -> None:
 
     call.runner.close()
 
-    assert not any(is_alive(each.identity) for each in running)
-    assert not any(os.path.exists(f"/proc/{each.identity.pid}") for each in running)
+    assert not any(is_alive(maker(each)) for each in running)
+    assert not any(os.path.exists(f"/proc/{maker(each).pid}") for each in running)
     assert marks(f"{call.launch('pid').store_id}:") == {}
 
 

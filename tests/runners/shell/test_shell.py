@@ -17,6 +17,7 @@ from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded, TimedOut
 from medbay.errors import SpawnFailed
 from medbay.places.processes import is_alive
 from medbay.places.protocol import Runner, Running
+from medbay.places.tree import Trees
 from medbay.runners.result import ANSWER_CHARS_MAX
 from medbay.runners.shell.runner import ShellRunner, ShellRunning
 from tests.runners.driving import IN_A_LINE, PYTHON, finish, launch, pids_in, run, start, wait_until
@@ -105,7 +106,7 @@ def test_where_no_hole_can_be_punched_the_log_limit_ends_the_attempt(
 ) -> None:
     """Some file systems cannot."""
     monkeypatch.setattr("medbay.places.log_cap.punch_hole", lambda *_: 95)
-    runner = ShellRunner(5, head_bytes=1000, tail_bytes=1000)
+    runner = ShellRunner(Trees(5, head_bytes=1000, tail_bytes=1000))
 
     outcome = finish(start(launch(tmp_path, "yes"), runner))
 
@@ -124,7 +125,7 @@ def test_the_time_limit_ends_a_stubborn_command_after_the_grace(tmp_path: Path) 
     assert outcome.limit_s == 0.6
     assert outcome.signal == signal.SIGKILL
     assert outcome.output.tail == "deaf\n[medbay] ended: time limit of 0.6 s\n"
-    assert not is_alive(running.identity)
+    assert not is_alive(running.tree.identity)
 
 
 def test_a_command_may_tidy_up_within_the_grace(tmp_path: Path) -> None:
@@ -167,8 +168,8 @@ def test_a_child_that_cleared_its_environment_is_ended_with_its_parent(tmp_path:
 
 def test_a_stopped_command_still_ends_on_sigterm(tmp_path: Path) -> None:
     """SIGCONT lets it act on it."""
-    running = start(launch(tmp_path, ["sleep", "100"]), ShellRunner(20))
-    os.kill(running.identity.pid, signal.SIGSTOP)
+    running = start(launch(tmp_path, ["sleep", "100"]), ShellRunner(Trees(20)))
+    os.kill(running.tree.identity.pid, signal.SIGSTOP)
     begun = time.monotonic()
 
     running.cancel(begun)
@@ -192,7 +193,7 @@ def test_cancel_ends_the_tree_and_says_cancelled(tmp_path: Path) -> None:
 
 def test_cancel_counts_also_while_a_time_limit_is_being_enforced(tmp_path: Path) -> None:
     """What a person asked for comes first."""
-    running = start(launch(tmp_path, [PYTHON, "-c", STUBBORN], timeout_s=0.4), ShellRunner(0.5))
+    running = start(launch(tmp_path, [PYTHON, "-c", STUBBORN], timeout_s=0.4), ShellRunner(Trees(0.5)))
     struck = time.monotonic() + 0.4
     wait_until(lambda: time.monotonic() > struck, running)
     assert running.poll(time.monotonic()) is None
@@ -228,7 +229,7 @@ def test_handing_back_ends_the_tree_and_requeues(tmp_path: Path) -> None:
 def test_kill_ends_everything_at_once(tmp_path: Path) -> None:
     """No grace, own sessions included."""
     pids = tmp_path / "pids"
-    running = start(launch(tmp_path, f"setsid sh -c 'echo $$ >> {pids}; sleep 100' & wait"), ShellRunner(60))
+    running = start(launch(tmp_path, f"setsid sh -c 'echo $$ >> {pids}; sleep 100' & wait"), ShellRunner(Trees(60)))
     wait_until(lambda: pids_in(pids), running)
 
     running.kill()
@@ -376,7 +377,7 @@ def test_the_environment_says_who_it_is_and_holds_no_secret(tmp_path: Path, monk
         guidance="use\0 less memory\nplease" + "é" * 70_000,
     )
 
-    finish(start(what, ShellRunner(1, ["*_TOKEN"])))
+    finish(start(what, ShellRunner(Trees(1, ["*_TOKEN"]))))
     raw = (tmp_path / "logs/k7f2/1.log").read_text().split("\0")
     seen = dict(pair.split("=", 1) for pair in raw if pair)
 
@@ -457,7 +458,7 @@ def test_a_status_taken_by_somebody_else_is_a_failure_not_success(tmp_path: Path
     """Popen would call it exit 0."""
     running = start(launch(tmp_path, "exit 1"))
     _wait_readable(running)
-    os.waitpid(running.identity.pid, 0)
+    os.waitpid(running.tree.identity.pid, 0)
 
     assert isinstance(finish(running), Failed)
 
@@ -467,7 +468,7 @@ def test_the_descriptor_falls_silent_while_only_the_tree_is_left(tmp_path: Path)
     pids = tmp_path / "pids"
     child = "import os, signal, time; signal.signal(15, signal.SIG_IGN); print(os.getpid(), file=open('pids', 'a'), flush=True); time.sleep(100)"  # noqa: E501
     (tmp_path / "child.py").write_text(child)
-    running = start(launch(tmp_path, f"setsid {IN_A_LINE} child.py & wait"), ShellRunner(1.0))
+    running = start(launch(tmp_path, f"setsid {IN_A_LINE} child.py & wait"), ShellRunner(Trees(1.0)))
     wait_until(lambda: pids_in(pids), running)
     running.cancel(time.monotonic())
     _wait_readable(running)
@@ -480,7 +481,7 @@ def test_the_descriptor_falls_silent_while_only_the_tree_is_left(tmp_path: Path)
 
 def test_no_descriptor_is_left_after_two_hundred_attempts(tmp_path: Path) -> None:
     """Failed spawns included."""
-    runner = ShellRunner(1)
+    runner = ShellRunner(Trees(1))
     gc.collect()  # what earlier tests left to the collector is not counted
     before = len(os.listdir("/proc/self/fd"))
 
@@ -497,7 +498,7 @@ def test_no_descriptor_is_left_after_two_hundred_attempts(tmp_path: Path) -> Non
 
 def test_it_is_a_runner_and_a_running(tmp_path: Path) -> None:
     """As the protocol has them."""
-    runner: Runner = ShellRunner(1)
+    runner: Runner = ShellRunner(Trees(1))
     running: Running = runner.start(launch(tmp_path, ["true"]), time.monotonic())
 
     assert isinstance(running, ShellRunning)

@@ -12,7 +12,8 @@ import pytest
 from medbay.core.attempt.ahead import AHEAD_MAX, COMMANDS, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Requeued, Succeeded
 from medbay.places.protocol import LASTING_S, Feeding, Launch
-from medbay.runners.shell.ahead import CommandAhead
+from medbay.places.tree import Trees
+from medbay.runners.ahead import AheadRunner, CommandAhead
 from medbay.runners.shell.runner import ShellRunner
 from tests.runners.driving import finish, launch, start, wait_until
 
@@ -20,18 +21,18 @@ SOON_S = -1_000.0  # a time that has passed, however short a while ago the machi
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> ShellRunner:
+def runner(tmp_path: Path) -> AheadRunner:
     """One whose commands are known to be short."""
-    runner = ShellRunner(0.3)
+    runner = AheadRunner(ShellRunner(Trees(0.3)))
     ended(runner, tmp_path, took_s=0.001)
     return runner
 
 
-def ended(runner: ShellRunner, tmp_path: Path, *, took_s: float) -> None:
+def ended(runner: AheadRunner, tmp_path: Path, *, took_s: float) -> None:
     """Let it hear of a command that took so long."""
     command = start(launch(tmp_path, ["true"], log_path=tmp_path / "log"))
     finish(command)
-    runner.ended(command, took_s=took_s)
+    runner.commands.pace.ended(command.tree, took_s=took_s)
 
 
 def numbered(tmp_path: Path, command: Any, number: int) -> Launch:
@@ -41,7 +42,7 @@ def numbered(tmp_path: Path, command: Any, number: int) -> Launch:
     return launch(tmp_path, command, number=number, ahead=True, **names)
 
 
-def ahead(runner: ShellRunner, tmp_path: Path, command: Any, count: int = 1) -> list[CommandAhead]:
+def ahead(runner: AheadRunner, tmp_path: Path, command: Any, count: int = 1) -> list[CommandAhead]:
     """So many that wait."""
     found = [runner.start(numbered(tmp_path, command, n + 1), time.monotonic()) for n in range(count)]
     return [each for each in found if isinstance(each, CommandAhead)]
@@ -49,7 +50,7 @@ def ahead(runner: ShellRunner, tmp_path: Path, command: Any, count: int = 1) -> 
 
 def test_nothing_waits_before_a_command_was_seen_to_be_short(tmp_path: Path) -> None:
     """Then a few behind each slot."""
-    runner = ShellRunner(0.3)
+    runner = AheadRunner(ShellRunner(Trees(0.3)))
     before = runner.room_ahead(2)
     ended(runner, tmp_path, took_s=0.001)
 
@@ -60,14 +61,14 @@ def test_nothing_waits_before_a_command_was_seen_to_be_short(tmp_path: Path) -> 
 @pytest.mark.parametrize(("took_s", "room"), [(0.002, 8), (0.04, 2), (0.06, 0), (3.0, 0)])
 def test_the_longer_commands_take_the_fewer_wait(tmp_path: Path, took_s: float, room: int) -> None:
     """So that none waits for long; those that last wait for no other."""
-    runner = ShellRunner(0.3)
+    runner = AheadRunner(ShellRunner(Trees(0.3)))
     for _ in range(20):
         ended(runner, tmp_path, took_s=took_s)
 
     assert runner.room_ahead(1).get(COMMANDS, 0) == room
 
 
-def test_one_long_command_is_enough_to_claim_none_ahead(tmp_path: Path, runner: ShellRunner) -> None:
+def test_one_long_command_is_enough_to_claim_none_ahead(tmp_path: Path, runner: AheadRunner) -> None:
     """Until a number of short ones came after it."""
     ended(runner, tmp_path, took_s=1.0)
     after_the_long_one = runner.room_ahead(1)
@@ -77,9 +78,9 @@ def test_one_long_command_is_enough_to_claim_none_ahead(tmp_path: Path, runner: 
     assert (after_the_long_one, runner.room_ahead(1)) == ({}, {COMMANDS: AHEAD_MAX})
 
 
-def test_nothing_waits_behind_a_command_that_lasts(tmp_path: Path, runner: ShellRunner) -> None:
+def test_nothing_waits_behind_a_command_that_lasts(tmp_path: Path, runner: AheadRunner) -> None:
     """It is seen to when it is looked at."""
-    running = start(launch(tmp_path, ["sleep", "100"]), runner)
+    running = start(launch(tmp_path, ["sleep", "100"]), runner.commands)
     before = runner.room_ahead(0)
     running.poll(time.monotonic() + LASTING_S)
 
@@ -88,7 +89,7 @@ def test_nothing_waits_behind_a_command_that_lasts(tmp_path: Path, runner: Shell
     finish(running)
 
 
-def test_what_waits_takes_room(tmp_path: Path, runner: ShellRunner) -> None:
+def test_what_waits_takes_room(tmp_path: Path, runner: AheadRunner) -> None:
     """All that there is, at most."""
     waiting = ahead(runner, tmp_path, ["true"], count=3)
 
@@ -98,15 +99,15 @@ def test_what_waits_takes_room(tmp_path: Path, runner: ShellRunner) -> None:
     assert runner.room_ahead(1) == {COMMANDS: AHEAD_MAX}
 
 
-def test_commands_that_wait_start_in_their_order_as_slots_come_free(tmp_path: Path, runner: ShellRunner) -> None:
+def test_commands_that_wait_start_in_their_order_as_slots_come_free(tmp_path: Path, runner: AheadRunner) -> None:
     """And have no process before."""
     first, second, third = ahead(runner, tmp_path, 'echo "$MEDBAY_ATTEMPT" >> order', count=3)
     assert [each.identity for each in (first, second, third)] == [None, None, None]
-    assert (first.fileno(), first.waiting, first.lasting) == (-1, True, False)
+    assert (first.fileno(), first.waiting, first.process) == (-1, True, None)
 
     runner.begin_waiting(2, time.monotonic())
 
-    assert [each.waiting for each in (first, second, third)] == [False, False, True]
+    assert [runner.waits(each) for each in (first, second, third)] == [False, False, True]
     assert isinstance(finish(first), Succeeded)
     assert isinstance(finish(second), Succeeded)
     runner.begin_waiting(1, time.monotonic())
@@ -114,7 +115,7 @@ def test_commands_that_wait_start_in_their_order_as_slots_come_free(tmp_path: Pa
     assert sorted((tmp_path / "order").read_text().split()) == ["1", "2", "3"]
 
 
-def test_its_time_limit_counts_from_its_start(tmp_path: Path, runner: ShellRunner) -> None:
+def test_its_time_limit_counts_from_its_start(tmp_path: Path, runner: AheadRunner) -> None:
     """However long it waited."""
     waiting = runner.start(launch(tmp_path, ["sleep", "100"], timeout_s=60, ahead=True), SOON_S)
     runner.begin_waiting(1, SOON_S + 0.9)
@@ -124,7 +125,7 @@ def test_its_time_limit_counts_from_its_start(tmp_path: Path, runner: ShellRunne
     assert type(finish(waiting)).__name__ == "TimedOut"
 
 
-def test_what_waited_for_too_long_is_handed_back(tmp_path: Path, runner: ShellRunner) -> None:
+def test_what_waited_for_too_long_is_handed_back(tmp_path: Path, runner: AheadRunner) -> None:
     """As if it had not been claimed: nothing of it was ever there."""
     waiting = runner.start(launch(tmp_path, ["touch", "ran"], ahead=True), SOON_S)
     patient = waiting.poll(SOON_S + WAITING_S - 0.01)
@@ -135,7 +136,12 @@ def test_what_waited_for_too_long_is_handed_back(tmp_path: Path, runner: ShellRu
 
     assert patient is None
     assert isinstance(outcome, Requeued)
-    assert (outcome.asked, waiting.left_nothing, waiting.waiting, waiting.deadline_s()) == (False, True, False, None)
+    assert (outcome.asked, runner.left_nothing(waiting), runner.waits(waiting), waiting.deadline_s()) == (
+        False,
+        True,
+        False,
+        None,
+    )
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "logs" / "k7f2" / "1.log").exists()
 
@@ -151,24 +157,24 @@ def test_what_waited_for_too_long_is_handed_back(tmp_path: Path, runner: ShellRu
 )
 @pytest.mark.parametrize("begun", [False, True])
 def test_it_can_be_ended_before_and_after_it_began(
-    tmp_path: Path, runner: ShellRunner, end: Any, kind: type, begun: bool
+    tmp_path: Path, runner: AheadRunner, end: Any, kind: type, begun: bool
 ) -> None:
     """Only what was begun has a process to be ended."""
     (waiting,) = ahead(runner, tmp_path, "touch ran; sleep 100")
     if begun:
         runner.begin_waiting(1, time.monotonic())
         wait_until((tmp_path / "ran").exists, waiting)
-        assert waiting.identity is not None
+        assert waiting.process is not None
 
     end(waiting)
     runner.begin_waiting(1, time.monotonic())
 
     assert isinstance(finish(waiting), kind)
     assert (tmp_path / "ran").exists() == begun
-    assert waiting.left_nothing == (not begun)
+    assert runner.left_nothing(waiting) == (not begun)
 
 
-def test_a_command_that_cannot_start_says_so_when_its_turn_comes(tmp_path: Path, runner: ShellRunner) -> None:
+def test_a_command_that_cannot_start_says_so_when_its_turn_comes(tmp_path: Path, runner: AheadRunner) -> None:
     """Like one that was started at once."""
     (waiting,) = ahead(runner, tmp_path, ["no-such-command"])
     runner.begin_waiting(1, time.monotonic())
@@ -179,7 +185,7 @@ def test_a_command_that_cannot_start_says_so_when_its_turn_comes(tmp_path: Path,
     assert "command not found: no-such-command" in outcome.spawn_error
 
 
-def test_one_that_is_ended_from_beside_the_loop_is_begun_or_not(tmp_path: Path, runner: ShellRunner) -> None:
+def test_one_that_is_ended_from_beside_the_loop_is_begun_or_not(tmp_path: Path, runner: AheadRunner) -> None:
     """Never both ended as not begun and started."""
     waiting = ahead(runner, tmp_path, 'touch "ran.$MEDBAY_ATTEMPT"; exec sleep 100', count=20)
 
@@ -196,5 +202,5 @@ def test_one_that_is_ended_from_beside_the_loop_is_begun_or_not(tmp_path: Path, 
     for each in waiting:
         each.kill()
     assert all(isinstance(finish(each), Requeued) for each in waiting)
-    never = [n for n, each in enumerate(waiting, 1) if each.left_nothing]
+    never = [n for n, each in enumerate(waiting, 1) if runner.left_nothing(each)]
     assert not any((tmp_path / f"ran.{n}").exists() for n in never)

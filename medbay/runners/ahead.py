@@ -7,124 +7,110 @@ What waits has no process. It is handed back as if it had not been claimed when 
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
-from medbay.core.attempt.ahead import AHEAD_MAX, WAITING_S
+from medbay.core.attempt.ahead import AHEAD_MAX, COMMANDS, WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued
 from medbay.errors import SpawnFailed
-from medbay.places.protocol import LASTING_S, Identity, Launch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from medbay.runners.shell.runner import ShellRunning
-
-    Spawn = Callable[[Launch, float], ShellRunning]
+from medbay.places.protocol import Identity, Launch, Running
+from medbay.runners.shell.runner import ShellRunner, ShellRunning
 
 _WAIT_S: Final = 0.1  # about how long one may have to wait, given how long commands take
-_NEWEST_SHARE: Final = 0.2  # what the newest command counts for in that average
 
 
-class CommandsAhead:
-    """Those of one runner, and whether its commands are short enough lately."""
+class AheadRunner:
+    """The shell runner, with commands that wait for one of its slots as long as its commands are short."""
 
-    def __init__(self, spawn: Spawn) -> None:
+    def __init__(self, commands: ShellRunner) -> None:
         self.lock = threading.RLock()  # a command may be ended from beside the loop
-        self._spawn = spawn
+        self.commands = commands
         self._waiting: deque[CommandAhead] = deque()
-        self._begun: weakref.WeakSet[ShellRunning] = weakref.WeakSet()
-        self._average_s: float | None = None
 
-    @property
-    def are_short(self) -> bool:
-        """Whether commands are over in a moment lately."""
-        return self._average_s is not None and self._average_s < LASTING_S
-
-    def room(self, free: int) -> int:
-        """How many more may wait behind those that will be over in a moment."""
-        if not self.are_short or self._average_s is None:
-            return 0
-        short = sum(not each.lasting for each in self._begun)
-        behind_each = min(AHEAD_MAX, int(_WAIT_S / max(self._average_s, 0.001)))
-        return max(0, behind_each * (free + short) - len(self._waiting))
-
-    def add(self, launch: Launch, monotonic_s: float) -> CommandAhead:
-        """One more that waits."""
+    def start(self, launch: Launch, monotonic_s: float) -> ShellRunning | CommandAhead:
+        """Start it, or let it wait if it is for ahead; raises SpawnFailed when there is nothing to run."""
+        if not launch.ahead:
+            return self.commands.start(launch, monotonic_s)
         with self.lock:
             command = CommandAhead(self, launch, monotonic_s)
             self._waiting.append(command)
             return command
 
-    def begin(self, free: int, monotonic_s: float) -> None:
-        """Start as many as there are free slots."""
+    def begin_waiting(self, free: int, monotonic_s: float) -> None:
+        """Start as many of the commands that wait as there are free slots."""
         with self.lock:
             while free > 0 and self._waiting:
                 free -= 1
-                self._waiting.popleft().begin(self._spawn, monotonic_s)
+                self._waiting.popleft().begin(self.commands, monotonic_s)
+
+    def room_ahead(self, free: int) -> Mapping[str, int]:
+        """How many commands may wait behind those that will be over in a moment; none unless commands are short."""
+        pace = self.commands.pace
+        if not pace.is_short or pace.average_s is None:
+            return {}
+        behind_each = min(AHEAD_MAX, int(_WAIT_S / max(pace.average_s, 0.001)))
+        room = behind_each * (free + pace.at_work) - len(self._waiting)
+        return {COMMANDS: room} if room > 0 else {}
+
+    def waits(self, running: Running) -> bool:
+        """Whether it is a command that waits."""
+        return isinstance(running, CommandAhead) and running.waiting
+
+    def left_nothing(self, running: Running) -> bool:
+        """Whether it was never begun."""
+        return isinstance(running, CommandAhead) and running.never_begun
+
+    def close(self) -> None:
+        """Of the runner itself; what waits was handed back before."""
+        self.commands.close()
 
     def withdraw(self, command: CommandAhead) -> None:
         """It is never begun."""
         self._waiting.remove(command)
 
-    def began(self, running: ShellRunning) -> None:
-        """A command was started, after waiting or not."""
-        self._begun.add(running)
-
-    def ended(self, running: ShellRunning, *, took_s: float) -> None:
-        """A command ended by itself."""
-        self._begun.discard(running)
-        before_s = took_s if self._average_s is None else self._average_s
-        self._average_s = before_s + _NEWEST_SHARE * (took_s - before_s)
-
 
 class CommandAhead:
     """One command, before it is begun and after."""
 
-    def __init__(self, among: CommandsAhead, launch: Launch, monotonic_s: float) -> None:
+    def __init__(self, among: AheadRunner, launch: Launch, monotonic_s: float) -> None:
         self._among = among
         self._launch = launch
         self._hand_back_s = monotonic_s + WAITING_S
-        self._process: ShellRunning | None = None
+        self.process: ShellRunning | None = None  # once it is begun
         self._outcome: Outcome | None = None  # of one that was never begun
 
     @property
     def waiting(self) -> bool:
         """Whether it has no process and may yet get one."""
-        return self._process is None and self._outcome is None
+        return self.process is None and self._outcome is None
 
     @property
-    def lasting(self) -> bool:
-        """Whether its process runs for more than a moment."""
-        return self._process is not None and self._process.lasting
-
-    @property
-    def left_nothing(self) -> bool:
-        """Whether it was never begun."""
+    def never_begun(self) -> bool:
+        """Whether it has ended without a process."""
         return self._outcome is not None
 
     @property
     def identity(self) -> Identity | None:
-        """Its process, once it has one."""
-        return None if self._process is None else self._process.identity
+        """Its process, once it has one that lasts."""
+        return None if self.process is None else self.process.identity
 
     def fileno(self) -> int:
         """As its process says; -1 while it waits for a slot."""
-        return -1 if self._process is None else self._process.fileno()
+        return -1 if self.process is None else self.process.fileno()
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """How it ended; what waited for too long is handed back, for others to have."""
-        if self._process is not None:
-            return self._process.poll(monotonic_s)
+        if self.process is not None:
+            return self.process.poll(monotonic_s)
         if monotonic_s >= self._hand_back_s:
             self.hand_back(monotonic_s, why="no slot came free for it")
         return self._outcome
 
     def deadline_s(self) -> float | None:
         """The next time that matters to its process, or until which it waits for a slot."""
-        if self._process is not None:
-            return self._process.deadline_s()
+        if self.process is not None:
+            return self.process.deadline_s()
         return self._hand_back_s if self._outcome is None else None
 
     def cancel(self, monotonic_s: float) -> None:
@@ -145,10 +131,10 @@ class CommandAhead:
         if process is not None:
             process.kill()
 
-    def begin(self, spawn: Spawn, monotonic_s: float) -> None:
+    def begin(self, commands: ShellRunner, monotonic_s: float) -> None:
         """There is a slot for it."""
         try:
-            self._process = spawn(self._launch, monotonic_s)
+            self.process = commands.start(self._launch, monotonic_s)
         except SpawnFailed as error:
             said = Output(tail=str(error), total_bytes=len(str(error)), log_path=str(self._launch.log_path))
             self._outcome = Failed(output=said, spawn_error=str(error))
@@ -159,7 +145,7 @@ class CommandAhead:
             if self.waiting:
                 self._among.withdraw(self)
                 self._outcome = outcome
-            return self._process
+            return self.process
 
     def _no_output(self) -> Output:
         return Output(log_path=str(self._launch.log_path))
