@@ -538,7 +538,7 @@ class Bay:
         """An engine of this machine on this store, ready to run."""
         mark = Ids().store()
         engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues, guard=mark)
-        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark)
+        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark, queues=queues)
         return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:

@@ -17,6 +17,7 @@ Status = Literal["pending", "done", "given_up"]
 ON: Final = ("question:asked", "question:answered", "incident:opened", "incident:closed", "budget:warning")
 """What a channel wants unless it says otherwise; a question that is asked again is asked."""
 
+HEARTBEAT: Final = "heartbeat"  # what a channel hears at every period of its own; never an event of the store
 TIMEOUT_MS: Final = 30_000
 LEASE_BEYOND_MS: Final = 15_000  # how much longer than its time limit a delivery belongs to the engine that began it
 FIRST_WAIT_MS: Final = 5_000
@@ -34,6 +35,7 @@ class Channel:
     command: tuple[str, ...]
     on: tuple[str, ...] = ON
     timeout_ms: int = TIMEOUT_MS
+    heartbeat_ms: int | None = None
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from medbay.core.delivery import Channel, Delivery
+from medbay.core.delivery import HEARTBEAT, Channel, Delivery
 from medbay.core.durations import format_duration
 from medbay.core.outcome import Failed, Outcome, Succeeded, TimedOut, redacted
 from medbay.core.redaction import Redaction
@@ -31,6 +31,8 @@ class CommandSender:
     def start(self, channel: Channel, delivery: Delivery, monotonic_s: float) -> CommandSending:
         """Start the command of a channel."""
         told = {**as_json(delivery.event), "channel": channel.name, "key": delivery.key, "try": delivery.tries}
+        if delivery.event.name == HEARTBEAT:
+            told = {"event": HEARTBEAT, **told}
         path = self.files / channel.name / str(delivery.seq)
         launch = Launch(
             store_id=delivery.key.partition(":")[0],
