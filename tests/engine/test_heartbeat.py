@@ -25,7 +25,7 @@ class Beside:
         self.clock = clock
         self.pulse = Pulse()
         self.sender = ScriptedSender()
-        self.heartbeats = Heartbeats((DESK, QUIET), {"command": self.sender}, self.pulse, mark="one")
+        self.heartbeats = Heartbeats((DESK, QUIET), {"command": self.sender}, self.pulse, store_id="teststore")
 
     def rounds(self, seconds: int, *, loop_goes: bool = True) -> int:
         """So many seconds, a look in each; how many heartbeats were begun."""
