@@ -25,6 +25,7 @@ PYTHON: Final = "python"  # the runner of what calls a function
 ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
+BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
@@ -109,7 +110,7 @@ class Task(Struct, frozen=True):
     reason: str = ""
     paused: bool = False
     cancel_requested: bool = False
-    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn" in its owner
+    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn" there; a "boot"
     unmet: int = 0  # how many tasks it comes after are not completed
     due_at: int | None = None
     ready: bool = False

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from medbay.core.model import PERSON, Task
+from medbay.core.model import BOOT, PERSON, Task
 
 Needs = Literal["event", "time", "healing", "capacity"]
 
@@ -100,6 +100,8 @@ def _paused(task: Task, now: int, around: Circumstances) -> str | None:
 
 
 def _waits_for_judgement(task: Task, now: int, around: Circumstances) -> str | None:
+    if task.waits_for == BOOT:
+        return "waits for the next boot of its machine"
     return f"waits for its {task.waits_for}" if task.waits_for is not None else None
 
 
