@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FUNCTION_LINES_MAX = 40
 MODULE_LINES_MAX = 600
+CHAPTER_LINES_MAX = 60
 
 # Over-long functions that are tolerated for now, as `path:name`. The list only shrinks.
 TOLERATED: frozenset[str] = frozenset()
@@ -459,3 +460,24 @@ def test_a_class_name_has_one_meaning() -> None:
     )
 
     assert [name for name, times in named.items() if times > 1] == []
+
+
+def test_no_module_is_a_chapter_of_its_neighbour() -> None:
+    """A short module that only one module beside it imports belongs into that one; programs may be short."""
+    names = {module.path.removesuffix(".py").replace("/", "."): module for module in modules("medbay")}
+    importers: dict[str, set[str]] = {name: set() for name in names}
+    for name, module in names.items():
+        for _, imports in imported(module.tree):
+            target = imports if imports in names else imports.rpartition(".")[0]
+            if target in names and target != name:
+                importers[target].add(name)
+    short = [
+        name
+        for name, by in importers.items()
+        if len(by) == 1
+        and {name.rpartition(".")[0]} == {each.rpartition(".")[0] for each in by}
+        and names[name].text.count("\n") < CHAPTER_LINES_MAX
+        and "__main__" not in names[name].text
+    ]
+
+    assert short == []

@@ -10,7 +10,7 @@ from typing import Final
 
 from medbay.core.agent import profile_of
 from medbay.core.triage.case import Means
-from medbay.engine.lease import KILL_AT
+from medbay.engine.lease import KILL_AT, Lease
 from medbay.engine.live import Process as Footprint
 from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
@@ -21,12 +21,28 @@ from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
 from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
-from medbay.sim.heart import Heart
 from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
 from medbay.sim.scripts import AGENT, NEVER_MS, Work
 from medbay.store.database import Store, Tx
+
+
+@dataclass(slots=True)
+class Heart:
+    """While it stands still the loop goes on, nobody renews the lease, and only the guardian guards it."""
+
+    lease_ms: int
+    stands_until_ms: int = 0
+    struck_ms: int = 0
+
+    def strike_ms(self, lease: Lease, now_ms: int) -> int:
+        """When the guardian strikes next: from five sixths of the lease on, again and again, while the heart stands."""
+        if now_ms >= self.stands_until_ms:
+            return NEVER_MS
+        silent_ms = round(lease.renewed_s * 1000 + self.lease_ms * KILL_AT)
+        return max(silent_ms, self.struck_ms + SECOND)
+
 
 AWAY_MS: Final = 500
 NOTICED_AFTER_MS: Final = 50  # how soon another's commit is noticed
