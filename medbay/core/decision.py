@@ -189,7 +189,7 @@ class WorkingSet(Struct, frozen=True, kw_only=True):
     @property
     def parks(self) -> bool:
         """Whether a breaker holds tasks now, so that what is ready has to be looked at before it is claimed."""
-        return any(each.rule.parks for each in self.breakers.values())
+        return bool(self.breakers) and any(each.rule.parks for each in self.breakers.values())
 
 
 class Decision(Struct, frozen=True, kw_only=True):

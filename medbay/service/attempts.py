@@ -345,6 +345,8 @@ def _canary_of(task: Task, work: WorkingSet) -> Breaker | None:
 
 def _stopped_runners(worker: Worker, work: WorkingSet) -> tuple[str, ...]:
     """The runners that are not started on this host now: their tasks are read past, for another host or later."""
+    if not work.breakers:
+        return ()
     loops = (each for each in work.breakers.values() if each.kind == "crash_loop" and not _lets_one_through(each))
     ours = (each.name.rpartition("@") for each in loops)
     return tuple(sorted(runner for runner, _, host in ours if host == worker.host))
