@@ -17,6 +17,7 @@ from medbay.core.policy.policy import category_acted_on
 from medbay.errors import UsageError
 
 RUNNER: Final = "agent"
+_AGENTS: Final = f"{RUNNER}:"
 SPEC_ROLE: Final = "spec"  # the profile that reviews specifications
 PROMPT_FILE: Final = "{prompt_file}"
 MODEL: Final = "{model}"
@@ -56,7 +57,7 @@ def profile_of(runner: str) -> str:
 
 def is_agents(task: Task) -> bool:
     """Whether an agent works on it."""
-    return bool(profile_of(task.runner))
+    return task.runner.startswith(_AGENTS) and task.runner != _AGENTS
 
 
 def needs_change(task: Task, found: Diagnosis) -> bool:

@@ -81,7 +81,7 @@ class Reservation(Struct, frozen=True, kw_only=True):
 
 def concerns(task: Task, budget: Budget) -> bool:
     """Whether starting it costs something that has to be reserved."""
-    return _has_limit(task) or task.runner not in budget.free
+    return task.runner not in budget.free or _has_limit(task)
 
 
 def wanted(task: Task, budget: Budget) -> Amount:

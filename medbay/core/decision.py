@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -188,7 +189,7 @@ class WorkingSet(Struct, frozen=True, kw_only=True):
     @property
     def parks(self) -> bool:
         """Whether a breaker holds tasks now, so that what is ready has to be looked at before it is claimed."""
-        return any(each.rule.parks for each in self.breakers.values())
+        return bool(self.breakers) and any(each.rule.parks for each in self.breakers.values())
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -220,8 +221,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     def plus(self, *writes: Write | None, events: Iterable[Event] = ()) -> Decision:
         """The same with more writes (None is none) and more events."""
-        more = tuple(each for each in writes if each is not None)
-        return replace(self, writes=self.writes + more, events=(*self.events, *events))
+        return replace(self, writes=(*self.writes, *filter(None, writes)), events=(*self.events, *events))
 
 
 NOTHING: Final = Decision()
@@ -232,11 +232,13 @@ def together(*decisions: Decision) -> Decision:
     made = [each for each in decisions if each is not NOTHING]
     if len(made) < 2:
         return made[0] if made else NOTHING
-    return Decision(
-        writes=tuple(chain.from_iterable(each.writes for each in made)),
-        events=tuple(chain.from_iterable(each.events for each in made)),
-        work=made[0].work,
-    )
+    writes = tuple(chain.from_iterable(map(_writes_of, made)))
+    events = tuple(chain.from_iterable(map(_events_of, made)))
+    return Decision(writes=writes, events=events, work=made[0].work)
+
+
+_writes_of: Final = attrgetter("writes")
+_events_of: Final = attrgetter("events")
 
 
 class Draft(Generic[R]):
@@ -259,15 +261,12 @@ class Draft(Generic[R]):
             self._set.clear()
         return self._record
 
-    @property
-    def task(self: Draft[Task]) -> Task:
-        """The task as it is to be."""
-        return self.record
-
-    @task.setter
-    def task(self: Draft[Task], task: Task) -> None:
-        self._record = task
+    @record.setter
+    def record(self, record: R) -> None:
+        self._record = record
         self._set.clear()
+
+    task = record  # of a draft of a task
 
     def set(self, **fields: Any) -> None:
         """Change fields that are not the status."""
@@ -277,7 +276,8 @@ class Draft(Generic[R]):
         """Take one step of the lifecycle; what is no task says so in an event of its own."""
         source = self._set.get("status", self._record.status)
         lifecycle = LIFECYCLES[self.before.lifecycle]
-        lifecycle.check(self.before.id, source, target)
+        if (source, target) not in lifecycle.steps:
+            lifecycle.refuse(self.before.id, source, target)
         self._transitions.append(Transition(source, target, self.actor, reason, context))
         ended = self.now if target in lifecycle.terminal else None
         stamped = {"status": target, "since": self.now, "reason": reason, "ended_at": ended}
@@ -337,7 +337,7 @@ class Draft(Generic[R]):
 
     def decision(self, *writes: Write | None, work: WorkingSet | None = None) -> Decision:
         """The change and its events, with other writes beside it (None is none)."""
-        mine = tuple(each for each in (self.change(), *writes) if each is not None)
+        mine = tuple(filter(None, (self.change(), *writes)))
         events = tuple(self.events)
         return Decision(writes=mine, events=events) if work is None else Decision(writes=mine, events=events, work=work)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from medbay.errors import IllegalTransition
 
@@ -30,6 +31,7 @@ class Machine:
     moves: tuple[Move, ...]
     terminal: frozenset[str]
     places: Mapping[str, str] = field(default_factory=dict)  # state -> directory, where the domain has one
+    steps: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)  # every move as (source, target)
     _targets: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +46,7 @@ class Machine:
         unknown = {move.target for move in self.moves} - targets.keys()
         if unknown or self.initial not in targets:
             raise ValueError(f"{self.name}: no way out of {sorted(unknown | {self.initial} - targets.keys())}")
+        object.__setattr__(self, "steps", frozenset((move.source, move.target) for move in self.moves))
         object.__setattr__(self, "_targets", {state: tuple(found) for state, found in targets.items()})
 
     @property
@@ -60,8 +63,11 @@ class Machine:
 
     def check(self, subject: str, source: str, target: str) -> None:
         """Raise IllegalTransition, naming the subject, both states and the allowed moves."""
-        if target in self._targets.get(source, ()):
-            return
+        if (source, target) not in self.steps:
+            self.refuse(subject, source, target)
+
+    def refuse(self, subject: str, source: str, target: str) -> NoReturn:
+        """Say that a move is not allowed, and which are."""
         ways = ", ".join(self.allowed(source)) or "nothing: it is terminal"
         raise IllegalTransition(
             f"{subject} is {source} and may not become {target}", hint=f"from {source} it may become {ways}"

@@ -15,18 +15,21 @@ def printable(text: str) -> str:
 
 def line(text: str, limit: int) -> str:
     """One line: what a log says cannot look like a line of ours."""
-    return block(" ".join(printable(text[: limit * 4]).split()), limit)
+    return _cut(" ".join(printable(text[: limit * 4]).split()), limit)
 
 
 def block(text: str, limit: int) -> str:
     """Lines without control characters, at most `limit` characters; the end of what is longer is cut off."""
-    cleaned = lines(text[: limit * 4]).strip()
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + CUT
+    return _cut(lines(text[: limit * 4]).strip(), limit)
 
 
 def lines(text: str) -> str:
     """The same lines without control characters, however long."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + CUT
 
 
 def number(value: object) -> float | None:

@@ -36,6 +36,12 @@ class Settings:
     means: Means = field(default_factory=Means)
     redaction: Redaction = field(default_factory=Redaction)  # of whatever leaves a log
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
+    home: Path = field(init=False)  # the directory of a task that names none
+    logs: str = field(init=False)  # as text: every attempt has several files there, and parsing a path takes a while
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "home", self.root.parent)
+        object.__setattr__(self, "logs", f"{self.root}/logs")
 
     @property
     def judgement(self) -> Judgement:
@@ -56,16 +62,16 @@ class Settings:
 
     def log_path(self, task_id: str, number: int) -> str:
         """Where an attempt's output goes; ids are made by us, so the path cannot leave the directory."""
-        return f"{self.root}/logs/{task_id}/{number}.log"
+        return f"{self.logs}/{task_id}/{number}.log"
 
     def check_log_path(self, task_id: str, number: int, position: int) -> Path:
         """Where the output of one check of an attempt goes."""
         name = f"check-{position}" if position != rescue.POSITION else "evaluation"
         return self._path(f"{task_id}/{number}.{name}.log")
 
-    def result_path(self, task_id: str, number: int) -> Path:
+    def result_path(self, task_id: str, number: int) -> str:
         """Where an attempt may leave its result."""
-        return self._path(f"{task_id}/{number}.result.json")
+        return f"{self.logs}/{task_id}/{number}.result.json"
 
     def context_path(self, task_id: str, number: int) -> Path:
         """What a triage or an evaluation is shown."""
@@ -76,7 +82,7 @@ class Settings:
         return self._path(f"{task_id}/{number}.answer")
 
     def _path(self, name: str) -> Path:
-        return Path(f"{self.root}/logs/{name}")  # parsed once: every attempt has several of them
+        return Path(f"{self.logs}/{name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ class Slots:
             free=free,
             waiting=self.waiting,
             ahead=ahead,
-            home=str(self._settings.root.parent),
+            home=str(self._settings.home),
             live_recovery=recovery,
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self._settings.recovery_share,

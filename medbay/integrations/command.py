@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -43,8 +44,8 @@ class CommandSender:
             runner="shell",
             command=channel.target,
             cwd=self.means.folder,
-            log_path=path.with_suffix(".log"),
-            result_path=path.with_suffix(".result"),
+            log_path=str(path.with_suffix(".log")),
+            result_path=str(path.with_suffix(".result")),
             idempotency_key=delivery.key,
             env={"MEDBAY_DELIVERY_KEY": delivery.key, "MEDBAY_EVENT": delivery.event.name},
             timeout_s=channel.timeout_ms / 1000,
@@ -73,7 +74,7 @@ class CommandSending:
         for path in (self.launch.log_path, self.launch.stdin_path, self.launch.result_path):
             if path is not None:
                 with suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
         return _error(redacted(outcome, self.redaction))
 
     def kill(self) -> None:

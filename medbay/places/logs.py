@@ -39,7 +39,7 @@ class LogPiece:
     offset: int
 
 
-def read_ends(path: Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> tuple[str, str, int]:
+def read_ends(path: str | Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> tuple[str, str, int]:
     """Head, tail and size of a log. A log that fits into the tail has no head; the two never overlap."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -100,7 +100,7 @@ def read_from(path: Path, offset: int, *, ended: bool = False) -> LogPiece:
     return LogPiece(text=text.replace("\0", "\ufffd"), offset=end - len(decoder.getstate()[0]))
 
 
-def append_note(path: Path, note: str) -> None:
+def append_note(path: str | Path, note: str) -> None:
     """Leave a line of our own at the end of a log; a log that cannot be written is no reason to fail."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

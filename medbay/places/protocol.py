@@ -27,8 +27,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     runner: str
     command: Sequence[str] | str  # a list is executed as it is, a string goes through /bin/sh -c
     cwd: Path
-    log_path: Path
-    result_path: Path
+    log_path: str
+    result_path: str
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
     guidance: str = ""

@@ -103,9 +103,9 @@ def spawn_into(
 
 def new_log(launch: Launch) -> int:
     """The new log of an attempt, open for appending, and room for its result beside it."""
-    log = _new_log(os.fspath(launch.log_path))
+    log = _new_log(launch.log_path)
     try:
-        _clear_result(os.fspath(launch.result_path), os.fspath(launch.log_path))
+        _clear_result(launch.result_path, launch.log_path)
     except (OSError, ValueError) as error:
         os.close(log)
         raise SpawnFailed(f"cannot make room for the result {launch.result_path}: {_words(error)}") from error

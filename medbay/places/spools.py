@@ -43,7 +43,7 @@ class Spools:
 
     def folder(self, launch: Launch) -> str:
         """Where those of this attempt's store are."""
-        logs = os.path.dirname(os.path.dirname(os.fspath(launch.log_path)))
+        logs = os.path.dirname(os.path.dirname(launch.log_path))
         if logs not in self._seen:
             self._seen[logs] = os.path.abspath(os.path.join(logs, SPOOLS))
             _remove_stale(Path(self._seen[logs]))

@@ -62,7 +62,7 @@ class TreeEnd:
     why: Why | None = None  # None: by itself
     words: str = ""  # why it was handed back
     note: str = ""  # for a reader of its log
-    log: Path | None  # None: it wrote nothing
+    log: str | None  # None: it wrote nothing
     has_result: bool = True  # it may have left a result file
     took_s: float | None = None  # about how long it ran, where it ended by itself
 
@@ -129,10 +129,10 @@ class Trees:
     def _spawn_spooled(self, launch: Launch) -> tuple[Child, CommandSpool]:
         spool, log = self.spools.take(launch)
         try:
-            asked = replace(launch, result_path=Path(self.spools.result(launch)))
+            asked = replace(launch, result_path=self.spools.result(launch))
             return spawn_into(log, asked, self.inherited, stdin=self.stdin), spool
         except SpawnFailed:
-            self.spools.settle(spool, os.fspath(launch.log_path), needed=True)
+            self.spools.settle(spool, launch.log_path, needed=True)
             raise
         finally:
             os.close(log)
@@ -255,7 +255,7 @@ class ProcessTree:
     def _show_log(self) -> None:
         """Let what it writes be its log from now on, for others to read."""
         spool = self._spool
-        if spool is not None and not spool.shown and spool.show(os.fspath(self.launch.log_path)):
+        if spool is not None and not spool.shown and spool.show(self.launch.log_path):
             self._cap.path = self.launch.log_path
 
     def _enforce(self, monotonic_s: float) -> None:
@@ -359,7 +359,7 @@ class ProcessTree:
             os.close(self._pidfd)
             self._pidfd = -1
         has_result = True
-        log: Path | None = self.launch.log_path
+        log: str | None = self.launch.log_path
         if self._spool is None or self._spool.size():
             self._cap.close()
         if self._spool is not None:
@@ -375,12 +375,12 @@ class ProcessTree:
         )
         return self._over
 
-    def _settle_spool(self, spool: CommandSpool, *, noted: bool) -> tuple[bool, Path | None]:
+    def _settle_spool(self, spool: CommandSpool, *, noted: bool) -> tuple[bool, str | None]:
         """Whether it left a result, and its log if it has one; both are where they belong then."""
         spools, launch = self._trees.spools, self.launch
-        has_result = keep_result(spools.result(launch), os.fspath(launch.result_path))
-        log = spools.settle(spool, os.fspath(launch.log_path), needed=noted or has_result)
-        return has_result, Path(log) if log else None
+        has_result = keep_result(spools.result(launch), launch.result_path)
+        log = spools.settle(spool, launch.log_path, needed=noted or has_result)
+        return has_result, log or None
 
 
 class TreeEnding:

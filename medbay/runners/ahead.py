@@ -136,7 +136,7 @@ class CommandAhead:
         try:
             self.process = commands.start(self._launch, monotonic_s)
         except SpawnFailed as error:
-            said = Output(tail=str(error), total_bytes=len(str(error)), log_path=str(self._launch.log_path))
+            said = Output(tail=str(error), total_bytes=len(str(error)), log_path=self._launch.log_path)
             self._outcome = Failed(output=said, spawn_error=str(error))
 
     def _withdrawn(self, outcome: Outcome) -> ShellRunning | None:
@@ -148,4 +148,4 @@ class CommandAhead:
             return self.process
 
     def _no_output(self) -> Output:
-        return Output(log_path=str(self._launch.log_path))
+        return Output(log_path=self._launch.log_path)

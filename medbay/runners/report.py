@@ -32,7 +32,7 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
         head=head,
         tail=tail,
         total_bytes=total_bytes,
-        log_path=str(launch.log_path),
+        log_path=launch.log_path,
         result=result.fields if launch.answer_path is None else {"answer": read_answer(launch.answer_path)},
     )
     if why is None:

@@ -51,7 +51,7 @@ class Result:
         return value
 
 
-def read_result(path: Path) -> Result:
+def read_result(path: str | Path) -> Result:
     """Read the result file; no file is no result and no complaint."""
     try:
         raw = _read_regular(path)
@@ -74,7 +74,7 @@ def taken_as_failed(unclear: Result) -> Result:
     return Result(fields=said, ignored=unclear.ignored)
 
 
-def _read_regular(path: Path) -> bytes:
+def _read_regular(path: str | Path) -> bytes:
     # Without O_NONBLOCK a FIFO put in its place would hang the engine.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as handle:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from medbay.core.attempt import ending, guidance
 from medbay.core.attempt.checks import GATE_ERROR
 from medbay.core.attempt.knowledge import Known, apply_teaching
 from medbay.core.budget import Budget
-from medbay.core.decision import WorkingSet
+from medbay.core.decision import Change, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.holds.incident import FailureSurroundings, is_shared
@@ -150,7 +151,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             apply(tx, decision)
             budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
             work = decision.work
-            for change in decision.changes:
+            for change in decision.changes if after or owned else ():  # else each is alone with its task
                 if change.after != change.before:
                     met[change.after.id] = changed(change.after, version=change.before.version + 1)
             if owners.may_have_a_fix(task):
@@ -303,7 +304,8 @@ def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> 
         return (again if capacity.recovery_first else fresh)[: min(1, capacity.free)]
     if len(fresh) < room:  # then no fresh work is left waiting, and recovery may have the rest
         share = max(share, room - len(fresh))
-    candidates = sorted([*fresh, *again[: max(0, share)]], key=_urgency)
+    again = again[: max(0, share)]
+    candidates = sorted([*fresh, *again], key=_urgency) if fresh and again else fresh or again
     begun, rest = candidates[: capacity.free], candidates[capacity.free : room]
     return begun + feeding.fed_ahead(rest, capacity.ahead, home=capacity.home)
 
@@ -315,12 +317,10 @@ def _share_left(capacity: Capacity) -> int:
 
 def _heads(tx: Tx, worker: Worker, limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:
     past = _stopped_runners(worker, work)
-    found = [
-        task
-        for queue in worker.queues
-        for task in tasks.claim_head(tx, queue, recovery=recovery, limit=limit, past=past)
-    ]
-    return _not_held(tx, sorted(found, key=_urgency), work)
+    heads = [tasks.claim_head(tx, queue, recovery=recovery, limit=limit, past=past) for queue in worker.queues]
+    # What one queue has is in this order already.
+    found = heads[0] if len(heads) == 1 else sorted(chain.from_iterable(heads), key=_urgency)
+    return _not_held(tx, found, work)
 
 
 def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
@@ -345,6 +345,8 @@ def _canary_of(task: Task, work: WorkingSet) -> Breaker | None:
 
 def _stopped_runners(worker: Worker, work: WorkingSet) -> tuple[str, ...]:
     """The runners that are not started on this host now: their tasks are read past, for another host or later."""
+    if not work.breakers:
+        return ()
     loops = (each for each in work.breakers.values() if each.kind == "crash_loop" and not _lets_one_through(each))
     ours = (each.name.rpartition("@") for each in loops)
     return tuple(sorted(runner for runner, _, host in ours if host == worker.host))
@@ -372,7 +374,8 @@ def _claim_one(
     tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str], sent_for: Breaker | None = None
 ) -> Claim:
     decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for)
-    (change,) = decision.changes
+    change = decision.writes[0]
+    assert isinstance(change, Change)
     attempt = Attempt(
         task_id=task.id,
         number=change.after.attempts,

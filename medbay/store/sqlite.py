@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from medbay.env import Clock, SystemClock
 from medbay.errors import (
-    MedbayError,
     NotAllowed,
     StoreError,
     StoreRemoved,
@@ -23,11 +23,6 @@ from medbay.store import migrations
 from medbay.store.batch import Putting, Values
 from medbay.store.database import Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
-
-if TYPE_CHECKING:
-    pass
-import ctypes
-from contextlib import suppress
 
 BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
@@ -117,6 +112,40 @@ def _told(error: sqlite3.Error) -> Exception:
     return error
 
 
+class Transaction:
+    """The block of one transaction: begun, committed when the block ends well, undone otherwise."""
+
+    __slots__ = ("_begin", "_clock", "_connection", "_store_id")
+
+    def __init__(
+        self, connection: sqlite3.Connection, clock: Clock, store_id: str, *, begin: Callable[[], None] | None = None
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._store_id = store_id
+        self._begin = begin
+
+    def __enter__(self) -> SqliteTx:
+        with _TRANSLATED:
+            if self._begin is not None:
+                self._begin()
+            else:
+                self._connection.execute("BEGIN")
+        # The clock is read after the lock is held, so that times follow the order of commits.
+        return SqliteTx(self._connection, self._clock.now_ms(), self._store_id)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with _TRANSLATED:
+            try:
+                if error is not None:
+                    raise error
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
 class SqliteStore:
     """A store in one file (or in memory, for the simulator)."""
 
@@ -139,23 +168,17 @@ class SqliteStore:
             self._connection.close()
             raise
 
-    @contextmanager
-    def write(self) -> Iterator[SqliteTx]:
+    def write(self) -> Transaction:
         """A transaction that may change things; committed, and synced, when the block ends well."""
-        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
-            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
-        with _translated(), self._transaction(self._begin_writing) as tx:
-            yield tx
+        return Transaction(self._connection, self._clock, self.store_id, begin=self._begin_writing)
 
-    @contextmanager
-    def read(self) -> Iterator[SqliteTx]:
+    def read(self) -> Transaction:
         """A transaction that sees one state of the store and changes nothing."""
-        with _translated(), self._transaction(lambda: self._connection.execute("BEGIN")) as tx:
-            yield tx
+        return Transaction(self._connection, self._clock, self.store_id)
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file, and rows that point to nothing."""
-        with _translated():
+        with _TRANSLATED:
             found = [row[0] for row in self._connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             for table, rowid, parent, _ in self._connection.execute("PRAGMA foreign_key_check").fetchmany(20):
                 found.append(f"row {rowid} of {table} points to a {parent} that is not there")
@@ -169,7 +192,7 @@ class SqliteStore:
         except OSError as error:
             raise StoreError(f"cannot write {unfinished}: {error.strerror}", hint="choose another place") from None
         try:
-            with _translated():
+            with _TRANSLATED:
                 copy_database(self._connection, unfinished)
             os.link(unfinished, path)  # fails where a file has this name already
             sync_directory(path)
@@ -184,7 +207,7 @@ class SqliteStore:
         """Whether another connection committed since the last call."""
         if self._commits is not None:
             self._commits.take()  # first: what is said from here on is for the next call
-        with _translated():
+        with _TRANSLATED:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
         return bool(seen != version)
@@ -209,25 +232,14 @@ class SqliteStore:
             self._commits.close()
         self._connection.close()
 
-    @contextmanager
-    def _transaction(self, begin: Callable[[], object]) -> Iterator[SqliteTx]:
-        begin()
-        # The clock is read after the lock is held, so that times follow the order of commits.
-        tx = SqliteTx(self._connection, self._clock.now_ms(), self.store_id)
-        try:
-            yield tx
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-
     def _begin_writing(self) -> None:
         """Take the one place of a writer.
 
         SQLite's own waiting sleeps up to 100 ms between two tries; beside somebody who adds one task after the other
         it hardly ever finds the place free.
         """
+        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
+            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
         connection = self._connection
         connection.execute("PRAGMA busy_timeout = 0")
         try:
@@ -289,23 +301,27 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """SQLite's errors in our words."""
-    try:
-        yield
-    except MedbayError:
-        raise
-    except UnicodeEncodeError as error:
-        raise UsageError("a text is not valid UTF-8", hint="write it in UTF-8") from error
-    except sqlite3.OperationalError as error:
-        raise StoreUnavailable(f"the store did not answer: {error}") from error
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-            raise
-        raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
+class _Translated:
+    """A block that raises SQLite's errors in our words."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        match error:
+            case UnicodeEncodeError():
+                raise UsageError("a text is not valid UTF-8", hint="write it in UTF-8") from error
+            case sqlite3.OperationalError():
+                raise StoreUnavailable(f"the store did not answer: {error}") from error
+            case sqlite3.IntegrityError() | sqlite3.ProgrammingError():
+                return
+            case sqlite3.DatabaseError():
+                raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
 
 
+_TRANSLATED: Final = _Translated()
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 
 

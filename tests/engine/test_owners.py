@@ -305,7 +305,7 @@ def test_a_rescued_attempt_is_a_success(world: World) -> None:
     assert outcomes(world, task.id) == ["rescued"]
     launch = world.runner.started[1]
     assert (launch.command, launch.timeout_s, launch.part) == ("look", 7.0, "evaluation")
-    assert launch.log_path.name == "1.evaluation.log"
+    assert Path(launch.log_path).name == "1.evaluation.log"
     assert '"tail": "half"' in launch.stdin_text and launch.answer_path is not None
     with world.store.read() as tx:
         kept = attempts.output(tx, task.id, 1)

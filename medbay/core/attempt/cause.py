@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
@@ -47,56 +46,41 @@ class FailureCase(Struct, frozen=True, kw_only=True):
 
 
 def cause_of(case: FailureCase) -> Cause:
-    """The first cause that matches."""
-    return next(cause for cause, matches in _IN_ORDER if matches(case))
+    """The first cause that matches, in the order of precedence."""
+    match case.outcome:
+        case Cancelled() | Requeued():
+            return Cause.STOPPED
+        case Succeeded():
+            return Cause.SUCCESS
+        case Lost():
+            return Cause.LOST
+    found = case.diagnosis
+    if found is not None and not found.retryable and found.confidence >= NOT_RETRYABLE_FROM:
+        return Cause.NOT_RETRYABLE
+    if found is not None and found.subcategory in LIMIT_KINDS and (case.account or found.provider) is not None:
+        return Cause.PROVIDER_LIMIT
+    if case.never_worked:
+        return Cause.CRASH_LOOP
+    if found is not None and (case.opens_incident or found.fingerprint in case.open_incidents):
+        return Cause.INCIDENT
+    # What may be hopeless, but not surely enough for a person at once, climbs the ladder.
+    if found is not None and found.retryable and not found.charge:
+        return Cause.UNCHARGED
+    if case.in_phase:
+        return Cause.PHASE
+    return Cause.USED_UP if case.used_up else Cause.RUNG
 
 
-def is_providers(case: FailureCase) -> bool:
+def is_providers(case: FailureCase, cause: Cause) -> bool:
     """Whether what the work was done with failed, and not the work: a limit, an outage, credits that are used up."""
-    cause, kind = cause_of(case), case.diagnosis.subcategory if case.diagnosis is not None else None
+    kind = case.diagnosis.subcategory if case.diagnosis is not None else None
     passes = cause in (Cause.PROVIDER_LIMIT, Cause.INCIDENT, Cause.UNCHARGED) and kind in OUTAGE_KINDS
     return passes or (cause is Cause.NOT_RETRYABLE and kind == SPENT)
 
 
-def is_charged(case: FailureCase) -> bool:
+def is_charged(case: FailureCase, cause: Cause) -> bool:
     """Whether a failure uses up an attempt: what a phase or the ladder has to answer, and what opens an incident."""
-    cause, found = cause_of(case), case.diagnosis
+    found = case.diagnosis
     if cause is Cause.INCIDENT and found is not None and found.fingerprint not in case.open_incidents:
         return found.charge
     return cause >= Cause.PHASE
-
-
-def _not_retryable(case: FailureCase) -> bool:
-    found = case.diagnosis
-    return found is not None and not found.retryable and found.confidence >= NOT_RETRYABLE_FROM
-
-
-def _provider_limit(case: FailureCase) -> bool:
-    found = case.diagnosis
-    owner = case.account or (found.provider if found is not None else None)
-    return found is not None and owner is not None and found.subcategory in LIMIT_KINDS
-
-
-def _incident(case: FailureCase) -> bool:
-    found = case.diagnosis
-    return found is not None and (found.fingerprint in case.open_incidents or case.opens_incident)
-
-
-def _uncharged(case: FailureCase) -> bool:
-    # What may be hopeless, but not surely enough for a person at once, climbs the ladder.
-    return case.diagnosis is not None and not case.diagnosis.charge and case.diagnosis.retryable
-
-
-_IN_ORDER: Final[tuple[tuple[Cause, Callable[[FailureCase], bool]], ...]] = (
-    (Cause.STOPPED, lambda case: isinstance(case.outcome, Cancelled | Requeued)),
-    (Cause.SUCCESS, lambda case: isinstance(case.outcome, Succeeded)),
-    (Cause.LOST, lambda case: isinstance(case.outcome, Lost)),
-    (Cause.NOT_RETRYABLE, _not_retryable),
-    (Cause.PROVIDER_LIMIT, _provider_limit),
-    (Cause.CRASH_LOOP, lambda case: case.never_worked),
-    (Cause.INCIDENT, _incident),
-    (Cause.UNCHARGED, _uncharged),
-    (Cause.PHASE, lambda case: case.in_phase),
-    (Cause.USED_UP, lambda case: case.used_up),
-    (Cause.RUNG, lambda case: True),
-)

@@ -12,7 +12,7 @@ from medbay.core import owners
 from medbay.core.attempt import checks as gate
 from medbay.core.attempt import checks as verifying
 from medbay.core.attempt import knowledge, rescue
-from medbay.core.attempt.cause import is_charged, is_providers
+from medbay.core.attempt.cause import cause_of, is_charged, is_providers
 from medbay.core.attempt.counting import count_ended, count_uncharged, counters, forget_failures, record_of
 from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome
 from medbay.core.attempt.failure import ERROR_MAX, Failure, follow
@@ -142,8 +142,9 @@ def _settled(ended: Ended, settles: Settles, draft: Draft[Task], work: WorkingSe
 def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool:
     """Whether its provider failed it; but who waits for it does not wait longer than for any free retries."""
     case = incident.case_of(ended.task, ended.outcome, found, ended.around, work)
-    counted = count_ended(ended.task, charge=is_charged(case), canary=ended.attempt.canary, now=now)
-    return is_providers(case) and not policy.uncharged_run_is_over(record_of(counted), now)
+    cause = cause_of(case)
+    counted = count_ended(ended.task, charge=is_charged(case, cause), canary=ended.attempt.canary, now=now)
+    return is_providers(case, cause) and not policy.uncharged_run_is_over(record_of(counted), now)
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
@@ -299,21 +300,26 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
     assert seen is not None
     found = knowledge.apply_teaching(seen, ended.known)
     case = incident.case_of(ended.task, ended.outcome, found, ended.around, work)
-    before = counters(draft.task)
-    charge, canary = is_charged(case), ended.attempt.canary
+    cause, canary, task, kind = cause_of(case), ended.attempt.canary, draft.task, found.kind
+    charge = is_charged(case, cause)
     charged = charge and not canary
-    draft.task = count_ended(draft.task, charge=charge, canary=canary, now=draft.now)
-    draft.set(iteration=draft.task.iteration + (1 if draft.task.recurs else 0), fresh_session=False)
-    draft.set(last_category=found.kind, last_fingerprint=found.fingerprint, last_summary=found.summary)
+    draft.task = count_ended(task, charge=charge, canary=canary, now=draft.now)
+    draft.set(
+        iteration=task.iteration + (1 if task.recurs else 0),
+        fresh_session=False,
+        last_category=kind,
+        last_fingerprint=found.fingerprint,
+        last_summary=found.summary,
+    )
     number = ended.attempt.number
-    draft.move("failed", found.summary, attempt=number, category=found.kind, before=before)
+    draft.move("failed", found.summary, attempt=number, category=kind, before=counters(task))
     how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
     draft.emit("task:failed", attempt=number, **how)
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
     failure = Failure(
         attempt=number,
-        outcome=ended.outcome,
         diagnosis=found,
+        cause=cause,
         policy=ended.policy,
         known=ended.known,
         charged=charged,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from medbay.core import agent
 from medbay.core.attempt import guidance, knowledge
-from medbay.core.attempt.cause import SPENT, Cause, cause_of
+from medbay.core.attempt.cause import SPENT, Cause
 from medbay.core.attempt.counting import excuse, record_of
 from medbay.core.attempt.knowledge import Known
 from medbay.core.decision import Decision, Draft, QuestionJoined, WorkingSet, together
@@ -22,7 +22,6 @@ from medbay.core.holds import incident
 from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.holds.resources import account_of
 from medbay.core.model import TRIAGE, Event, Owner, Question, Retry, Task
-from medbay.core.outcome import Outcome
 from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import NextStep, Policy
@@ -37,8 +36,8 @@ class Failure(Struct, frozen=True, kw_only=True):
     """One failed attempt, diagnosed and counted."""
 
     attempt: int
-    outcome: Outcome
     diagnosis: Diagnosis  # as it is acted on: a person's teaching is in it
+    cause: Cause = Cause.RUNG  # of the failure itself, whatever retries are left
     policy: Policy
     known: Known | None = None
     charged: bool = True
@@ -51,13 +50,13 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
 
     The decision is what else follows: a retry or a question, and what the failure did to what tasks share.
     """
-    found, record = failure.diagnosis, record_of(draft.task)
-    used_up = policy.retries_used_up(found, record, failure.policy)
-    case = incident.case_of(draft.task, failure.outcome, found, failure.around, work)
-    cause = cause_of(replace(case, used_up=used_up))
-    advice = knowledge.best_advice(found, failure.known, draft.task.guidance)
-    decided = recurring.decide(draft.task, found, failure.policy, draft.now, cause=cause, advice=advice)
-    if _repeats(draft.task, found, decided):
+    found, cause, task = failure.diagnosis, failure.cause, draft.task
+    record = record_of(task)
+    if cause is Cause.RUNG and policy.retries_used_up(found, record, failure.policy):
+        cause = Cause.USED_UP
+    advice = knowledge.best_advice(found, failure.known, task.guidance)
+    decided = recurring.decide(task, found, failure.policy, draft.now, cause=cause, advice=advice, record=record)
+    if _repeats(task, found, decided):
         higher = replace(record, raised=DIFFERENTLY - record.rung)
         decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
@@ -75,17 +74,18 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
     covered = cause in (Cause.PROVIDER_LIMIT, Cause.CRASH_LOOP, Cause.INCIDENT, Cause.UNCHARGED)
-    draft.set(wants_triage=is_wanted(draft.task, failure.policy.recurring, charged=failure.charged, covered=covered))
-    if draft.task.recurs and draft.task.status == "pending":
+    task = draft.task
+    draft.set(wants_triage=is_wanted(task, failure.policy.recurring, charged=failure.charged, covered=covered))
+    if task.status == "pending" and task.recurs:
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
-    retry = schedule_retry(draft, failure, step) if draft.task.status == "failed" else None
-    return replace(fed.made.plus(retry), work=fed.work)
+    retry = (schedule_retry(draft, failure, step),) if task.status == "failed" else ()
+    return Decision(writes=fed.made.writes + retry, events=fed.made.events, work=fed.work)
 
 
 def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:
     """Whether a retry would repeat a failed attempt of an agent exactly: same failure, same advice, nobody's grant."""
-    if task.recurs or task.charged < 2 or step.action != "retry_with_guidance" or not agent.needs_change(task, found):
+    if task.charged < 2 or step.action != "retry_with_guidance" or task.recurs or not agent.needs_change(task, found):
         return False
     last = task.guidance[-1] if task.guidance and not record_of(task).under_grant else None
     told = step.guidance.advice if step.guidance else ""
@@ -102,7 +102,7 @@ def schedule_retry(draft: Draft[Task], failure: Failure, step: NextStep) -> Retr
     """The row that says why a task is tried again and when, with its event."""
     assert step.due_at is not None and step.delay_ms is not None and step.guidance is not None
     retry = Retry(
-        task_id=draft.task.id,
+        task_id=draft.before.id,
         attempt=failure.attempt,
         category=failure.diagnosis.kind,
         action=step.action,

@@ -140,7 +140,9 @@ def best_advice(diagnosis: Diagnosis, known: Known | None, told: Iterable[Guidan
     The diagnosis' own advice is always a candidate, another one only when it cured and was tried often enough.
     """
     own = advice_line(diagnosis.suggested_fix)
-    records = {each.text: each for each in known.advice} if known else {}
+    if known is None or not known.advice:
+        return Advice(own)
+    records = {each.text: each for each in known.advice}
     failed_here = {each.advice for each in told if each.cured is False and each.fingerprint == diagnosis.fingerprint}
     candidates = [
         each
@@ -161,6 +163,8 @@ def advised(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
 
 def judge(told: tuple[Guidance, ...], attempt: int, *, cured: bool) -> tuple[tuple[Guidance, ...], tuple[Tried, ...]]:
     """What the attempt that has just ended was told, now that it is known whether it helped."""
+    if not told:
+        return (), ()
     waiting = [each for each in told if each.cured is None and each.attempt <= attempt]
     tried = dict.fromkeys(
         Tried(each.fingerprint, each.advice, cured) for each in waiting if each.fingerprint and each.advice

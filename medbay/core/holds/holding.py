@@ -67,9 +67,10 @@ def is_ready(task: Task, now: int) -> bool:
     """Whether none of the first eight reasons applies: what the store keeps as the column `ready`."""
     if task.status != "pending" or task.runner == PERSON:
         return False
-    return not any(
-        rule.check(task, now, _NOTHING_ELSE) is not None and not _passes(task, rule.number) for rule in _RULES[:8]
-    )
+    for rule in _RULES[:8]:
+        if rule.check(task, now, _NOTHING_ELSE) is not None and not _passes(task, rule.number):
+            return False
+    return True
 
 
 def _passes(task: Task, number: int) -> bool:

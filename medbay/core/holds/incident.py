@@ -52,11 +52,14 @@ def case_of(
         diagnosis=found,
         account=resources.account_of(task, found),
         never_worked=never_got_to_work(task, outcome, around.ran_ms),
-        open_incidents=frozenset(
-            fp for each in work.breakers.values() if each.kind == "incident" for fp in each.fingerprints
-        ),
+        open_incidents=_open_incidents(work) if work.breakers else frozenset(),
         opens_incident=is_shared(found) and len(_alike(task, found, around, work)) >= around.limits.incident_tasks,
     )
+
+
+def _open_incidents(work: WorkingSet) -> frozenset[str]:
+    incidents = (each for each in work.breakers.values() if each.kind == "incident")
+    return frozenset(fingerprint for each in incidents for fingerprint in each.fingerprints)
 
 
 def feed(draft: Draft[Task], found: Diagnosis, cause: Cause, around: FailureSurroundings, work: WorkingSet) -> Fed:

@@ -33,6 +33,8 @@ def crash_loop_key(runner: str, host: str) -> str:
 
 def account_of(task: Task, diagnosis: Diagnosis | None) -> str | None:
     """Whose limit a failure speaks of: the provider it names, on the task's account there; else the task's only one."""
+    if not task.resources:
+        return PROVIDER + diagnosis.provider if diagnosis is not None and diagnosis.provider is not None else None
     named = [each for each in task.resources if each.startswith(PROVIDER)]
     if diagnosis is None or diagnosis.provider is None:
         return named[0] if len(named) == 1 else None

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from medbay.core.attempt import knowledge
-from medbay.core.attempt.cause import is_charged
+from medbay.core.attempt.cause import cause_of, is_charged
 from medbay.core.attempt.checks import GATE_ERROR
 from medbay.core.attempt.counting import recount_failure
 from medbay.core.attempt.failure import Failure, follow
@@ -17,6 +17,7 @@ from medbay.core.attempt.knowledge import Known, Taught
 from medbay.core.decision import Decision, Draft, QuestionClosed, Rediagnosed, RetryClosed, WorkingSet, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import incident
+from medbay.core.holds.incident import FailureSurroundings
 from medbay.core.model import Attempt, HistoryRow, Question, Task
 from medbay.core.outcome import Failed
 from medbay.core.policy.policy import Policy
@@ -97,11 +98,12 @@ def _decide_again(
     Whether it is charged now, and what follows beside the change of the task.
     """
     task, attempt = correction.task, correction.attempt
+    case = incident.case_of(task, Failed(), found, FailureSurroundings(), work)
+    cause = cause_of(case)
     failure = Failure(
-        attempt=attempt.number, outcome=Failed(), diagnosis=found, policy=correction.policy, known=correction.known
+        attempt=attempt.number, diagnosis=found, cause=cause, policy=correction.policy, known=correction.known
     )
-    case = incident.case_of(task, failure.outcome, found, failure.around, work)
-    charged = is_charged(case) and not attempt.canary
+    charged = is_charged(case, cause) and not attempt.canary
     if not attempt.canary:
         assert attempt.ended_at is not None
         draft.task = recount_failure(draft.task, correction.before, charge=charged, at=attempt.ended_at)

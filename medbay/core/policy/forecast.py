@@ -34,7 +34,8 @@ def forecast(task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps
     """The next decisions if every coming attempt failed at once with this diagnosis."""
     # A time the failure named belongs to that one failure; the ones to come name none.
     diagnosis = replace(diagnosis, retry_after_ms=None)
-    charge = is_charged(FailureCase(outcome=Failed(), diagnosis=diagnosis, account=account_of(task, diagnosis)))
+    case = FailureCase(outcome=Failed(), diagnosis=diagnosis, account=account_of(task, diagnosis))
+    charge = is_charged(case, cause_of(case))
     if task.live is not None:  # that one is the next to end
         task = replace(task, attempts=task.attempts - 1)
     if task.status == "blocked" and task.due_at is None:  # only a person releases it, and that grants more
@@ -57,4 +58,4 @@ def decide_failure(task: Task, diagnosis: Diagnosis, rules: Policy, now: int) ->
     used_up = policy.retries_used_up(diagnosis, record, rules)
     account = account_of(task, diagnosis)
     cause = cause_of(FailureCase(outcome=Failed(), diagnosis=diagnosis, account=account, used_up=used_up))
-    return recurring.decide(task, diagnosis, rules, now, cause=cause)
+    return recurring.decide(task, diagnosis, rules, now, cause=cause, record=record)

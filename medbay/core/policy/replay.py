@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from medbay.core.attempt.cause import NOT_RETRYABLE_FROM, FailureCase, is_charged
+from medbay.core.attempt.cause import NOT_RETRYABLE_FROM, FailureCase, cause_of, is_charged
 from medbay.core.attempt.counting import count_failure, forget_failures
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.resources import account_of
@@ -89,7 +89,8 @@ def _in_effect(failures: Sequence[FailedRun], now: int) -> FailedRun:
 
 def _charged(task: Task, failure: FailedRun) -> bool:
     found = failure.diagnosis
-    return is_charged(FailureCase(outcome=Failed(), diagnosis=found, account=account_of(task, found)))
+    case = FailureCase(outcome=Failed(), diagnosis=found, account=account_of(task, found))
+    return is_charged(case, cause_of(case))
 
 
 def _question(task: Task, found: Diagnosis) -> str:

@@ -9,14 +9,13 @@ from typing import Literal
 
 from medbay.core.attempt import guidance
 from medbay.core.attempt.cause import Cause
-from medbay.core.attempt.counting import record_of
 from medbay.core.attempt.knowledge import Advice
 from medbay.core.decision import Draft
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration, iso
 from medbay.core.model import BOOT, Task
 from medbay.core.policy import policy
-from medbay.core.policy.policy import NextStep, Policy
+from medbay.core.policy.policy import NextStep, Policy, Record
 from medbay.core.schedule import occurrences
 from medbay.core.schedule.cron import REBOOT, Span
 
@@ -170,10 +169,16 @@ def replan(draft: Draft[Task], before: Task) -> None:
 
 
 def decide(
-    task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, cause: Cause, advice: Advice | None = None
+    task: Task,
+    diagnosis: Diagnosis,
+    rules: Policy,
+    now: int,
+    *,
+    cause: Cause,
+    record: Record,
+    advice: Advice | None = None,
 ) -> NextStep:
     """What follows from a counted failure: the ladder, or for recurring tasks the backoff from their own period."""
-    record = record_of(task)
     if not task.recurs or cause is Cause.NOT_RETRYABLE:
         return policy.decide(diagnosis, record, rules, now, cause=cause, advice=advice)
     advice = advice or Advice(diagnosis.suggested_fix)

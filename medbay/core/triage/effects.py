@@ -21,7 +21,6 @@ from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, R
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import TEXT_MAX, TITLE_MAX, TRIAGE, Event, Question, Retry, Role, Task
-from medbay.core.outcome import Failed
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.policy import policy
@@ -207,7 +206,7 @@ def _wait(draft: Draft[Task], case: TriageCase, why: str, advice: Advice | None 
 
 
 def _failure(case: TriageCase) -> Failure:
-    return Failure(attempt=case.triage.number, outcome=Failed(), diagnosis=diagnosis_of(case), policy=case.policy)
+    return Failure(attempt=case.triage.number, diagnosis=diagnosis_of(case), policy=case.policy)
 
 
 def _escalate(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:

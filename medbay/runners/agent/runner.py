@@ -31,7 +31,7 @@ class AgentRunner:
         profile = self._profiles.get(name)
         if profile is None:
             raise SpawnFailed(f'agent not found: no "{name}" is configured here; [agents.{name}] in medbay.toml is it')
-        path = prompt_path(launch.log_path)
+        path = prompt_path(Path(launch.log_path))
         _write(path, launch.prompt)
         model = launch.model or profile.model
         chosen = {"MEDBAY_MODEL": model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}

@@ -6,9 +6,7 @@ is watched like the process of a command, with the same limits over its whole tr
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -121,7 +119,7 @@ class PythonRunning:
         """This process has it now; None: it waits for one, whatever was prepared while another had it."""
         if worker is None:
             if self._shown:
-                files.remove(os.fspath(self.launch.log_path))
+                files.remove(self.launch.log_path)
             self._shown = False
             self._begun_s = self._process = self._leave_by_s = None
         self.worker = worker
@@ -145,7 +143,7 @@ class PythonRunning:
 
     def not_started(self, why: str) -> None:
         """There is no process to make it."""
-        said = Output(tail=why, total_bytes=len(why), log_path=str(self.launch.log_path))
+        said = Output(tail=why, total_bytes=len(why), log_path=self.launch.log_path)
         self._outcome = Failed(output=said, spawn_error=why)
 
     # How it goes on
@@ -184,7 +182,7 @@ class PythonRunning:
         if self._process is not None:
             self._process.release()
             if self._shown and not answer.has_log:
-                files.remove(os.fspath(self.launch.log_path))  # shown just after it had ended
+                files.remove(self.launch.log_path)  # shown just after it had ended
         elif answer.total_bytes > files.TEXT_BYTES_MAX:
             self._runner.trim_log(self.launch)
         return outcome_of(self.launch, answer)
@@ -260,7 +258,7 @@ class PythonRunning:
         launch, spool = self.launch, self.worker.spool
         self._shown = not spool
         if spool:
-            launch = replace(launch, result_path=Path(files.result_beside(spool)))
+            launch = replace(launch, result_path=files.result_beside(spool))
             self._show(at_any_rate=self._leave_by_s is not None)
         self._process = self._runner.watch(self.call, launch, self.worker, self._begun_s)
         return self._process
@@ -270,11 +268,11 @@ class PythonRunning:
         assert self.worker is not None
         do = files.place if at_any_rate else files.link
         with suppress(OSError):
-            do(self.worker.spool, os.fspath(self.launch.log_path))
+            do(self.worker.spool, self.launch.log_path)
             self._shown = True
 
     def _no_output(self) -> Output:
-        return Output(log_path=str(self.launch.log_path))
+        return Output(log_path=self.launch.log_path)
 
 
 def outcome_of(launch: Launch, answer: CallAnswer) -> Outcome:
@@ -285,7 +283,7 @@ def outcome_of(launch: Launch, answer: CallAnswer) -> Outcome:
         output = Output(
             tail=answer.text,
             total_bytes=answer.total_bytes,
-            log_path=str(launch.log_path),
+            log_path=launch.log_path,
             result=_said(answer) or None,
         )
         ended = ended_itself(launch, Exit(code=answer.code), output=output, result=_NO_RESULT)

@@ -61,8 +61,8 @@ class Call(Struct, frozen=True, kw_only=True):
             "kwargs": self.kwargs,
             "cwd": os.path.abspath(launch.cwd),
             "env": env,
-            "log": os.fspath(launch.log_path),
-            "result": os.fspath(launch.result_path),
+            "log": launch.log_path,
+            "result": launch.result_path,
         }
         return marshal.dumps(asked)
 

@@ -158,7 +158,7 @@ class PythonRunner:
         self._pool.forget(worker)
         if worker.spool:
             with suppress(OSError):
-                move(result_beside(worker.spool), os.fspath(launch.result_path))
+                move(result_beside(worker.spool), launch.result_path)
         worker.clean_up()
 
     # Who gets which call

@@ -103,7 +103,7 @@ def test_a_failure_without_any_diagnosis_is_a_matter_of_the_ladder() -> None:
 @pytest.mark.parametrize(("cause", "case"), PEELED, ids=[cause.name for cause, _ in PEELED])
 def test_only_what_a_phase_or_the_ladder_answers_is_charged(cause: Cause, case: FailureCase) -> None:
     """Eight causes leave the ladder where it is."""
-    assert is_charged(case) == (cause in (Cause.PHASE, Cause.USED_UP, Cause.RUNG))
+    assert is_charged(case, cause) == (cause in (Cause.PHASE, Cause.USED_UP, Cause.RUNG))
 
 
 @given(charge=st.booleans(), retryable=st.booleans(), confidence=st.floats(0, 1), used_up=st.booleans())
@@ -114,4 +114,6 @@ def test_whether_it_is_charged_does_not_depend_on_what_is_left(
     found = diagnosis(charge=charge, retryable=retryable, confidence=confidence)
     case = FailureCase(outcome=Failed(), diagnosis=found, used_up=used_up)
 
-    assert is_charged(case) == is_charged(replace(case, used_up=not used_up))
+    other = replace(case, used_up=not used_up)
+
+    assert is_charged(case, cause_of(case)) == is_charged(other, cause_of(other))

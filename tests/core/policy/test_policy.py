@@ -46,7 +46,7 @@ class Failing:
         """One more failure, counted and decided the way an ended attempt is."""
         found = found or diagnosis()
         case = FailureCase(outcome=Failed(), diagnosis=found)
-        self.task = count_failure(self.task, charge=is_charged(case), now=self.now)
+        self.task = count_failure(self.task, charge=is_charged(case, cause_of(case)), now=self.now)
         record = record_of(self.task)
         used_up = policy.retries_used_up(found, record, self.rules)
         cause = cause_of(FailureCase(outcome=Failed(), diagnosis=found, used_up=used_up))

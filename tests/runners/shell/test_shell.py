@@ -290,8 +290,9 @@ def test_a_field_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 def test_a_result_of_an_earlier_attempt_is_not_taken_for_this_one(tmp_path: Path) -> None:
     """It is removed before the start."""
     what = launch(tmp_path, ["true"])
-    what.result_path.parent.mkdir(parents=True)
-    what.result_path.write_text(json.dumps({"outcome": "failed"}))
+    result = Path(what.result_path)
+    result.parent.mkdir(parents=True)
+    result.write_text(json.dumps({"outcome": "failed"}))
 
     assert isinstance(finish(start(what)), Succeeded)
 
