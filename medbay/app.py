@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,7 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
-from medbay.integrations.command import CommandSender
+from medbay.integrations.protocol import SenderMeans
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
@@ -157,7 +158,15 @@ def build_deliveries(
     config = place.config
     if not config.notify:
         return None
-    senders = {"command": _command_sender(place, guard)}
+    grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
+    means = SenderMeans(
+        runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
+        folder=config.folder or place.folder.parent,
+        files=place.folder.resolve() / "deliveries",
+        redaction=redaction_of(config, os.environ),
+    )
+    kinds = sorted({each.kind for each in config.notify.values()})
+    senders = {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
     channels, owner = tuple(config.notify.values()), Ids().store()
     pulse, private = Pulse(), any(each.startswith(PRIVATE_QUEUES) for each in queues or ())
 
@@ -166,17 +175,6 @@ def build_deliveries(
         return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats)
 
     return DeliveryThread(made, clock, pulse)
-
-
-def _command_sender(place: StoreLocation, guard: str) -> CommandSender:
-    config = place.config
-    grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
-    return CommandSender(
-        runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
-        folder=config.folder or place.folder.parent,
-        files=place.folder.resolve() / "deliveries",
-        redaction=redaction_of(config, os.environ),
-    )
 
 
 def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:

@@ -169,28 +169,27 @@ class Bay:
 
     def get(self, task_id: str) -> Task:
         """One task by its id or an unambiguous prefix of it."""
-        with self.store.read() as tx:
-            return tasks.resolve(tx, task_id)
+        return self._read(lambda tx: tasks.resolve(tx, task_id))
 
     def titles(self, task_ids: Iterable[str]) -> dict[str, str]:
         """The titles of many tasks by their ids."""
-        with self.store.read() as tx:
-            return task_rows.titles(tx, sorted(task_ids))
+        return self._read(lambda tx: task_rows.titles(tx, sorted(task_ids)))
+
+    def triages_among(self, task_ids: Iterable[str]) -> set[str]:
+        """Those of these tasks that look at others."""
+        return self._read(lambda tx: task_rows.with_role(tx, sorted(task_ids), "triage"))
 
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
         """The ids that begin like this."""
-        with self.store.read() as tx:
-            return task_rows.ids_with_prefix(tx, prefix, limit)
+        return self._read(lambda tx: task_rows.ids_with_prefix(tx, prefix, limit))
 
     def select(self, wanted: TaskFilter | None = None) -> list[Task]:
         """Tasks, what changed last first unless the filter says otherwise."""
-        with self.store.read() as tx:
-            return task_rows.select(tx, wanted or TaskFilter())
+        return self._read(lambda tx: task_rows.select(tx, wanted or TaskFilter()))
 
     def count(self, wanted: TaskFilter | None = None) -> int:
         """How many tasks there are like this, whatever the limit of the filter."""
-        with self.store.read() as tx:
-            return task_rows.count(tx, wanted or TaskFilter())
+        return self._read(lambda tx: task_rows.count(tx, wanted or TaskFilter()))
 
     def export(self, wanted: TaskFilter | None = None) -> list[dict[str, Any]]:
         """Tasks under the names of `add`, with their id and status, oldest first: what `import_lines` takes."""
@@ -199,13 +198,11 @@ class Bay:
 
     def counts(self) -> dict[str, int]:
         """How many tasks have each status."""
-        with self.store.read() as tx:
-            return task_rows.count_by_status(tx)
+        return self._read(lambda tx: task_rows.count_by_status(tx))
 
     def open_counts(self) -> dict[str, int]:
         """How many tasks have each status that is not an end, however many have ended."""
-        with self.store.read() as tx:
-            return task_rows.count_open(tx)
+        return self._read(lambda tx: task_rows.count_open(tx))
 
     def show(self, task_id: str) -> dict[str, Any]:
         """Everything about one task, in the documented JSON shape."""
@@ -230,23 +227,19 @@ class Bay:
 
     def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
-        with self.store.read() as tx:
-            return attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit)
+        return self._read(lambda tx: attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit))
 
     def output(self, task_id: str, number: int) -> Output | None:
         """The ends of an attempt's log, as the store keeps them."""
-        with self.store.read() as tx:
-            return attempts.output(tx, task_id, number)
+        return self._read(lambda tx: attempts.output(tx, task_id, number))
 
     def checks(self, task_id: str, since: int = 0) -> dict[int, list[CheckResult]]:
         """The checks of a task's attempts from a number on, by the number of the attempt."""
-        with self.store.read() as tx:
-            return checks.of_task(tx, tasks.resolve(tx, task_id).id, since=since)
+        return self._read(lambda tx: checks.of_task(tx, tasks.resolve(tx, task_id).id, since=since))
 
     def result(self, task_id: str) -> Any:
         """What the last successful attempt returned; raises NotFound when there was none."""
-        with self.store.read() as tx:
-            return calls.value_of(tx, tasks.resolve(tx, task_id))
+        return self._read(lambda tx: calls.value_of(tx, tasks.resolve(tx, task_id)))
 
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
@@ -271,13 +264,11 @@ class Bay:
 
     def events(self, since: int = 0, *, limit: int = 1_000, task_id: str | None = None) -> list[Event]:
         """Events after a sequence number; resume from the last one and nothing is missed."""
-        with self.store.read() as tx:
-            return history.events_since(tx, since, limit=limit, task_id=task_id)
+        return self._read(lambda tx: history.events_since(tx, since, limit=limit, task_id=task_id))
 
     def last_seq(self) -> int:
         """The newest sequence number."""
-        with self.store.read() as tx:
-            return history.last_event_seq(tx)
+        return self._read(lambda tx: history.last_event_seq(tx))
 
     def workers(self) -> list[tuple[Worker, int]]:
         """The engines on this store nobody has given up, with how many attempts each is running."""
@@ -330,8 +321,7 @@ class Bay:
             if action == "cancel":
                 app.end_cancelled(self.store, self.place, made.done)
             return made
-        with self.store.read() as tx:
-            return act(tx)
+        return self._read(lambda tx: act(tx))
 
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""
@@ -377,8 +367,7 @@ class Bay:
 
     def inbox(self) -> list[Question]:
         """The questions that wait for a person, oldest first, with what was chosen last time."""
-        with self.store.read() as tx:
-            return teaching.offered(tx, questions.open_questions(tx))
+        return self._read(lambda tx: teaching.offered(tx, questions.open_questions(tx)))
 
     def answer(
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
@@ -398,13 +387,11 @@ class Bay:
 
     def waits_for_a_person(self, task_id: str) -> bool:
         """Whether everything it comes after that is not completed waits for a person."""
-        with self.store.read() as tx:
-            return dependencies.wait_for_a_person(tx, task_id)
+        return self._read(lambda tx: dependencies.wait_for_a_person(tx, task_id))
 
     def preferences(self) -> list[Preference]:
         """What was answered before and is offered again, the newest first."""
-        with self.store.read() as tx:
-            return questions.every(tx)
+        return self._read(lambda tx: questions.every(tx))
 
     def forget_preference(self, scope: str) -> Preference:
         """Forget what was answered within a scope; what was known is returned."""
@@ -419,13 +406,11 @@ class Bay:
 
     def incidents(self, *, closed: bool = False) -> list[IncidentDetail]:
         """The incidents, the newest first, with how many tasks each holds and what is asked about it."""
-        with self.store.read() as tx:
-            return breaker_service.incidents(tx, closed=closed)
+        return self._read(lambda tx: breaker_service.incidents(tx, closed=closed))
 
     def incident(self, incident_id: str) -> IncidentDetail:
         """One incident by any beginning of its fingerprint, with some of the tasks it holds."""
-        with self.store.read() as tx:
-            return breaker_service.incident(tx, incident_id)
+        return self._read(lambda tx: breaker_service.incident(tx, incident_id))
 
     def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
         """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""
@@ -440,18 +425,15 @@ class Bay:
 
     def learned(self) -> list[Learned]:
         """What the recorded retries say about how long to wait, by class of failure."""
-        with self.store.read() as tx:
-            return learning.all_learned(tx)
+        return self._read(lambda tx: learning.all_learned(tx))
 
     def replay(self, policies: Mapping[str, Policy], *, since_ms: int) -> dict[str, PolicyScore]:
         """The recorded failures of so long as they went, and as they would have gone under each policy."""
-        with self.store.read() as tx:
-            return learning.replay(tx, policies, since=tx.now - since_ms)
+        return self._read(lambda tx: learning.replay(tx, policies, since=tx.now - since_ms))
 
     def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
         """What is known of failures, the fingerprint seen last first."""
-        with self.store.read() as tx:
-            return patterns.select(tx, wanted or PatternFilter())
+        return self._read(lambda tx: patterns.select(tx, wanted or PatternFilter()))
 
     def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
         """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
@@ -478,23 +460,19 @@ class Bay:
 
     def schema(self) -> str:
         """The number of the last migration this store has."""
-        with self.store.read() as tx:
-            return meta.describe(tx).get("schema", "?")
+        return self._read(lambda tx: meta.describe(tx).get("schema", "?"))
 
     def standstills(self) -> list[tuple[str, str]]:
         """Tasks that nothing would ever move again, and places where the record contradicts itself."""
-        with self.store.read() as tx:
-            return liveness.standstills(tx) + liveness.contradictions(tx)
+        return self._read(lambda tx: liveness.standstills(tx) + liveness.contradictions(tx))
 
     def channels(self) -> list[tuple[ChannelState, int]]:
         """The channels that are configured here: how each is doing, and how many deliveries wait."""
-        with self.store.read() as tx:
-            return delivery_service.states(tx, self.place.config.notify)
+        return self._read(lambda tx: delivery_service.states(tx, self.place.config.notify))
 
     def fleet(self, *, stopped: int = 0) -> list[ObservedWorker]:
         """The engines on this store with what they run; with `stopped` also so many that ended last."""
-        with self.store.read() as tx:
-            return worker_service.fleet(tx, stopped=stopped)
+        return self._read(lambda tx: worker_service.fleet(tx, stopped=stopped))
 
     def dead_engines(self) -> list[ObservedWorker]:
         """Those that are not given up yet and whose process is gone, as far as this machine can tell."""
@@ -564,8 +542,7 @@ class Bay:
 
     def open_triages(self) -> dict[str, int]:
         """How many triages have each status that is not an end."""
-        with self.store.read() as tx:
-            return triages.count_open(tx)
+        return self._read(lambda tx: triages.count_open(tx))
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
         def act(tx: Tx) -> Task:
@@ -578,6 +555,11 @@ class Bay:
     def _redaction(self) -> Redaction:
         """What is taken out of the words of people before they are stored."""
         return app.redaction_of(self.place.config, os.environ)
+
+    def _read(self, ask: Callable[[Tx], T]) -> T:
+        """One read transaction."""
+        with self.store.read() as tx:
+            return ask(tx)
 
     def _write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""

@@ -133,8 +133,8 @@ def test_a_table_with_a_name_of_its_own_makes_one_of_each(tmp_path: Path) -> Non
     )
 
     assert config.notify == {
-        "desk": Channel(name="desk", command=("./hook.sh",), timeout_ms=5_000),
-        "on.call": Channel(name="on.call", command=("x",)),
+        "desk": Channel(name="desk", kind="command", target=("./hook.sh",), timeout_ms=5_000),
+        "on.call": Channel(name="on.call", kind="command", target=("x",)),
     }
     assert config.source("notify.on.call.command").endswith("medbay.toml:5")
     assert config.folder == tmp_path

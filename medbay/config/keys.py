@@ -37,6 +37,7 @@ from medbay.config.kinds import (
     zone,
 )
 from medbay.config.lines import Document
+from medbay.core import delivery
 from medbay.core.agent import SPEC_ROLE, Profile
 from medbay.core.budget import Budget
 from medbay.core.delivery import Channel
@@ -150,8 +151,10 @@ class Config:
         return tuple(self.given.get(path) or _by_default(key_at(path)) for path in wanted)
 
 
-NAMED_PARTS: Final[Mapping[str, type[Any]]] = MappingProxyType({"agents": Profile, "notify": Channel})
-"""What a table with a name of its own becomes, by its section."""
+NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
+    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel)}
+)
+"""What a table with a name of its own becomes, and what makes it, by its section."""
 
 DEFAULT: Final = "default"
 DEFAULTS: Final = Config()
@@ -170,6 +173,7 @@ class Key:
     at: str = field(default="", kw_only=True)  # the field, where it does not have the name of the key
     default_is: str = field(default="", kw_only=True)  # the default in words, where there is no value
     example: object = field(default=None, kw_only=True)
+    needed: bool = field(default=False, kw_only=True)  # one of those in a table with a name of its own has to be there
     hidden: bool = field(default=False, kw_only=True)  # accepted, but in no help: it has one value so far
 
     @property
@@ -261,8 +265,8 @@ def _kind(kind_of: Callable[[], Kind]) -> Kind:
 def _default_at(path: tuple[str, ...]) -> Any:
     """What a field is by default; None where a name has to be given first."""
     if path[0] in NAMED_PARTS:
-        own = next(each for each in fields(NAMED_PARTS[path[0]]) if each.name == path[-1])
-        return None if own.default is MISSING else own.default
+        own = next((each for each in fields(NAMED_PARTS[path[0]][0]) if each.name == path[-1]), None)
+        return None if own is None or own.default is MISSING else own.default
     value: Any = DEFAULTS
     for name in path:
         value = value[name] if isinstance(value, Mapping) else getattr(value, name)
@@ -462,6 +466,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
             "without a model its word and the option before it are left out.",
             default_is="none: it has to be said",
+            needed=True,
             example=["my-agent", "--prompt", "{prompt_file}"],
         ),
         "agents.NAME.role": partial(
@@ -475,6 +480,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "The program that is started for each event, which it gets as JSON on its standard input; it runs in the "
             "directory of this file, without a shell.",
             default_is="none: it has to be said",
+            needed=True,
             example=["./notify.sh"],
         ),
         "notify.NAME.on": partial(Key, event_names, "The events it is started for."),

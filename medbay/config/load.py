@@ -29,6 +29,7 @@ from medbay.config.keys import (
     Setting,
     TriageConfig,
     key_at,
+    keys_of,
     paths,
 )
 from medbay.config.kinds import Wrong, shown
@@ -103,8 +104,15 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
 
 def _named(part: str, tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """What each table with a name of its own makes, in the order of the file; one that is not whole makes nothing."""
-    made = NAMED_PARTS[part]
-    return MappingProxyType({name: made(name=name, **values) for name, values in tables.items() if "command" in values})
+    needed, (_, made) = _needed(part), NAMED_PARTS[part]
+    whole = {name: values for name, values in tables.items() if len(needed & set(values)) == 1}
+    return MappingProxyType({name: made(name=name, **values) for name, values in whole.items()})
+
+
+@cache
+def _needed(part: str) -> set[str]:
+    """The keys of which a table of this section has one."""
+    return {key.name for key in keys_of(f"{part}.{NAMED}") if key.needed}
 
 
 # Where values come from
@@ -205,8 +213,10 @@ class _Reading:
         self.named.setdefault(parts[0], []).append(name)
         if not agent.NAME.fullmatch(name):
             self.mistake(parts, f"{shown(name)} is no name for {_CALLED[parts[0]]}", "letters, digits, dots, dashes")
-        if "command" not in raw:
-            self.mistake(parts, f"{'.'.join(parts)} has no command", f"write how {name} is started")
+        needed = _needed(parts[0])
+        if len(needed & set(raw)) != 1:
+            said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
+            self.mistake(parts, f"{'.'.join(parts)} {said}", f"write how {name} is started")
 
     def _take(self, parts: Parts, raw: object) -> None:
         key = key_at(".".join(parts))
@@ -342,9 +352,11 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
         yield ("triage", "command"), chosen.command[0]
     if word := _first_word(chosen.evaluate or ""):
         yield ("triage", "evaluate"), word
-    for part in NAMED_PARTS:
-        for name, each in getattr(config, part).items():
-            yield (part, name, "command"), each.command[0]
+    for name, profile in config.agents.items():
+        yield ("agents", name, "command"), profile.command[0]
+    for name, channel in config.notify.items():
+        if channel.kind == "command":
+            yield ("notify", name, "command"), channel.target[0]
 
 
 def _first_word(line: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from medbay.core.model import Event
 
@@ -32,15 +32,11 @@ class Channel:
     """One way out, as it is configured: `[notify.NAME]`."""
 
     name: str
-    command: tuple[str, ...]
+    kind: str  # what delivers for it: the module of this name in `medbay.integrations`
+    target: Any  # what that delivers to: of the kind `command` its words
     on: tuple[str, ...] = ON
     timeout_ms: int = TIMEOUT_MS
     heartbeat_ms: int | None = None
-
-    @property
-    def kind(self) -> str:
-        """What delivers for it."""
-        return "command"
 
     @property
     def filter(self) -> str:
@@ -85,6 +81,19 @@ class ChannelState:
     delivered_at: int | None = None  # the last one that arrived
     failing_since: int | None = None
     error: str = ""
+
+
+def channel(
+    *,
+    name: str,
+    on: tuple[str, ...] = ON,
+    timeout_ms: int = TIMEOUT_MS,
+    heartbeat_ms: int | None = None,
+    **ways: Any,
+) -> Channel:
+    """The channel of a table: the one way out that it names (`command`) is its kind."""
+    ((kind, target),) = ways.items()
+    return Channel(name=name, kind=kind, target=target, on=on, timeout_ms=timeout_ms, heartbeat_ms=heartbeat_ms)
 
 
 def made(channel: Channel, events: Iterable[Event], *, store_id: str, now: int) -> list[Delivery]:

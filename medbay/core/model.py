@@ -31,7 +31,7 @@ TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
 CatchUp = Literal["none", "one", "all"]
-Role = Literal["", "triage", "review", "fix", "part", "follow_up"]  # what a task is to its subject
+Role = str  # what a task is to its owner: triage, review, fix, part, follow_up; a member of a loop has none
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
@@ -52,6 +52,14 @@ class Check:
 
     command: tuple[str, ...] | str
     required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
+
+    kind: str
+    id: str
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: a dict is copied at once, which `changed` does all the time
@@ -87,12 +95,11 @@ class Task:
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
-    loop: str = ""  # id of the task that began the loop it belongs to
-    loop_place: int = 0
     max_failure_restarts: int = FAILURE_RESTARTS
-    subject: str = ""  # id of the task it serves
-    role: Role = ""
-    depth: int = 0  # how many fixes or splits lie between it and what a person added
+    owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
+    owner_id: str = ""  # of a task, the key of an incident, of a loop the task that began it
+    role: Role = ""  # what it is to its owner
+    position: int = 0  # among those with the same owner and role: its place in a loop or a split
     model: str = ""  # of an agent; empty: the one of its profile
     fresh_session: bool = False  # its next attempt begins a session of its own
     max_tokens: int | None = None
@@ -107,7 +114,7 @@ class Task:
     reason: str = ""
     paused: bool = False
     cancel_requested: bool = False
-    waits_for: str | None = None  # "triage", "evaluation" while one is under way; its "turn" in a loop; a "boot"
+    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn"; a "boot"
     unmet: int = 0  # how many tasks it comes after are not completed
     due_at: int | None = None
     ready: bool = False
@@ -150,7 +157,22 @@ class Task:
     @property
     def recurs(self) -> bool:
         """Whether it has more than one iteration: by cron, every so often, or in a loop."""
-        return bool(self.cron) or self.every_ms is not None or bool(self.loop)
+        return bool(self.cron) or self.every_ms is not None or self.owner_kind == "loop"
+
+    @property
+    def owner(self) -> Owner | None:
+        """What it belongs to."""
+        return Owner(self.owner_kind, self.owner_id) if self.owner_kind else None
+
+    @property
+    def loop(self) -> str:
+        """The id of the task that began the loop it belongs to, or nothing."""
+        return self.owner_id if self.owner_kind == "loop" else ""
+
+    @property
+    def subject(self) -> str:
+        """The id of the task that owns it, or nothing."""
+        return self.owner_id if self.owner_kind == "task" else ""
 
 
 TASK_FIELDS: Final = tuple(each.name for each in fields(Task))
@@ -226,7 +248,7 @@ class Triage:
     """One look at a failing task by something smarter than a timer; its id is that of the task that runs it."""
 
     id: str
-    task_id: str  # the failing task
+    task_id: str  # the failing task; of an incident, one that failed like the others
     number: int  # the attempt it judges
     fingerprint: str
     agent: str
@@ -237,6 +259,7 @@ class Triage:
     detail: str = ""
     verdict: Mapping[str, Any] | None = None
     diff: Mapping[str, Any] | None = None  # what an ADJUST changed: name -> [before, after]
+    incident: str = ""  # the key of the incident it looks at, with its task as an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,14 +302,6 @@ class Retry:
     outcome: str | None = None
     policy_hash: str = ""
     learned: str = ""  # why the delay is not the schedule's, where it was learned from earlier retries
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
-
-    kind: str
-    id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,40 @@
-"""What the end of a task means for others: those that come after it, and the one it serves (`subject`, `role`)."""
+"""What the end of a task means for others: those that come after it, and its owner.
+
+A task may have an owner of any kind, and a role for it. What its end means there is a row of `OWNERS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from medbay.core import agent
 from medbay.core.attempt.counting import record_of
-from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, together
+from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.holds.breaker import Breaker, probe_soon
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Task
+from medbay.core.model import TURN, Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
 from medbay.core.people import question
 from medbay.core.policy import policy
-from medbay.core.schedule import recurring
+from medbay.core.schedule import loops, recurring
+from medbay.core.triage import ending as triage
+from medbay.core.triage.ending import LookedAt
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The task that another one serves, as the service found it."""
+    """The task that owns another one, as the service found it."""
 
     task: Task
     named: int | None = None  # the time its newest failure named: never tried before it
-    of_incident: bool = False  # it is only an example: what is served is an incident
-    incident: Breaker | None = None  # while that is open, and waits for this
+
+
+# The owner of a task that ends, as the service found it: a task, the members of a loop in their order, an open incident
+# that waits for it, or all that the end of a triage meets. None: the task has no owner, or none that is concerned.
+Owned = Served | tuple[Task, ...] | Breaker | LookedAt | None
 
 
 def delivered(task: Task, outcome: Outcome) -> Outcome:
@@ -44,21 +53,45 @@ def spec_in(outcome: Outcome) -> str | None:
     return spec if isinstance(spec, str) and spec.strip() else None
 
 
-def ended_well(
-    task: Task, served: Served | None, dependents: tuple[Task, ...], now: int, *, spec: str | None = None
+def succeeded(
+    draft: Draft[Task], owner: Owned, dependents: tuple[Task, ...] = (), *, spec: str | None = None
 ) -> Decision:
-    """A task is completed: those that come after it, and the one it serves, which may be among them."""
-    free = released(dependents, now)
-    both = next((each for each in free.changes if served is not None and each.after.id == served.task.id), None)
-    if served is None or both is None:
-        return together(free, completed(task, served, now, spec=spec))
-    made = completed(task, replace(served, task=both.after), now, spec=spec)
-    last = next((each for each in made.changes if each.after.id == both.after.id), None)
-    if last is None:
+    """A task succeeded: those that come after it, and its owner, which may be among them."""
+    free = released(dependents, draft.now)
+    if owner is None:
+        return free
+    rule = rule_of(draft.before)
+    both = None
+    if isinstance(owner, Served):
+        both = next((each for each in free.changes if each.after.id == owner.task.id), None)
+        owner = replace(owner, task=both.after) if both is not None else owner
+    made = rule.succeeded(draft, owner, spec)
+    last = next((each for each in made.changes if both is not None and each.after.id == both.after.id), None)
+    if both is None or last is None:
         return together(free, made)
     whole = Change(both.before, last.after, both.transitions + last.transitions)
     freed = replace(free, writes=tuple(whole if each is both else each for each in free.writes))
     return together(freed, replace(made, writes=tuple(each for each in made.writes if each is not last)))
+
+
+def failed(draft: Draft[Task], owner: Owned, followed: Decision, *, charged: bool) -> Decision:
+    """A task failed, and this followed: what it means for its owner comes before it."""
+    return followed if owner is None else rule_of(draft.before).failed(draft, owner, followed, charged)
+
+
+def cancelled(draft: Draft[Task], owner: Owned, dependents: tuple[Task, ...]) -> Decision:
+    """A task is cancelled: what it leaves without what it waits for, dependents and owner, needs a person's word."""
+    if owner is None:
+        return block_left(dependents, draft.now, because=draft.before)
+    rule, known = rule_of(draft.before), {each.id for each in dependents}
+    left = (*dependents, *(each for each in rule.leaves(owner) if each.id not in known))
+    return together(block_left(left, draft.now, because=draft.before), rule.cancelled(draft, owner))
+
+
+def ended_meanwhile(fix: Task, owner: Owned, now: int) -> Decision:
+    """A fix that ended while an attempt of its owner ran means the same once that attempt has ended."""
+    draft = Draft(fix, now, actor="engine")
+    return succeeded(draft, owner) if fix.status == "completed" else cancelled(draft, owner, ())
 
 
 def released(dependents: Iterable[Task], now: int) -> Decision:
@@ -70,40 +103,11 @@ def released(dependents: Iterable[Task], now: int) -> Decision:
         if question.is_due(draft.task):
             questions.append(question.hand_over(draft))
         drafts.append(draft)
-    return _made(drafts).plus(*questions) if drafts else NOTHING
+    return together(*map(_made, drafts)).plus(*questions) if drafts else NOTHING
 
 
-def completed(task: Task, served: Served | None, now: int, *, spec: str | None = None) -> Decision:
-    """A task that serves another is completed: the reviewed specification is taken over, the waiting is over."""
-    if served is not None and served.of_incident:
-        return changed_breaker(served.incident, probe_soon(served.incident, now)) if served.incident else NOTHING
-    if served is None or served.task.finished:
-        return NOTHING
-    if task.role == "review":
-        return _reviewed(task, served, now, spec)
-    if task.role == "fix" and served.task.recurs:
-        return _fixed(task, served, now)
-    return NOTHING
-
-
-def ended_meanwhile(fix: Task, served: Served | None, now: int) -> Decision:
-    """A fix that ended while an attempt of its subject ran means the same once that attempt has ended."""
-    if fix.status == "completed":
-        return completed(fix, served, now)
-    return block_dependents(cancelled(fix, served, ()), now, because=fix)
-
-
-def cancelled(task: Task, served: Served | None, dependents: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Whom a cancelled task leaves without what it waits for: those after it, and the one it served."""
-    if served is None or served.of_incident or task.role not in ("fix", "review"):
-        return dependents
-    waits = served.task.block_kind == "spec" if task.role == "review" else served.task.streak > 0
-    known = {each.id for each in dependents}
-    return dependents if not waits or served.task.id in known else (*dependents, served.task)
-
-
-def block_dependents(left: tuple[Task, ...], now: int, *, because: Task) -> Decision:
-    """What comes directly after a cancelled task, or was served by it, needs a person's word now."""
+def block_left(left: tuple[Task, ...], now: int, *, because: Task) -> Decision:
+    """What comes directly after a cancelled task, or owns it and waits for it, needs a person's word now."""
     drafts, questions = [], []
     for task in left:
         waited = "waits for" if task.id == because.subject else "comes after"
@@ -124,48 +128,121 @@ def block_dependents(left: tuple[Task, ...], now: int, *, because: Task) -> Deci
     return together(*(draft.decision() for draft in drafts)).plus(*closed, *questions)
 
 
-def spec_block_until(review: Task, now: int, timeout_ms: int) -> int | None:
-    """When a task goes on without its review: never while a person has it."""
-    return None if question.is_persons(review) else now + timeout_ms
+def _made(draft: Draft[Task]) -> Decision:
+    """The decision about it; nothing where nothing changed."""
+    change = draft.change()
+    return NOTHING.plus(change if change.after != change.before else None, events=draft.events)
 
 
-def _reviewed(task: Task, served: Served, now: int, spec: str | None) -> Decision:
-    """Goes on, though not before a time that its failure named."""
-    subject = served.task
-    draft = Draft(subject, now, actor="engine")
-    if spec is not None and spec != subject.spec:
-        draft.set(spec=spec)
-        draft.emit("task:edited", by=task.id, changed=["spec"], reset_failures=False)
-    if subject.status == "blocked" and subject.block_kind == "spec":
-        draft.set(block_kind=None, due_at=None)
-        if subject.recurs:
-            recurring.goes_on(draft)
-        if (served.named or 0) > max(now, draft.task.due_at or 0):
-            draft.set(due_at=served.named)
-        draft.move("pending", f"its specification was reviewed in {task.id}")
-        draft.emit("task:unblocked", by=task.id, kind="spec")
-    return _made([draft])
+# What the end of an owned task means
 
 
-def _fixed(task: Task, served: Served, now: int) -> Decision:
-    """A recurring task need not wait for its backoff any longer; only for a time that its failure named."""
-    subject = served.task
-    at = policy.not_before(served.named, now, now, record_of(subject))
-    if subject.status != "failed" or subject.due_at is None or (at > now and at >= subject.due_at):
+def _reviewed(draft: Draft[Task], served: Served, spec: str | None) -> Decision:
+    """The reviewed specification is taken over, and the task goes on, though not before a time its failure named."""
+    review, subject, now = draft.before, served.task, draft.now
+    if subject.finished:
         return NOTHING
-    draft = Draft(subject, now, actor="engine")
-    recurring.rerun(draft, at)
-    draft.set(due_at=at if at > now else None)
-    draft.move("pending", f"its fix {task.id} is completed")
+    other = Draft(subject, now, actor="engine")
+    if spec is not None and spec != subject.spec:
+        other.set(spec=spec)
+        other.emit("task:edited", by=review.id, changed=["spec"], reset_failures=False)
+    if subject.status == "blocked" and subject.block_kind == "spec":
+        other.set(block_kind=None, due_at=None)
+        if subject.recurs:
+            recurring.goes_on(other)
+        if (served.named or 0) > max(now, other.task.due_at or 0):
+            other.set(due_at=served.named)
+        other.move("pending", f"its specification was reviewed in {review.id}")
+        other.emit("task:unblocked", by=review.id, kind="spec")
+    return _made(other)
+
+
+def _fixed(draft: Draft[Task], served: Served, spec: str | None) -> Decision:
+    """A recurring task need not wait for its backoff any longer; only for a time that its failure named."""
+    fix, subject, now = draft.before, served.task, draft.now
+    at = policy.not_before(served.named, now, now, record_of(subject))
+    if (
+        not subject.recurs
+        or subject.status != "failed"
+        or subject.due_at is None
+        or (at > now and at >= subject.due_at)
+    ):
+        return NOTHING
+    other = Draft(subject, now, actor="engine")
+    recurring.rerun(other, at)
+    other.set(due_at=at if at > now else None)
+    other.move("pending", f"its fix {fix.id} is completed")
     if at > now:
-        return draft.decision(RetryClosed(subject.id, "cancelled"))
-    draft.emit("task:retry_executed", attempt=subject.attempts, fix=task.id)
-    return draft.decision(RetryClosed(subject.id, "executed"))
+        return other.decision(RetryClosed(subject.id, "cancelled"))
+    other.emit("task:retry_executed", attempt=subject.attempts, fix=fix.id)
+    return other.decision(RetryClosed(subject.id, "executed"))
 
 
-def _made(drafts: list[Draft[Task]]) -> Decision:
-    changes = (draft.change() for draft in drafts)
-    return Decision(
-        writes=tuple(change for change in changes if change.after != change.before),
-        events=tuple(event for draft in drafts for event in draft.events),
-    )
+def _mended(draft: Draft[Task], incident: Breaker, spec: str | None) -> Decision:
+    """What many tasks met may be over: one of them goes ahead soon."""
+    return changed_breaker(incident, probe_soon(incident, draft.now))
+
+
+def _passed_on(draft: Draft[Task], members: tuple[Task, ...], spec: str | None = None) -> Decision:
+    """The next member of the loop has the turn."""
+    passed = loops.passed_on(draft, members)
+    return Decision(writes=passed) if passed else NOTHING
+
+
+def _given_up(draft: Draft[Task], members: tuple[Task, ...]) -> Decision:
+    """A member that is cancelled passes the turn on, if it has it."""
+    return _passed_on(draft, members) if draft.before.waits_for != TURN else NOTHING
+
+
+def _began_again(draft: Draft[Task], members: tuple[Task, ...], followed: Decision, charged: bool) -> Decision:
+    """The turn goes back to the first of the loop."""
+    followed, others = loops.began_again(draft, members, followed, charged=charged)
+    return replace(together(others, followed), work=followed.work)
+
+
+def _nothing(draft: Draft[Task], owner: Any, spec: str | None = None) -> Decision:
+    return NOTHING
+
+
+def _as_it_followed(draft: Draft[Task], owner: Any, followed: Decision, charged: bool) -> Decision:
+    return followed
+
+
+def _nobody(owner: Any) -> tuple[Task, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRule:
+    """What the end of an owned task means for its owner, which each is given as the service found it."""
+
+    succeeded: Callable[[Draft[Task], Any, str | None], Decision] = _nothing  # with the specification it left
+    failed: Callable[[Draft[Task], Any, Decision, bool], Decision] = _as_it_followed  # what followed, and if charged
+    cancelled: Callable[[Draft[Task], Any], Decision] = _nothing
+    leaves: Callable[[Any], tuple[Task, ...]] = _nobody  # who is left without what it waits for, when it is cancelled
+    # Of a task that gets one attempt and no ladder: all that follows from its end, and from an error of our own.
+    settles: Callable[[Any, Outcome, Draft[Task], WorkingSet], Decision] | None = None
+    breaks: Callable[[Any, Draft[Task], WorkingSet, str], Decision] | None = None
+
+
+_TRIAGE: Final = OwnerRule(settles=triage.settle, breaks=triage.broke)
+OWNERS: Final[Mapping[tuple[str, str], OwnerRule]] = {
+    ("task", "triage"): _TRIAGE,
+    ("task", "review"): OwnerRule(
+        succeeded=_reviewed, leaves=lambda served: (served.task,) if served.task.block_kind == "spec" else ()
+    ),
+    ("task", "fix"): OwnerRule(
+        succeeded=_fixed, leaves=lambda served: (served.task,) if served.task.streak > 0 else ()
+    ),
+    ("task", "part"): OwnerRule(),  # what came after the task comes after its parts, by edges of their own
+    ("task", "follow_up"): OwnerRule(),
+    ("incident", "triage"): _TRIAGE,
+    ("incident", "fix"): OwnerRule(succeeded=_mended),
+    ("loop", ""): OwnerRule(succeeded=_passed_on, failed=_began_again, cancelled=_given_up),
+}
+_NO_OWNER: Final = OwnerRule()
+
+
+def rule_of(task: Task) -> OwnerRule:
+    """What the end of this task means for its owner."""
+    return OWNERS[task.owner_kind, task.role] if task.owner_kind else _NO_OWNER

@@ -57,6 +57,7 @@ class TaskDetail:
     history: tuple[HistoryRow, ...] = ()
     after: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()  # those of `after` that are not completed
+    subject: str = ""  # the task it serves; of what an incident owns, the one that is its example
     triage: Triage | None = None  # the one it runs, where it is the task of a triage
     triages: tuple[Triage, ...] = ()  # of its failures, the newest first
     question: Question | None = None

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from medbay.core.delivery import Channel, Delivery
+from medbay.core.delivery import LEASE_BEYOND_MS, Channel, Delivery
 from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StoreError
@@ -135,6 +135,7 @@ class Deliverer:
         forget = now_s >= self._forget_at_s
         if not due and not forget:
             return
+        asked_s = self._clock.boottime_s()
         with self._store.write() as tx:
             begun = deliveries.begin(tx, self._channels, owner=self._owner, room=room) if due else []
             if forget:
@@ -143,6 +144,8 @@ class Deliverer:
             self._forget_at_s = now_s + FORGET_EVERY_S
         for each in begun:
             channel = self._channels[each.channel]
+            if self._clock.boottime_s() - asked_s >= LEASE_BEYOND_MS / 1000:
+                continue  # suspended since: by now another may have begun it
             try:
                 self.under_way[each.key] = each, self._senders[each.kind].start(channel, each, now_s)
             except SpawnFailed as error:

@@ -5,42 +5,44 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from medbay.core.delivery import HEARTBEAT, Channel, Delivery
 from medbay.core.durations import format_duration
 from medbay.core.outcome import Failed, Outcome, Succeeded, TimedOut, redacted
 from medbay.core.redaction import Redaction
+from medbay.integrations.protocol import SenderMeans
 from medbay.places.processes import end_marked
-from medbay.places.protocol import Launch, Runner, Running
+from medbay.places.protocol import Launch, Running
 from medbay.views.event import as_json
 
 _LINES_SHOWN: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def sender(means: SenderMeans) -> CommandSender:
+    """What delivers to commands."""
+    return CommandSender(means)
+
+
+@dataclass(frozen=True, slots=True)
 class CommandSender:
     """Runs the commands of channels: without a shell, in the directory of medbay.toml, each as a tree of its own."""
 
-    runner: Runner
-    folder: Path  # of medbay.toml
-    files: Path  # for what is read and printed while one runs
-    redaction: Redaction
+    means: SenderMeans
 
     def start(self, channel: Channel, delivery: Delivery, monotonic_s: float) -> CommandSending:
         """Start the command of a channel."""
         told = {**as_json(delivery.event), "channel": channel.name, "key": delivery.key, "try": delivery.tries}
         if delivery.event.name == HEARTBEAT:
             told = {"event": HEARTBEAT, **told}
-        path = self.files / channel.name / str(delivery.seq)
+        path = self.means.files / channel.name / str(delivery.seq)
         launch = Launch(
             store_id=delivery.key.partition(":")[0],
             task_id="",
             number=0,
             runner="shell",
-            command=channel.command,
-            cwd=self.folder,
+            command=channel.target,
+            cwd=self.means.folder,
             log_path=path.with_suffix(".log"),
             result_path=path.with_suffix(".result"),
             idempotency_key=delivery.key,
@@ -52,7 +54,7 @@ class CommandSender:
         )
         if delivery.tries > 1:  # an engine that died may have left the last try behind
             end_marked(launch.attempt_key)
-        return CommandSending(self.runner.start(launch, monotonic_s), launch, self.redaction)
+        return CommandSending(self.means.runner.start(launch, monotonic_s), launch, self.means.redaction)
 
 
 @dataclass(frozen=True, slots=True)

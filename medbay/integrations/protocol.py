@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from medbay.core.delivery import Channel, Delivery
+from medbay.core.redaction import Redaction
+from medbay.places.protocol import Runner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SenderMeans:
+    """What a way out may use. A module of this package that is one has a function `sender` of these."""
+
+    runner: Runner  # of commands
+    folder: Path  # of medbay.toml
+    files: Path  # for what is read and printed while a delivery is under way
+    redaction: Redaction  # of what is told about a failure
 
 
 class Sending(Protocol):

@@ -29,11 +29,11 @@ from medbay.core.quick import quick
 from medbay.core.rules import Ended
 from medbay.core.schedule import occurrences
 from medbay.core.triage.case import Means
-from medbay.core.triage.cycle import TRIAGE_IDS
+from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
 from medbay.errors import StaleClaim
 from medbay.service import budgets, evaluations, learning, owners, triage
-from medbay.store import attempts, breakers, patterns, tasks, triages, workers
+from medbay.store import attempts, breakers, patterns, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -136,23 +136,27 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
 
     Raises StaleClaim when any of them is not as it was claimed: then nothing counts, and each is ended alone.
     """
+    claims = [_known_claim(each, worker_id) for each in finished]
     after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
-    met: dict[str, Task] = {}  # what comes after several of them, as the last one left it
+    owned = owners.of_many(tx, [each.task for each in claims if each.task.owner_kind], work.breakers)
+    met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     known: dict[str, Known | None] = {}
     with tx.together():
-        for each in finished:
-            if each.claim is None or each.claim.attempt.worker_id != worker_id or _concerns_others(each.claim.task):
-                raise StaleClaim(f"attempt {each.number} of {each.task_id} is not known here")
-            if each.claim.attempt.failure is not None:
-                raise StaleClaim(f"how the work of {each.task_id} ended has to be read first")
-            dependents = tuple(met.get(task.id, task) for task in after.get(each.task_id, ()))
-            ended = _ended(each, each.claim.task, each.claim.attempt, dependents, by, tx.now)
+        for each, claim in zip(finished, claims, strict=True):
+            task = met.get(each.task_id, claim.task)
+            dependents = tuple(met.get(other.id, other) for other in after.get(task.id, ()))
+            ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
+            owner = _looked_at(tx, task, by) if task.role == "triage" else owners.as_left(owned.get(task.id), met)
+            ended = ended if owner is None else replace(ended, owner=owner)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
-            budgets.settle(tx, each.claim.task, each.claim.attempt, ended.outcome, by.budget)
+            budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
             work = decision.work
-            for change in decision.changes[1:]:
-                met[change.after.id] = changed(change.after, version=change.before.version + 1)
+            for change in decision.changes:
+                if change.after != change.before:
+                    met[change.after.id] = changed(change.after, version=change.before.version + 1)
+            if owners.may_have_a_fix(task):
+                owners.catch_up_with_fixes(tx, task, claim.attempt.started_at)
 
 
 def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
@@ -165,11 +169,8 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
 
 def lock(tx: Tx, finished: Sequence[Finished]) -> None:
     """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
-    ids = {each.task_id for each in finished}
-    looked_at = triages.subjects(tx, [each for each in sorted(ids) if each.startswith(TRIAGE_IDS)])
-    ids |= set(looked_at)
-    final = {each.task_id for each in finished if _can_be_final(each.outcome)} | set(looked_at)
-    tasks.lock(tx, ids, dependents_of=final)
+    final = {each.task_id for each in finished if _can_be_final(each.outcome)}
+    tasks.lock(tx, {each.task_id for each in finished}, dependents_of=final)
 
 
 def not_running(tx: Tx, worker_id: str, running: Collection[tuple[str, int]]) -> list[Finished]:
@@ -197,13 +198,14 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
     ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by, tx.now)
     ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
-    if task.role == "triage":
-        failures = by.limits.agency_failures
-        met = triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
-        return replace(ended, looked_at=met)
-    if task.loop or task.subject:
-        ended = replace(ended, loop=tasks.of_loop(tx, task.loop), served=owners.served_by(tx, task))
-    return ended
+    if not task.owner_kind:
+        return ended
+    return replace(ended, owner=_looked_at(tx, task, by) if task.role == "triage" else owners.of(tx, task))
+
+
+def _looked_at(tx: Tx, task: Task, by: Judgement) -> LookedAt | None:
+    failures = by.limits.agency_failures
+    return triage.looked_at(tx, task, policy=by.policy, means=by.means, ids=by.ids, failures=failures)
 
 
 def _ended(
@@ -229,9 +231,14 @@ def _ended(
     )
 
 
-def _concerns_others(task: Task) -> bool:
-    """Whether its end means something for tasks that do not come after it, or theirs for it."""
-    return bool(task.loop) or bool(task.subject) or owners.may_have_a_fix(task)
+def _known_claim(finished: Finished, worker_id: str) -> Claim:
+    """What this worker knows of an attempt that ended, where that is all there is to know."""
+    claim = finished.claim
+    if claim is None or claim.attempt.worker_id != worker_id:
+        raise StaleClaim(f"attempt {finished.number} of {finished.task_id} is not known here")
+    if claim.attempt.failure is not None:
+        raise StaleClaim(f"how the work of {finished.task_id} ended has to be read first")
+    return claim
 
 
 def _can_be_final(outcome: Outcome) -> bool:

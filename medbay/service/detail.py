@@ -7,7 +7,7 @@ from typing import Final
 from medbay.core.model import Task
 from medbay.core.policy.presets import Recurring
 from medbay.core.snapshot import TaskDetail
-from medbay.service import calls
+from medbay.service import calls, owners
 from medbay.service import explain as explaining
 from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
 from medbay.store.database import Tx
@@ -33,6 +33,7 @@ def load(tx: Tx, task: Task, *, rules: Recurring, recovery_share: float, rescue_
         history=tuple(history.of_task(tx, task.id)),
         after=tuple(other for other, _ in before),
         waits_for=tuple(other for other, status in before if status != "completed"),
+        subject=owners.subject_of(tx, task),
         triage=triages.get(tx, task.id) if task.role == "triage" else None,
         triages=tuple(triages.of_task(tx, task.id)),
         question=questions.open_of_task(tx, task.id),

@@ -16,6 +16,7 @@ from medbay.core.outcome import Checked, Lost, Output
 from medbay.core.redaction import Redaction
 from medbay.core.triage import agency
 from medbay.core.triage.context import ShownFailure, of_attempt
+from medbay.service import owners
 from medbay.store import attempts, breakers
 from medbay.store.database import Tx
 
@@ -31,7 +32,8 @@ def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> st
     found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
     ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
     shown = ShownFailure(attempt=ended, tail=output.tail)
-    return json.dumps(of_attempt(task, shown, redaction.knowing(dict(task.env)).text))
+    redact, depth = redaction.knowing(dict(task.env)).text, owners.depth_of(tx, task)
+    return json.dumps(of_attempt(task, shown, redact, depth=depth))
 
 
 def looked_at(tx: Tx, ended: Ended, *, threshold: float) -> Ended:

@@ -101,10 +101,8 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
             return rules.on_resume_command(task, tx.now, actor=actor)
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
-            loop, served = tasks.of_loop(tx, task.loop), owners.served_by(tx, task)
-            return rules.on_cancel_command(
-                task, tx.now, actor=actor, dependents=after, question=asked, loop=loop, served=served
-            )
+            owner = owners.of(tx, task)
+            return rules.on_cancel_command(task, tx.now, actor=actor, dependents=after, question=asked, owner=owner)
         case "retry" | "unblock":
             command = rules.on_retry_command if action == "retry" else rules.on_unblock_command
             asked, unmet = questions.open_of_task(tx, task.id), dependencies.unmet(tx, task.id)
@@ -169,8 +167,7 @@ def _asked_task(tx: Tx, task: Task, option: Option) -> AskedTask:
     return AskedTask(
         task=task,
         dependents=tasks.dependents(tx, task.id) if option.effect in ("cancel", "done") else (),
-        served=owners.served_by(tx, task),
-        loop=tasks.of_loop(tx, task.loop),
+        owner=owners.of(tx, task),
         unmet=dependencies.unmet(tx, task.id),
     )
 

@@ -21,11 +21,11 @@ from medbay.core.rules import Edit
 from medbay.core.triage import agency, cycle, ending, incident
 from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.context import FAILURES_MAX, Looked, Outage, ShownFailure, make
-from medbay.core.triage.cycle import StartAnswer, StartSurroundings, of_incident
+from medbay.core.triage.cycle import StartAnswer, StartSurroundings
 from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
 from medbay.errors import MedbayError, NotAllowed
-from medbay.service import free_ids, working_set
+from medbay.service import free_ids, owners, working_set
 from medbay.store import attempts, breakers, history, patterns, questions, tasks, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
@@ -174,7 +174,9 @@ def start_asked(
 ) -> Started:
     """A person wants this task looked at now: neither threshold nor cooldown count."""
     if task.role == "triage":
-        raise NotAllowed(f"{task.id} is a triage itself", hint=f"medbay show {task.subject} is what it looks at")
+        raise NotAllowed(
+            f"{task.id} is a triage itself", hint=f"medbay show {owners.subject_of(tx, task)} is what it looks at"
+        )
     if why := _nothing_to_look_at(task):
         raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
     last = next(iter(triages.of_task(tx, task.id, 1)), None)
@@ -316,6 +318,7 @@ def looked_at(
         question=_question(tx, looked),
         review=triages.open_review(tx, task.id),
         descendants=triages.count_parts(tx, task),
+        depth=owners.depth_of(tx, task),
         new_ids=free_ids.some(tx, ids, NEW_IDS) if ids is not None else (),
         scopes=questions.open_scopes(tx),
     )
@@ -324,9 +327,9 @@ def looked_at(
 
 def _question(tx: Tx, looked: Triage) -> Question | None:
     """What waits for a person about this already: of the task, or of the incident."""
-    if not cycle.of_incident(looked.id):
+    if not looked.incident:
         return questions.open_of_task(tx, looked.task_id)
-    found = breakers.get(tx, incident_key(looked.fingerprint))
+    found = breakers.get(tx, looked.incident)
     asked = questions.get(tx, found.question_id) if found is not None and found.question_id else None
     return asked if asked is not None and asked.status == "open" else None
 
@@ -338,7 +341,8 @@ TASKS_SHOWN: Final = 12  # of an incident
 
 def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) -> str:
     """The context of one triage as JSON, redacted; an empty object where its task is not there any more."""
-    looked, task = triages.get(tx, triage_task.id), tasks.get(tx, triage_task.subject)
+    looked = triages.get(tx, triage_task.id)
+    task = tasks.get(tx, looked.task_id) if looked is not None else None
     if looked is None or task is None:
         return "{}"
     recent = attempts.of_task(tx, task.id, LOOKED_THROUGH)
@@ -357,6 +361,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) 
         log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
         means=means,
         descendants=triages.count_parts(tx, task),
+        depth=owners.depth_of(tx, task),
         outage=_outage(tx, looked),
     )
     return json.dumps(make(shown, redaction.knowing(dict(task.env)).text))
@@ -364,7 +369,7 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) 
 
 def _outage(tx: Tx, looked: Triage) -> Outage | None:
     """The incident that is looked at, where it is one."""
-    found = breakers.get(tx, incident_key(looked.fingerprint)) if of_incident(looked.id) else None
+    found = breakers.get(tx, looked.incident) if looked.incident else None
     if found is None:
         return None
     held = [task.id for task in tasks.held(tx, found.key, TASKS_SHOWN)]

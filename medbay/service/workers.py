@@ -141,7 +141,7 @@ def _adopt(tx: Tx, dead: Worker, *, serving_only: bool = False) -> None:
     for queue in dead.queues:
         if queue.startswith(PRIVATE_QUEUES):
             for task in tasks.unfinished_in_private_queue(tx, queue):
-                if serving_only and not task.subject:
+                if serving_only and not task.role:
                     continue
                 edit = Edit(fields={"queue": DEFAULT_QUEUE})
                 apply(tx, rules.on_edit_command(task, tx.now, actor="engine", edit=edit))

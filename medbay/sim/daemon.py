@@ -104,6 +104,11 @@ class SimDaemon:
             return False
         return self.engine.lease.state() == "held"
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop, and ends in order."""
+        return self._stopping
+
     def next_ms(self) -> int:
         """When it wants to take its next step."""
         at = self._next_ms

@@ -38,6 +38,7 @@ class Plan:
     agents: bool = False  # whether agents work on half of it, so that triage may split it
     turns: bool = False  # whether engines take the steps of a round in one transaction where they can, as they do
     hearts: bool = False  # whether an engine's heart may stand still while its loop goes on
+    channels: bool = False  # whether events are delivered to hooks
     sweep_every: int = 500  # steps between two checks of the whole store
 
 
@@ -60,6 +61,7 @@ def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> P
         trouble_gap_ms=hours * HOUR // rng.choice((2, 6, 15)),
         person_gap_ms=hours * HOUR // rng.choice((5, 30, 80)),
         turns=seeded(f"{seed}/turns").random() < 0.5,
+        channels=seeded(f"{seed}/channels").random() < 0.3,
         agents=seeded(f"{seed}/agents").random() < 0.3,  # a stream of its own: the other worlds stay what they were
         hearts=seeded(f"{seed}/pulse").random() < 0.2,
     )
@@ -81,6 +83,7 @@ def _stretched(plan: Plan, days: float | None, tasks: int | None) -> Plan:
         trouble_gap_ms=max(plan.trouble_gap_ms, safety_ms // 200),
         person_gap_ms=max(MINUTE, safety_ms // (many * 2)),
         busy=many >= BUSY_FROM,
+        channels=plan.channels and many < BUSY_FROM,
         turns=plan.turns and many < BUSY_FROM,  # the checkers keep a copy of what they know for each
         lease_ms=plan.lease_ms if many < BUSY_FROM else 120 * SECOND,
         outage_gap_ms=4 * HOUR if many < BUSY_FROM else 6 * HOUR,

@@ -18,6 +18,8 @@ from medbay.env import Clock, Ids, Random, seeded
 from medbay.sim.checker import Checker
 from medbay.sim.clock import VirtualClock
 from medbay.sim.daemon import Ground, SimDaemon
+from medbay.sim.deliveries import Courier, Hooks
+from medbay.sim.faults import Faults
 from medbay.sim.ledger import Broken
 from medbay.sim.machines import Machines, SimulatedProcess
 from medbay.sim.memory import remembered_diagnoses
@@ -82,6 +84,8 @@ class World:
             SimDaemon(f"engine{n}", hosts[n % len(hosts)], self.ground, self._stream(f"engine{n}"))
             for n in range(plan.engines)
         ]
+        self.hooks = Hooks(self.store, self.clock, self._stream("hooks"))
+        self.couriers = self._couriers() if plan.channels else []
         self.person = Person(self.ground, self._stream("person"))
         self.trouble = Trouble(self.ground, self.daemons, self._stream("trouble"))
         self._person_ms = 0
@@ -135,16 +139,20 @@ class World:
         Not all within those: hopeless parts that a triage made run one after another, each until a person gives up.
         """
         self._log("faults stop")
-        self.ground.work.healed = True
+        self.ground.work.healed = self.hooks.healed = True
         for daemon in self.daemons:
             daemon.calm()
+        for courier in self.couriers:
+            courier.faults.stop()
         until_ms, ended = self.clock.elapsed_ms + self.plan.patience_ms, 0
         desk_ms = self.clock.elapsed_ms
-        while not self._all_ended():
+        while not (self._all_ended() and self._all_delivered()):
             now = self.clock.elapsed_ms
             if self._ended > ended:
                 until_ms, ended = now + self.plan.patience_ms, self._ended
             if now >= until_ms:
+                if not self._unfinished():
+                    raise Broken("deliveries: at least once", f"missing: {self.hooks.missing()}")
                 raise Broken("everything ends", f"still open: {', '.join(self._unfinished()[:5])}")
             if now >= desk_ms:
                 self._log(f"person {self.person.clear_the_desk()}")
@@ -156,11 +164,12 @@ class World:
         """Let one actor take one step, or time pass until somebody wants to."""
         self.ground.troubled = not all(each.healthy for each in self.daemons)
         now = self.clock.elapsed_ms
-        wanted = [(daemon.next_ms(), daemon) for daemon in self.daemons]
-        awake = [daemon for at, daemon in wanted if at <= now]
+        actors: tuple[SimDaemon | Courier, ...] = (*self.daemons, *self.couriers)
+        wanted = [(actor.next_ms(), actor) for actor in actors]
+        awake = [actor for at, actor in wanted if at <= now]
         if awake:
-            daemon = self._rng.choice(awake)
-            self._log(f"{daemon.name} {daemon.act()}")
+            actor = self._rng.choice(awake)
+            self._log(f"{actor.name} {actor.act()}")
             self._pass(self._rng.choice((0, 1, 1, 2, 5, 20)))
         else:
             self._pass(max(1, min(until_ms, *(at for at, _ in wanted)) - now))
@@ -209,6 +218,7 @@ class World:
     def _committed(self, actor: str) -> None:
         self.checker.committed(actor, self.person.added)
         if self.checker.fresh_events:
+            self.hooks.hear(self.checker.fresh_events)
             self.ground.work_left = bool(self.checker.waiting)
             self.ground.commits += 1
             self.ground.last_commit_ms = self.clock.elapsed_ms
@@ -231,6 +241,9 @@ class World:
             self._open, self._ended = bool(unfinished), len(self._everything()) - len(unfinished)
         return not self._open
 
+    def _all_delivered(self) -> bool:
+        return not self.couriers or self.hooks.all_arrived
+
     def _unfinished(self) -> list[str]:
         known = self.checker.known
         return [task_id for task_id in self._everything() if not known[task_id].task.finished]
@@ -240,6 +253,13 @@ class World:
 
     def _after(self, mean_ms: int) -> int:
         return SECOND + round(self._rng.expovariate(1 / max(MINUTE, mean_ms)))
+
+    def _couriers(self) -> list[Courier]:
+        named = [(each, self._stream(f"{each.name}/outbox")) for each in self.daemons]
+        return [Courier(daemon, self.ground, self.hooks, rng) for daemon, rng in named]
+
+    def _faults(self) -> list[Faults]:
+        return [*(each.faults for each in self.daemons), *(each.faults for each in self.couriers)]
 
     def _stream(self, name: str) -> Random:
         return seeded(f"{self.plan.seed}/{name}")
@@ -255,7 +275,7 @@ class World:
             seed=self.plan.seed,
             tasks=len(self.person.added),
             attempts=self.checker.attempts_run,
-            crashes=sum(each.faults.crashes for each in self.daemons) + self.trouble.kills,
+            crashes=sum(each.crashes for each in self._faults()) + self.trouble.kills,
             steps=self.steps,
             virtual_ms=self.clock.elapsed_ms,
             digest=self._digest.hexdigest(),

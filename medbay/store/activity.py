@@ -111,9 +111,14 @@ def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
         (worker_id,),
     )
     served = tx.rows(
-        "SELECT DISTINCT s.block_kind FROM attempt a JOIN task s ON s.subject = a.task_id AND s.subject <> ''"
-        " WHERE a.worker_id = ? AND s.role IN ('fix', 'review') AND s.status = 'blocked'",
-        (worker_id,),
+        "SELECT DISTINCT s.block_kind FROM attempt a"
+        " JOIN task s ON s.owner_kind = 'task' AND s.owner_kind <> '' AND s.owner_id = a.task_id"
+        " WHERE a.worker_id = ? AND s.role IN ('fix', 'review') AND s.status = 'blocked'"
+        " UNION SELECT s.block_kind FROM attempt a JOIN triage x ON x.task_id = a.task_id AND x.incident <> ''"
+        " JOIN task s ON s.owner_kind = 'incident' AND s.owner_kind <> '' AND s.owner_id = x.incident"
+        " AND s.created_by = x.id"
+        " WHERE a.worker_id = ? AND s.role = 'fix' AND s.status = 'blocked'",
+        (worker_id, worker_id),
     )
     return {row[0] for row in (*rows, *served)}
 

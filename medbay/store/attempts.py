@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from operator import attrgetter
 from typing import Any, Final
 
 from medbay.core.model import Attempt
 from medbay.core.outcome import Output
 from medbay.store.database import Tx
-from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt, loads
+from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt, diagnosis, loads
 
 LIVE_OF_WORKER_SQL: Final = (
     f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
@@ -37,6 +37,19 @@ def newest_diagnosed(tx: Tx, task_id: str) -> Attempt | None:
     sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? AND diagnosis IS NOT NULL"
     row = tx.one(f"{sql} ORDER BY number DESC LIMIT 1", (task_id,))
     return attempt(row) if row else None
+
+
+def named_times(tx: Tx, task_ids: Collection[str]) -> dict[str, int | None]:
+    """The time that the newest diagnosed failure of each of these tasks named; of many in one look."""
+    if not task_ids:
+        return {}
+    marks = ", ".join("?" * len(task_ids))
+    sql = (
+        "SELECT a.task_id, a.diagnosis FROM attempt a JOIN (SELECT task_id, max(number) AS number FROM attempt"
+        f" WHERE task_id IN ({marks}) AND diagnosis IS NOT NULL GROUP BY task_id) newest"
+        " ON newest.task_id = a.task_id AND newest.number = a.number"
+    )
+    return {row[0]: diagnosis(row[1]).retry_after_ms for row in tx.rows(sql, tuple(sorted(task_ids)))}
 
 
 def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:

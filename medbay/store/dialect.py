@@ -57,8 +57,11 @@ POSTGRES: Final = Dialect(
     locks=Locks(take=" FOR UPDATE", take_free=" FOR UPDATE SKIP LOCKED", keep=" FOR SHARE"),
     lock_tasks_sql=(
         "SELECT id FROM task WHERE id IN (SELECT unnest(?::text[]) UNION"
-        " SELECT l.id FROM task m JOIN task l ON l.loop = m.loop WHERE m.id = ANY(?::text[]) AND l.loop <> '' UNION"
-        " SELECT subject FROM task WHERE id = ANY(?::text[]) AND subject <> '' UNION"
+        " SELECT l.id FROM task m JOIN task l ON l.owner_kind = 'loop' AND l.owner_id = m.owner_id"
+        " WHERE m.id = ANY(?::text[]) AND m.owner_kind = 'loop' UNION"
+        " SELECT owner_id FROM task WHERE id = ANY(?::text[]) AND owner_kind = 'task' UNION"
+        " SELECT task_id FROM triage WHERE id = ANY(?::text[]) UNION"
+        " SELECT d.task_id FROM dependency d JOIN triage x ON d.after_id = x.task_id WHERE x.id = ANY(?::text[]) UNION"
         " SELECT task_id FROM dependency WHERE after_id = ANY(?::text[])) ORDER BY id FOR UPDATE"
     ),
     lock_questions_sql=(

@@ -40,6 +40,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "check_result": ("task_id", "number", "position"),
     "retry": ("task_id", "attempt"),
     "history": ("id",),
+    "record_history": ("id",),
     "event": ("seq",),
     "effect": ("key",),
     "channel": ("name",),

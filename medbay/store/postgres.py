@@ -38,6 +38,9 @@ COLUMNS_SQL: Final = (
 AFTER_COPY_SQL: Final = {
     "task": "SELECT setval('task_count', (SELECT count(*) FROM task))",
     "history": "SELECT setval(pg_get_serial_sequence('history', 'id'), (SELECT max(id) FROM history))",
+    "record_history": (
+        "SELECT setval(pg_get_serial_sequence('record_history', 'id'), (SELECT max(id) FROM record_history))"
+    ),
     "event": "SELECT setval(pg_get_serial_sequence('event', 'seq'), (SELECT max(seq) FROM event))",
 }
 DAMAGE_SQL: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -96,10 +96,13 @@ def get(tx: Tx, task_id: str) -> Task | None:
 
 
 def lock(tx: Tx, ids: Iterable[str], *, dependents_of: Iterable[str] = ()) -> None:
-    """Take tasks, their loops, whom they serve and what comes after some of them, in one order, before any changes."""
+    """Take tasks with their owners and what comes after some of them, in one order, before any changes.
+
+    Of a triage also the task it looks at, and what comes after that.
+    """
     if tx.locks.take:
         mine = sorted(ids)
-        tx.rows(tx.dialect.lock_tasks_sql, (mine, mine, mine, sorted(dependents_of)))
+        tx.rows(tx.dialect.lock_tasks_sql, (mine, mine, mine, mine, mine, sorted(dependents_of)))
 
 
 def many(tx: Tx, ids: Iterable[str]) -> list[Task]:
@@ -235,9 +238,24 @@ def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
 
 
 def of_loop(tx: Tx, loop: str) -> tuple[Task, ...]:
-    """The tasks of a loop, in their order; none without a name."""
-    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE loop = ? AND loop <> '' ORDER BY loop_place{tx.locks.take}"
-    return tuple(task(row) for row in tx.rows(sql, (loop,))) if loop else ()
+    """The tasks of a loop, in their order."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE {_IN_LOOP} AND owner_id = ? ORDER BY position{tx.locks.take}"
+    return tuple(task(row) for row in tx.rows(sql, (loop,)))
+
+
+_IN_LOOP: Final = "owner_kind = 'loop' AND owner_kind <> ''"  # the second as the index of owners has it
+
+
+def owners(tx: Tx, ids: Collection[str], loops: Collection[str]) -> list[Task]:
+    """Tasks by their ids and the members of loops, in one look; in a transaction that writes they are its own."""
+    if not ids and not loops:
+        return []
+    (some, wanted), (those, members) = (_listed(sorted(each)) if each else ("NULL", []) for each in (ids, loops))
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE id IN (SELECT id FROM task WHERE id IN ({some}) UNION"
+        f" SELECT id FROM task WHERE {_IN_LOOP} AND owner_id IN ({those})) ORDER BY id{tx.locks.take}"
+    )
+    return [task(row) for row in tx.rows(sql, (*wanted, *members))]
 
 
 def per_boot(tx: Tx, queue: str) -> tuple[Task, ...]:
@@ -267,6 +285,14 @@ def titles(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
         return {}
     marks, wanted = _listed(ids)
     return dict(tx.rows(f"SELECT id, title FROM task WHERE id IN ({marks})", wanted))
+
+
+def with_role(tx: Tx, ids: Sequence[str], role: str) -> set[str]:
+    """Those of these tasks that have a role."""
+    if not ids:
+        return set()
+    marks, wanted = _listed(ids)
+    return {row[0] for row in tx.rows(f"SELECT id FROM task WHERE id IN ({marks}) AND role = ?", (*wanted, role))}
 
 
 def _listed(ids: Sequence[str]) -> tuple[str, list[str]]:

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Role, Task, Triage
-from medbay.core.triage.cycle import INCIDENT_IDS
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import TASK_COLUMNS, dumps, loads, task
@@ -74,9 +73,9 @@ def running_on(tx: Tx, fingerprint: str) -> Triage | None:
 def last_of_incidents(tx: Tx, fingerprint: str) -> Triage | None:
     """The newest triage of an incident on this fingerprint."""
     sql = (  # rare, and never many rows: read without an index of its own
-        f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND substr(id, 1, ?) = ? ORDER BY started_at DESC LIMIT 1"
+        f"SELECT {COLUMNS} FROM triage WHERE fingerprint = ? AND incident <> '' ORDER BY started_at DESC LIMIT 1"
     )
-    row = tx.one(sql, (fingerprint, len(INCIDENT_IDS), INCIDENT_IDS))
+    row = tx.one(sql, (fingerprint,))
     return _triage(row) if row else None
 
 
@@ -89,7 +88,8 @@ def not_begun(tx: Tx) -> list[Triage]:
     """Triages that nobody runs at this moment, the oldest first."""
     sql = (
         f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
-        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND subject <> '' AND ready = 1) ORDER BY started_at, id"
+        " AND id IN (SELECT id FROM task WHERE role = 'triage' AND owner_kind <> '' AND ready = 1)"
+        " ORDER BY started_at, id"
     )
     return [_triage(row) for row in tx.rows(sql)]
 
@@ -111,49 +111,53 @@ def acts_since(tx: Tx, task_id: str, seq: int) -> tuple[str, ...]:
     return tuple(row[0] for row in rows)
 
 
-def subjects(tx: Tx, triage_ids: Sequence[str]) -> tuple[str, ...]:
-    """The failing tasks that these triages look at."""
-    found = (get(tx, each) for each in triage_ids)
-    return tuple(each.task_id for each in found if each is not None)
-
-
 def open_review(tx: Tx, task_id: str) -> Task | None:
     """The review of a task's specification that is not over."""
     return _open(tx, task_id, "review")
 
 
 def open_fix(tx: Tx, task_id: str) -> Task | None:
-    """The fix of what makes a task fail that is not over."""
-    return _open(tx, task_id, "fix")
+    """The fix of what makes a task fail that is not over; also that of an incident it was the example of."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE owner_kind = 'incident' AND owner_kind <> '' AND role = 'fix'"
+        " AND owner_id IN (SELECT incident FROM triage WHERE task_id = ? AND incident <> '')"
+        " AND created_by IN (SELECT id FROM triage WHERE task_id = ?)"
+        " AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1"
+    )
+    row = None if (own := _open(tx, task_id, "fix")) else tx.one(sql, (task_id, task_id))
+    return task(row) if row else own
 
 
 def _open(tx: Tx, task_id: str, role: Role) -> Task | None:
     row = tx.one(
-        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = ?"
+        f"SELECT {TASK_COLUMNS} FROM task WHERE {_OWNED} AND role = ?"
         " AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1",
         (task_id, role),
     )
     return task(row) if row else None
 
 
+_OWNED: Final = "owner_kind = 'task' AND owner_kind <> '' AND owner_id = ?"  # as the index of owners has it
+
+
 def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
     """The fixes of a task that ended after this moment, in their order; nobody changes them any more."""
-    sql = (
-        f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'fix' AND ended_at > ?"
-        " ORDER BY ended_at, id"
-    )
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE {_OWNED} AND role = 'fix' AND ended_at > ? ORDER BY ended_at, id"
     return [task(row) for row in tx.rows(sql, (task_id, since))]
 
 
 def parts(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """What a task was split into."""
-    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY id"
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE {_OWNED} AND role = 'part' ORDER BY position, id"
     return tuple(task(row) for row in tx.rows(sql, (task_id,)))
 
 
 def being_reviewed(tx: Tx) -> frozenset[str]:
     """The tasks whose specification is under review."""
-    sql = "SELECT subject FROM task WHERE role = 'review' AND status NOT IN ('completed', 'cancelled')"
+    sql = (
+        "SELECT owner_id FROM task WHERE owner_kind = 'task' AND owner_kind <> '' AND role = 'review'"
+        " AND status NOT IN ('completed', 'cancelled')"
+    )
     return frozenset(row[0] for row in tx.rows(sql))
 
 
@@ -161,7 +165,7 @@ def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
     """How many parts the family of a task has, from the task that was split first."""
     root, seen = of, 0
     while root.role == "part" and seen < limit:
-        above = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (root.subject,))
+        above = tx.one(f"SELECT {TASK_COLUMNS} FROM task WHERE id = ?", (root.owner_id,))
         if above is None:
             break
         root, seen = task(above), seen + 1
@@ -169,7 +173,7 @@ def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
     while level and found < limit:
         below: list[str] = []
         for each in level:
-            sql = "SELECT id FROM task WHERE subject = ? AND subject <> '' AND role = 'part' ORDER BY id LIMIT ?"
+            sql = f"SELECT id FROM task WHERE {_OWNED} AND role = 'part' ORDER BY position, id LIMIT ?"
             below += [row[0] for row in tx.rows(sql, (each, limit))]
         found, level = found + len(below), below
     return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from medbay.core.model import Event
-from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
 from medbay.views.text import clean
@@ -29,13 +28,13 @@ class EventLine:
     title: str = ""
 
 
-def lines(events: Iterable[Event], title_of: Callable[[str], str]) -> list[EventLine]:
+def lines(events: Iterable[Event], title_of: Callable[[str], str], *, triages: Collection[str] = ()) -> list[EventLine]:
     """Return the events in words, in their order; what follows from a failure stands in its line."""
     made: list[EventLine] = []
     failed: dict[str, int] = {}  # where the failure of a task stands, while its consequence is still to come
     for event in events:
         name, task_id = event.name, event.task_id or ""
-        if task_id.startswith(TRIAGE_IDS):  # part of the task whose failure it examines
+        if task_id in triages:  # part of the task whose failure it examines
             continue
         if name in _CONSEQUENCES and task_id in failed:
             where = failed.pop(task_id)

@@ -44,7 +44,7 @@ def _schedule(task: Task) -> dict[str, Any]:
     if task.loop:
         said = {
             "of": task.loop,
-            "place": task.loop_place,
+            "place": task.position,
             "delay": _duration(task.every_ms),
             "max_iterations": task.max_iterations,
             "max_failure_restarts": task.max_failure_restarts,

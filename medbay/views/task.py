@@ -96,7 +96,7 @@ def detail(found: TaskDetail) -> dict[str, Any]:
         "waits_for": task.waits_for,
         "triage": triage.as_json(found.triage) if found.triage is not None else None,
         "triages": [triage.as_json(each) for each in found.triages],
-        "subject": task.subject or None,
+        "subject": found.subject or None,
         "role": task.role or None,
         "question": question.as_json(found.question) if found.question else None,
         "questions": [question.as_json(each) for each in found.questions],
@@ -235,7 +235,7 @@ def next_command(found: TaskDetail) -> str:
     if found.question:
         return f"next: medbay explain {task.id}, then medbay answer {task.id}"
     if task.role == "triage":
-        return f"more: medbay log {task.id}, medbay show {task.subject}"
+        return f"more: medbay log {task.id}, medbay show {found.subject}"
     if task.attempts:
         return f"more: medbay log {task.id}, medbay explain {task.id}"
     return f"more: medbay explain {task.id}"

@@ -69,9 +69,9 @@ def cooldown(found: TaskDetail) -> str:
 def made_for(found: TaskDetail) -> str:
     """Return what it was made for: `fix for k7f2`, `triage of k7f2: adjusted`."""
     task = found.task
-    if not task.subject:
+    if not found.subject:
         return ""
-    said = f"{_MADE_FOR.get(task.role, 'follows up on')} {task.subject}"
+    said = f"{_MADE_FOR.get(task.role, 'follows up on')} {found.subject}"
     return f"{said}: {outcome(found.triage)}" if found.triage else said
 
 

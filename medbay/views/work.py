@@ -15,20 +15,21 @@ from medbay.core.triage.cycle import RUNNER as TRIAGE
 from medbay.views import moments
 
 
-def runs(task: Task, agents: Mapping[str, Profile], triage_agent: str) -> str:
+def runs(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) -> str:
     """Return one line for `show`: `runs ./pull.sh`, `runs agent helper: my-agent {prompt_file}`."""
-    return "done by a person" if question.is_persons(task) else f"runs {work(task, agents, triage_agent)}"
+    return "done by a person" if question.is_persons(found.task) else f"runs {work(found, agents, triage_agent)}"
 
 
-def work(task: Task, agents: Mapping[str, Profile], triage_agent: str) -> str:
+def work(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) -> str:
     """Return the same for programs, without the verb."""
+    task = found.task
     if question.is_persons(task):
         return "person"
     if name := profile_of(task.runner):
         known = agents.get(name)
         return f"agent {name}" + (f": {' '.join(known.command)}" if known else ", which is not configured here")
     if task.runner == TRIAGE:
-        return f"the triage agent {triage_agent} on {task.subject}"
+        return f"the triage agent {triage_agent} on {found.subject}"
     return task.command if isinstance(task.command, str) else " ".join(task.command)
 
 

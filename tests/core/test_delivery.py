@@ -12,6 +12,7 @@ from medbay.core.delivery import (
     Channel,
     ChannelState,
     Delivery,
+    channel,
     made,
     on_channel,
     on_ended,
@@ -22,7 +23,7 @@ from medbay.core.model import Event
 
 NOW = 1_800_000_000_000
 ASKED = Event(name="question:asked", task_id="k7f2", data={"question": "q-k7f2-1"}, seq=7, at=NOW)
-DESK = Channel(name="desk", command=("./hook.sh",))
+DESK = Channel(name="desk", kind="command", target=("./hook.sh",))
 
 
 def delivery() -> Delivery:
@@ -38,6 +39,12 @@ def test_a_channel_is_told_of_what_it_names_and_of_nothing_else() -> None:
     assert [each.seq for each in made(DESK, told, store_id="store", now=NOW)] == [7, 9]
     only_failures = replace(DESK, on=("task:failed",))
     assert [each.seq for each in made(only_failures, told, store_id="store", now=NOW)] == [8]
+
+
+def test_the_way_out_that_a_table_names_is_the_kind_of_its_channel() -> None:
+    """What delivers is found by that name."""
+    assert channel(name="desk", command=("./hook.sh",)) == DESK
+    assert channel(name="desk", other="there", on=("task:failed",)).kind == "other"
 
 
 def test_a_channel_never_hears_of_its_own_failure() -> None:

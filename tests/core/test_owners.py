@@ -10,7 +10,7 @@ from medbay.core import owners
 from medbay.core.decision import Decision, Draft, QuestionClosed, RetryClosed
 from medbay.core.model import Question, Task, changed
 from medbay.core.outcome import Cancelled, Failed, Output, Succeeded
-from medbay.core.owners import Served
+from medbay.core.owners import OWNERS, Owned, OwnerRule, Served, rule_of
 from medbay.core.people import question
 from medbay.core.people.question import choose
 from medbay.core.rules import (
@@ -42,8 +42,8 @@ from tests.core.builders import (
 
 SUBJECT = blocked(id="t-9", block_kind="spec", spec="old", due_at=NOW + HOUR, attempts=3, streak=3)
 RECURRING = failed(id="t-9", every_ms=HOUR, planned_at=NOW - HOUR, attempts=3, streak=3)
-REVIEW = running(role="review", subject="t-9", runner="agent:a", command=())
-FIX = running(role="fix", subject="t-9", runner="agent:a", command=())
+REVIEW = running(role="review", owner_kind="task", owner_id="t-9", runner="agent:a", command=())
+FIX = running(role="fix", owner_kind="task", owner_id="t-9", runner="agent:a", command=())
 LEFT = Succeeded(output=Output(result={"spec": "new"}))
 MINE = task(runner="person", command=(), ready=False, ready_at=None, title="renew", description="at the office")
 
@@ -61,12 +61,35 @@ def answer(of: Task, asked: Question, word: str, **given: Any) -> Decision:
     return answered(asked, choose(asked, word), of, NOW, actor=PERSON, **given)
 
 
+def succeeded(of: Task, owner: Owned, spec: str | None = None) -> Decision:
+    """What the success of an owned task means for its owner."""
+    return owners.succeeded(Draft(of, NOW, actor=PERSON), owner, spec=spec)
+
+
+def test_each_kind_of_owner_and_role_is_one_row() -> None:
+    """What is made anywhere has a row here; a task without an owner concerns nobody."""
+    of_task = {("task", role) for role in ("triage", "review", "fix", "part", "follow_up")}
+
+    assert set(OWNERS) == of_task | {("incident", "triage"), ("incident", "fix"), ("loop", "")}
+    assert rule_of(task()) == OwnerRule()
+    with pytest.raises(KeyError):
+        rule_of(task(owner_kind="cup", owner_id="c-1"))
+
+
+def test_a_task_with_an_owner_that_is_not_there_concerns_nobody() -> None:
+    """The owner is gone, or not concerned: only what comes after the task is."""
+    waiting = task(id="t-8", unmet=1, ready=False, ready_at=None)
+
+    assert [each.after.id for each in end(FIX, Succeeded(), dependents=(waiting,)).changes] == ["t-1", "t-8"]
+    assert end(running(), Failed(exit_code=1)).changes[1:] == ()
+
+
 # A review
 
 
 def test_a_review_puts_its_subject_back_with_the_new_specification() -> None:
     """One transaction: the edit is told, and who did it."""
-    made = end(REVIEW, LEFT, served=Served(SUBJECT))
+    made = end(REVIEW, LEFT, owner=Served(SUBJECT))
 
     subject = after(made, "t-9")
     assert (subject.status, subject.spec, subject.block_kind, subject.due_at) == ("pending", "new", None, None)
@@ -78,24 +101,24 @@ def test_a_review_puts_its_subject_back_with_the_new_specification() -> None:
 
 def test_a_reviewed_subject_waits_for_the_time_its_failure_named() -> None:
     """Nothing is retried before."""
-    subject = after(end(REVIEW, LEFT, served=Served(SUBJECT, NOW + HOUR)), "t-9")
+    subject = after(end(REVIEW, LEFT, owner=Served(SUBJECT, NOW + HOUR)), "t-9")
 
     assert (subject.status, subject.due_at, subject.ready) == ("pending", NOW + HOUR, False)
 
 
 def test_a_subject_that_waits_no_longer_gets_the_specification_all_the_same() -> None:
     """It timed out or was unblocked; what has ended is left alone."""
-    made = owners.completed(REVIEW, Served(failed(id="t-9", spec="old")), NOW, spec="new")
+    made = succeeded(REVIEW, Served(failed(id="t-9", spec="old")), spec="new")
 
     assert (after(made, "t-9").status, after(made, "t-9").spec) == ("failed", "new")
-    assert owners.completed(REVIEW, Served(task(id="t-9", status="cancelled")), NOW, spec="new") == Decision()
-    assert owners.completed(REVIEW, Served(failed(id="t-9", spec="new")), NOW, spec="new").changes == ()
+    assert succeeded(REVIEW, Served(task(id="t-9", status="cancelled")), spec="new") == Decision()
+    assert succeeded(REVIEW, Served(failed(id="t-9", spec="new")), spec="new").changes == ()
 
 
 def test_a_recurring_subject_goes_on_by_its_schedule() -> None:
     """What was planned while it waited is skipped."""
     subject = blocked(id="t-9", block_kind="spec", every_ms=HOUR, planned_at=NOW - 3 * HOUR)
-    made = owners.completed(REVIEW, Served(subject), NOW)
+    made = succeeded(REVIEW, Served(subject))
 
     assert after(made, "t-9").status == "pending"
     assert (after(made, "t-9").planned_at or 0) > NOW
@@ -107,7 +130,7 @@ def test_an_agents_review_without_a_specification_is_malformed(result: dict[str,
     outcome = owners.delivered(REVIEW, Succeeded(output=Output(result=result)))
 
     assert isinstance(outcome, Failed)
-    made = end(REVIEW, outcome, served=Served(SUBJECT))
+    made = end(REVIEW, outcome, owner=Served(SUBJECT))
     assert (after(made).status, after(made).last_category) == ("failed", "unknown/malformed_output")
     assert [change.after.id for change in made.changes] == ["t-1"]
 
@@ -123,16 +146,10 @@ def test_what_is_delivered_as_it_is() -> None:
         assert owners.delivered(of, outcome) is outcome
 
 
-def test_a_review_that_a_person_has_does_not_time_out() -> None:
-    """The other kind does."""
-    assert owners.spec_block_until(MINE, NOW, HOUR) is None
-    assert owners.spec_block_until(REVIEW, NOW, HOUR) == NOW + HOUR
-
-
 def test_a_subject_that_comes_after_its_own_review_is_changed_once() -> None:
     """Somebody put it behind what it waits for already: one change, and nothing is left that it waits for."""
     subject = changed(SUBJECT, unmet=1)
-    made = end(REVIEW, LEFT, served=Served(subject), dependents=(subject, task(id="t-8", unmet=1, ready=False)))
+    made = end(REVIEW, LEFT, owner=Served(subject), dependents=(subject, task(id="t-8", unmet=1, ready=False)))
 
     (change,) = (each for each in made.changes if each.after.id == "t-9")
     assert change.before == subject and after(made, "t-8").ready
@@ -153,7 +170,7 @@ def test_a_subject_that_comes_after_its_own_review_is_changed_once() -> None:
 )
 def test_a_fix_does_not_bring_a_task_back_before_the_time_its_failure_named(named: int, due_at: bool) -> None:
     """Then it is due, and not when its backoff would end."""
-    made = end(FIX, Succeeded(), served=Served(RECURRING, named=named))
+    made = end(FIX, Succeeded(), owner=Served(RECURRING, named=named))
 
     if due_at:
         subject = after(made, "t-9")
@@ -166,7 +183,7 @@ def test_a_fix_does_not_bring_a_task_back_before_the_time_its_failure_named(name
 
 def test_a_recurring_subject_is_tried_when_its_fix_is_completed() -> None:
     """Its backoff is over."""
-    made = end(FIX, Succeeded(), served=Served(RECURRING))
+    made = end(FIX, Succeeded(), owner=Served(RECURRING))
 
     assert after(made, "t-9").ready
     assert steps(made, "t-9") == [("failed", "pending")]
@@ -183,7 +200,7 @@ def test_a_recurring_subject_is_tried_when_its_fix_is_completed() -> None:
 )
 def test_a_fix_changes_nothing_else(served: Served | None) -> None:
     """Not what has healed; a one-off comes after its fix as after any task."""
-    made = end(FIX, Succeeded(), served=served)
+    made = end(FIX, Succeeded(), owner=served)
 
     assert [change.after.id for change in made.changes] == ["t-1"]
 
@@ -191,7 +208,7 @@ def test_a_fix_changes_nothing_else(served: Served | None) -> None:
 def test_a_one_off_goes_on_when_its_fix_is_completed() -> None:
     """It comes after its fix as after any task."""
     subject = task(id="t-9", unmet=1, ready=False, ready_at=None, attempts=3, streak=3)
-    made = end(FIX, Succeeded(), served=Served(subject), dependents=(subject,))
+    made = end(FIX, Succeeded(), owner=Served(subject), dependents=(subject,))
 
     assert [change.after.id for change in made.changes] == ["t-1", "t-9"]
     assert after(made, "t-9").ready
@@ -199,7 +216,10 @@ def test_a_one_off_goes_on_when_its_fix_is_completed() -> None:
 
 def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> None:
     """Due when it was completed, a person's when it was cancelled, nothing when all is well."""
-    done, gone = (task(id="t-2", role="fix", subject="t-9", status=status) for status in ("completed", "cancelled"))
+    done, gone = (
+        task(id="t-2", role="fix", owner_kind="task", owner_id="t-9", status=status)
+        for status in ("completed", "cancelled")
+    )
 
     due = owners.ended_meanwhile(done, Served(RECURRING), NOW)
     assert (after(due, "t-9").ready, due.all(RetryClosed)) == (True, (RetryClosed("t-9", "executed"),))
@@ -211,9 +231,9 @@ def test_a_fix_that_ended_while_its_subject_ran_means_the_same_afterwards() -> N
 
 def test_other_roles_leave_their_subject_alone() -> None:
     """A part of a split is followed by what comes after it."""
-    part = running(role="part", subject="t-9")
-    assert end(part, Succeeded(), served=Served(RECURRING)).changes[1:] == ()
-    assert end(part, Cancelled(), served=Served(RECURRING)).changes[1:] == ()
+    part = running(role="part", owner_kind="task", owner_id="t-9")
+    assert end(part, Succeeded(), owner=Served(RECURRING)).changes[1:] == ()
+    assert end(part, Cancelled(), owner=Served(RECURRING)).changes[1:] == ()
 
 
 # Cancelled
@@ -222,7 +242,7 @@ def test_other_roles_leave_their_subject_alone() -> None:
 @pytest.mark.parametrize(("serves", "subject"), [(REVIEW, SUBJECT), (FIX, RECURRING)], ids=["review", "fix"])
 def test_a_cancelled_review_or_fix_leaves_its_subject_to_a_person(serves: Task, subject: Task) -> None:
     """Blocked, with one question."""
-    made = end(serves, Cancelled(), served=Served(subject))
+    made = end(serves, Cancelled(), owner=Served(subject))
 
     left = after(made, "t-9")
     assert (left.status, left.block_kind, left.due_at) == ("blocked", "dependency", None)
@@ -234,16 +254,16 @@ def test_a_cancelled_review_or_fix_leaves_its_subject_to_a_person(serves: Task, 
 def test_a_subject_that_comes_after_its_fix_is_asked_about_once() -> None:
     """It is among those that come after it."""
     subject = task(id="t-9", unmet=1, streak=3, ready=False, ready_at=None)
-    pending = task(role="fix", subject="t-9")
-    made = on_cancel_command(pending, NOW, actor=PERSON, dependents=(subject,), question=None, served=Served(subject))
+    pending = task(role="fix", owner_kind="task", owner_id="t-9")
+    made = on_cancel_command(pending, NOW, actor=PERSON, dependents=(subject,), question=None, owner=Served(subject))
 
     assert len(made.all(Question)) == 1
 
 
 def test_a_subject_that_has_healed_or_waits_no_longer_is_left_alone() -> None:
     """There is nothing to ask."""
-    assert owners.cancelled(FIX, Served(task(id="t-9", every_ms=HOUR)), ()) == ()
-    assert owners.cancelled(REVIEW, Served(failed(id="t-9")), ()) == ()
+    for own, subject in ((FIX, task(id="t-9", every_ms=HOUR)), (REVIEW, failed(id="t-9"))):
+        assert owners.cancelled(Draft(own, NOW, actor=PERSON), Served(subject), ()) == Decision()
 
 
 # A person's task
@@ -278,11 +298,11 @@ def test_done_completes_it_and_what_comes_after_goes_on() -> None:
 
 def test_done_serves_its_subject() -> None:
     """A person's note is the reviewed specification; without one it stays as it is."""
-    of, asked = asking(role="review", subject="t-9")
+    of, asked = asking(role="review", owner_kind="task", owner_id="t-9")
 
     assert "t-9" in asked.options[0].consequence
-    assert after(answer(of, asked, "1", note="new", served=Served(SUBJECT)), "t-9").spec == "new"
-    kept = after(answer(of, asked, "1", note=" ", served=Served(SUBJECT)), "t-9")
+    assert after(answer(of, asked, "1", note="new", owner=Served(SUBJECT)), "t-9").spec == "new"
+    kept = after(answer(of, asked, "1", note=" ", owner=Served(SUBJECT)), "t-9")
     assert (kept.spec, kept.status) == ("old", "pending")
 
 

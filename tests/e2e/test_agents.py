@@ -57,7 +57,15 @@ def serving(terminal: Terminal, subject: str, role: Role, **fields: Any) -> str:
     """What a triage would make: the subject waits for its specification, and a task serves it. Its id."""
 
     def make(tx: Tx) -> str:
-        own = Task(id="serves", title=f"{role} of it", role=role, subject=subject, created_by="triage", **fields)
+        own = Task(
+            id="serves",
+            title=f"{role} of it",
+            role=role,
+            owner_kind="task",
+            owner_id=subject,
+            created_by="triage",
+            **fields,
+        )
         insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
         return own.id
 

@@ -18,7 +18,7 @@ from medbay.store.apply import write_events
 from medbay.store.database import Store
 from tests.worlds import ManualClock
 
-DESK = Channel(name="desk", command=("./hook.sh",))
+DESK = Channel(name="desk", kind="command", target=("./hook.sh",))
 OpenStore = Callable[[], Store]
 
 

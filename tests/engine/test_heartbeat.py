@@ -14,8 +14,8 @@ from medbay.engine.heartbeat import Heartbeats, Pulse
 from tests.engine.test_deliver import ScriptedSender
 from tests.worlds import ManualClock
 
-DESK = Channel(name="desk", command=("./hook.sh",), heartbeat_ms=60_000)
-QUIET = Channel(name="quiet", command=("./hook.sh",))
+DESK = Channel(name="desk", kind="command", target=("./hook.sh",), heartbeat_ms=60_000)
+QUIET = Channel(name="quiet", kind="command", target=("./hook.sh",))
 
 
 class Beside:

@@ -49,7 +49,8 @@ def add(world: World, title: str, **options: Any) -> Task:
 def serving(world: World, subject: str, role: Role, **fields: Any) -> str:
     """A task that serves another; its id."""
     with world.store.write() as tx:
-        own = Task(id=f"serves-{subject}", title=role, role=role, subject=subject, created_by="triage", **fields)
+        serves: dict[str, Any] = {"role": role, "owner_kind": "task", "owner_id": subject}
+        own = Task(id=f"serves-{subject}", title=role, created_by="triage", **serves, **fields)
         insert_tasks(tx, [Arrival.of(on_added(own, tx.now))])
     return own.id
 

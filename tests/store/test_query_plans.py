@@ -44,7 +44,7 @@ LOOP = {
     "is anything looked at elsewhere": (activity.LOOKED_AT_ELSEWHERE_SQL, "", ("a", "a"), "triage_running"),
     "is anybody waiting for a triage": (activity.WANTS_TRIAGE_SQL, "", ("other",), "task_wants_triage"),
     "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
-    "lock what ended": (POSTGRES.lock_tasks_sql, "", (["f7"], ["f7"], ["f7"], ["f7"]), "task_pkey"),
+    "lock what ended": (POSTGRES.lock_tasks_sql, "", (*[["f7"]] * 6,), "task_pkey"),
 }
 
 

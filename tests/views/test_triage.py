@@ -43,9 +43,9 @@ def test_the_last_triage_is_said_with_what_is_left_of_its_cooldown() -> None:
 
 def test_a_task_made_for_another_says_so() -> None:
     """A fix, a part, a triage with what it came to."""
-    assert view.made_for(detail(subject="m2xa", role="fix")) == "fix for m2xa"
+    assert view.made_for(replace(detail(role="fix"), subject="m2xa")) == "fix for m2xa"
     assert view.made_for(detail()) == ""
-    own = replace(detail(subject="m2xa", role="triage"), triage=ENDED)
+    own = replace(detail(role="triage"), subject="m2xa", triage=ENDED)
     assert view.made_for(own) == "triage of m2xa: adjusted, timeout 10m to 20m"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from medbay.core.agent import Profile
-from medbay.core.model import PERSON
+from medbay.core.model import PERSON, Task
 from medbay.core.policy.presets import Recurring
 from medbay.core.snapshot import TaskDetail
 from medbay.views import work as view
@@ -14,15 +14,20 @@ from tests.views.records import MINUTE, NOW, TASK, question
 AGENTS = {"helper": Profile(name="helper", command=("my-agent", "{prompt_file}"))}
 
 
+def detail(task: Task) -> TaskDetail:
+    """The record of a task."""
+    return TaskDetail(now=NOW, task=task, rules=Recurring())
+
+
 def test_each_kind_of_work_is_named() -> None:
     """A command, an agent, a person, a triage."""
     agent = replace(TASK, runner="agent:helper", command=())
 
-    assert view.runs(TASK, AGENTS, "rules") == "runs make docs"
-    assert view.runs(agent, AGENTS, "rules") == "runs agent helper: my-agent {prompt_file}"
-    assert view.runs(agent, {}, "rules") == "runs agent helper, which is not configured here"
-    assert view.runs(replace(TASK, runner=PERSON), AGENTS, "rules") == "done by a person"
-    triage = replace(TASK, runner="triage", subject="m2xa")
+    assert view.runs(detail(TASK), AGENTS, "rules") == "runs make docs"
+    assert view.runs(detail(agent), AGENTS, "rules") == "runs agent helper: my-agent {prompt_file}"
+    assert view.runs(detail(agent), {}, "rules") == "runs agent helper, which is not configured here"
+    assert view.runs(detail(replace(TASK, runner=PERSON)), AGENTS, "rules") == "done by a person"
+    triage = replace(detail(replace(TASK, runner="triage")), subject="m2xa")
     assert view.work(triage, AGENTS, "rules") == "the triage agent rules on m2xa"
 
 

@@ -9,7 +9,6 @@ from medbay.cli.live.display import Display, Feed
 from medbay.core import durations
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
-from medbay.core.triage.cycle import TRIAGE_IDS
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 from medbay.views import breaker, glyphs, moments, question
@@ -43,6 +42,7 @@ class Reporter:
         self._clock = SystemClock()
         self._feed = Feed(bay, bay.last_seq())
         self._titles: dict[str, str] = {}
+        self._looking: set[str] = set()  # those of them that are triages
         self._counted_at = 0
         self._count_again_at = 0
         self._counts: dict[str, int] = {}
@@ -77,10 +77,10 @@ class Reporter:
         try:
             events = self._feed.take()
             self._miscounted |= bool(events)
+            self._learn_titles({event.task_id for event in events if event.task_id is not None})
             for event in events:
                 self._tally(event)
-            self._learn_titles({event.task_id for event in events if event.task_id is not None})
-            if changes := lines(events, self._title):
+            if changes := lines(events, self._title, triages=self._looking):
                 self._display.line("\n".join(map(self._words, changes)))  # one write for all: there may be many
             self._count()
         except StoreError:
@@ -90,7 +90,7 @@ class Reporter:
         """People's work, and beside it how often it was looked at."""
         if event.name in TRIAGE_ENDED:
             self.judged += 1
-        elif event.name == "task:completed" and not str(event.task_id).startswith(TRIAGE_IDS):
+        elif event.name == "task:completed" and event.task_id not in self._looking:
             self.completed += 1
             self.healed += bool(event.data.get("healed"))
 
@@ -156,9 +156,11 @@ class Reporter:
         unknown = task_ids - self._titles.keys()
         if len(self._titles) >= TITLES_KEPT:
             self._titles.clear()
+            self._looking.clear()
             unknown = task_ids
         if unknown:
             self._titles |= self._bay.titles(unknown)
+            self._looking |= self._bay.triages_among(unknown)
 
     def _count(self) -> None:
         """The line in place: what runs, what waits and until when, what needs a person."""

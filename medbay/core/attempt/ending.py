@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import assert_never
+from typing import Any, assert_never
 
 from medbay.core import owners
 from medbay.core.attempt import checks as gate
@@ -49,15 +50,15 @@ from medbay.core.outcome import (
     is_handed_back,
     outcome_word,
 )
-from medbay.core.owners import Served
+from medbay.core.owners import Owned
 from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import Policy
 from medbay.core.quick import quick
-from medbay.core.schedule import loops, occurrences, recurring
+from medbay.core.schedule import occurrences, recurring
 from medbay.core.triage import agency
-from medbay.core.triage import ending as triage
-from medbay.core.triage.ending import LookedAt
+
+Settles = Callable[[Any, Outcome, Draft[Task], WorkingSet], Decision]
 
 __all__ = [
     "Ended",
@@ -82,15 +83,13 @@ class Ended:
     evaluator: tuple[str, ...] | str | None = None  # what is to look at its work, if it failed
     evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it looked at
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
-    loop: tuple[Task, ...] = ()  # the tasks of its loop, in their order
-    served: Served | None = None  # the task it serves
+    owner: Owned = None  # as the service found it
     policy: Policy
     crash_budget: int = 3
     zone: tzinfo = UTC  # what a time of day without a zone means
     diagnosis: Diagnosis | None = None  # of `diagnose_ended`, made before to look up what is known of it
     known: Known | None = None
     around: FailureSurroundings = field(default_factory=FailureSurroundings)
-    looked_at: LookedAt | None = None  # of a triage: the failing task, and what its verdict meets
 
 
 def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
@@ -109,8 +108,10 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     if ended.evaluator and looks and rescue.is_due(ended.task, ended.outcome, ended.around.ran_ms):
         return rescue.plan(draft, ended.attempt.number, ended.evaluator, ended.outcome, work)
     draft.set(live=None)
-    if ended.looked_at is not None and (ended.task.cancel_requested or not is_handed_back(ended.outcome)):
-        return _triage_ended(ended, ended.looked_at, draft, work)
+    settles = owners.rule_of(ended.task).settles
+    at_once = ended.task.cancel_requested or not is_handed_back(ended.outcome)
+    if settles is not None and ended.owner is not None and at_once:
+        return _settled(ended, settles, draft, work)
     if ended.task.cancel_requested and not _is_good(ended):
         return _cancelled(ended, draft, work)
     match ended.outcome:
@@ -130,18 +131,18 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
             assert_never(ended.outcome)
 
 
-def _triage_ended(ended: Ended, looked: LookedAt, draft: Draft[Task], work: WorkingSet) -> Decision:
-    """One attempt and no ladder; only a failure of its provider lets it wait and try again."""
+def _settled(ended: Ended, settles: Settles, draft: Draft[Task], work: WorkingSet) -> Decision:
+    """One attempt and no ladder, as its owner has it; only a failure of its provider lets it wait and try again."""
     found = ended.diagnosis or diagnose_ended(ended, draft.now)
     if found is not None and _is_held(ended, found, draft.now, work):
         return _failed(ended, draft, work)
     draft.set(cancel_requested=False)
-    settled = triage.settle(looked, ended.outcome, draft, work)
+    settled = settles(ended.owner, ended.outcome, draft, work)
     return together(_decision(ended, draft, settled.work, diagnosis=found), settled)
 
 
 def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool:
-    """Whether its provider failed a triage; but who waits for it does not wait longer than for any free retries."""
+    """Whether its provider failed it; but who waits for it does not wait longer than for any free retries."""
     case = incident.case_of(ended.task, ended.outcome, found, ended.around, work)
     counted = count_ended(ended.task, charge=is_charged(case), canary=ended.attempt.canary, now=now)
     return is_providers(case) and not policy.uncharged_run_is_over(record_of(counted), now)
@@ -161,8 +162,9 @@ def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str)
     )
     number = ended.attempt.number
     draft.emit("task:failed", attempt=number, outcome="failed", charged=False, diagnosis=facts(found))
-    if ended.looked_at is not None:  # who waits for this triage must not wait for ever
-        settled = triage.broke(ended.looked_at, draft, work, why=why)
+    breaks = owners.rule_of(ended.task).breaks
+    if breaks is not None and ended.owner is not None:  # who waits for it must not wait for ever
+        settled = breaks(ended.owner, draft, work, why)
         return together(_decision(ended, draft, settled.work, word="failed", diagnosis=found), settled)
     new = question.ask(draft.task, kind="human", why=why, now=now, diagnosis=found)
     asked = draft.escalate(why, attempt=number, asked=new)
@@ -187,9 +189,7 @@ def _cancelled(ended: Ended, draft: Draft[Task], work: WorkingSet) -> Decision:
     draft.set(cancel_requested=False, due_at=None)
     draft.move("cancelled", "cancelled by a person")
     draft.emit("task:cancelled", attempt=ended.attempt.number)
-    left = owners.cancelled(ended.task, ended.served, ended.dependents)
-    others = owners.block_dependents(left, draft.now, because=ended.task)
-    others = others.plus(*loops.passed_on(draft, ended.loop))
+    others = owners.cancelled(draft, ended.owner, ended.dependents)
     return _decision(ended, draft, work, word="cancelled", others=others)
 
 
@@ -248,10 +248,7 @@ def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str 
     )
     if not again:
         draft.emit("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
-    passed_on = loops.passed_on(draft, ended.loop)
-    turn = Decision(writes=passed_on) if passed_on else NOTHING
-    spec = owners.spec_in(ended.outcome)
-    others = together(turn, owners.ended_well(ended.task, ended.served, ended.dependents, draft.now, spec=spec))
+    others = owners.succeeded(draft, ended.owner, ended.dependents, spec=owners.spec_in(ended.outcome))
     for change in others.all(BreakerChange):  # the incident that it was a fix for
         work = incident.save(work, change.before, change.after).work
     return _decision(ended, draft, work, *learned, word=word, others=others)
@@ -325,11 +322,8 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
         asks=asks,
         around=ended.around,
     )
-    followed, others = follow(draft, failure, work), NOTHING
-    if ended.loop:
-        followed, others = loops.began_again(draft, ended.loop, followed, charged=charged)
-    others = together(others, followed)
-    return _decision(ended, draft, followed.work, *learned, diagnosis=found, charged=charged, others=others)
+    others = owners.failed(draft, ended.owner, follow(draft, failure, work), charged=charged)
+    return _decision(ended, draft, others.work, *learned, diagnosis=found, charged=charged, others=others)
 
 
 def _judge(draft: Draft[Task], number: int, *, cured: bool) -> tuple[Learned, ...]:

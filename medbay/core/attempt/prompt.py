@@ -65,7 +65,7 @@ def _work(task: Task) -> str:
     if said is None:
         return "\n\n".join(part for part in (f"# {_line(task.title)}", task.description.strip()) if part)
     about = "\n".join(part for part in (task.title, task.description) if part)
-    return f"# {said.format(subject=task.subject)}\n\n{_DATA}\n\n{quote(about)}"
+    return f"# {said.format(subject=task.owner_id)}\n\n{_DATA}\n\n{quote(about)}"
 
 
 def _section(title: str, text: str) -> str:

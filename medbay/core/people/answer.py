@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from medbay.core import owners
@@ -13,7 +13,7 @@ from medbay.core.holds import breaker
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Event, Option, Question, Task
-from medbay.core.owners import Served
+from medbay.core.owners import Owned
 from medbay.core.people import question as person
 from medbay.core.people.commands import close, decided, is_sole, on_cancel_command, release
 from medbay.core.people.question import GRANTED_BY_A_RELEASE
@@ -44,9 +44,8 @@ class AskedTask:
 
     task: Task
     dependents: tuple[Task, ...] = ()
-    loop: tuple[Task, ...] = ()
     unmet: int = 0
-    served: Served | None = field(default=None)
+    owner: Owned = None
 
 
 def on_answer(answer: Answer, kind: str, owner: Any) -> Decision:
@@ -75,8 +74,7 @@ def _cancel(answer: Answer, asked: AskedTask) -> Decision:
         actor=answer.actor,
         dependents=asked.dependents,
         question=_last(answer.question, asked.task),
-        loop=asked.loop,
-        served=asked.served,
+        owner=asked.owner,
     )
 
 
@@ -93,9 +91,8 @@ def _done(answer: Answer, asked: AskedTask) -> Decision:
     draft.emit("task:completed", by=draft.actor)
     closed = close(draft, last, answer=f"done: {answer.words}" if answer.words else "done", whole=is_sole(last))
     spec = answer.words if answer.words.strip() else None
-    return together(
-        draft.decision(closed), owners.ended_well(task, asked.served, asked.dependents, answer.now, spec=spec)
-    )
+    others = owners.succeeded(draft, asked.owner, asked.dependents, spec=spec)
+    return together(draft.decision(closed), others)
 
 
 def _pause(answer: Answer, asked: AskedTask) -> Decision:

@@ -11,7 +11,7 @@ from medbay.core.attempt.counting import forget_failures, grant
 from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, RetryClosed, Write, together
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT, BlockKind
 from medbay.core.model import TURN, Question, Task
-from medbay.core.owners import Served
+from medbay.core.owners import Owned
 from medbay.core.people import question as person
 from medbay.core.people.question import GRANTED_BY_A_RELEASE, ask
 from medbay.core.schedule import loops, recurring
@@ -58,8 +58,7 @@ def on_cancel_command(
     actor: str,
     dependents: tuple[Task, ...],
     question: Question | None,
-    loop: tuple[Task, ...] = (),
-    served: Served | None = None,
+    owner: Owned = None,
 ) -> Decision:
     """Ends it for good. A live attempt is asked to stop first, by the worker that owns it."""
     _refuse_finished(task)
@@ -73,11 +72,9 @@ def on_cancel_command(
     draft.set(due_at=None, block_kind=None, forced=False, waits_for=None, wants_triage=False)
     draft.move("cancelled", f"cancelled by {actor}")
     draft.emit("task:cancelled", by=actor)
-    left = owners.cancelled(task, served, dependents)
-    others = owners.block_dependents(left, now, because=task)
-    passed = loops.passed_on(draft, loop) if task.waits_for != TURN else ()
+    others = owners.cancelled(draft, owner, dependents)
     closed = close(draft, question, answer="cancel", whole=is_sole(question))
-    return together(draft.decision(RetryClosed(task.id, "cancelled"), closed), others).plus(*passed)
+    return together(draft.decision(RetryClosed(task.id, "cancelled"), closed), others)
 
 
 def on_retry_command(

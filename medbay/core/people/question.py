@@ -147,9 +147,9 @@ def _ask(task: Task, now: int) -> Question:
     return Question(
         id=f"q-{task.id}-{task.questions + 1}",
         need=task.title,
-        why=f"{task.subject} waits for it, and no agent is configured for a {task.role}" if task.subject else WHY,
+        why=f"{task.owner_id} waits for it, and no agent is configured for a {task.role}" if task.role else WHY,
         evidence=task.description[:EVIDENCE_MAX],
-        options=(Option("done", "done", done.format(subject=task.subject)), PAUSE, CANCEL),
+        options=(Option("done", "done", done.format(subject=task.owner_id)), PAUSE, CANCEL),
         default=1,
         owner=Owner("task", task.id),
         task_ids=(task.id,),

@@ -34,10 +34,15 @@ def on_loop_command(tasks: tuple[Task, ...], now: int, *, asked: Loop, actor: st
         if task.status != "pending" or task.recurs:
             standing = "recurs already" if task.recurs else f"is {task.status}"
             raise NotAllowed(f"{task.id} {standing}", hint="a loop is made of pending one-off tasks")
+        if task.owner is not None:
+            raise NotAllowed(
+                f"{task.id} is the {task.role} of {task.owner_id}", hint="a loop is made of tasks of its own"
+            )
         draft = Draft(task, now, actor=actor)
         draft.set(
-            loop=tasks[0].id,
-            loop_place=place,
+            owner_kind="loop",
+            owner_id=tasks[0].id,
+            position=place,
             every_ms=asked.delay_ms,
             max_iterations=asked.max_iterations,
             max_failure_restarts=asked.max_failure_restarts,
@@ -53,10 +58,8 @@ def on_loop_command(tasks: tuple[Task, ...], now: int, *, asked: Loop, actor: st
 def passed_on(draft: Draft[Task], members: tuple[Task, ...]) -> tuple[Change[Task], ...]:
     """A task of a loop ended its iteration well, or for good: the next one has the turn, after the last a new round."""
     task, now = draft.task, draft.now
-    if not task.loop:
-        return ()
     others = [each for each in members if each.id != task.id and not each.finished]
-    after = [each for each in others if each.loop_place > task.loop_place]
+    after = [each for each in others if each.position > task.position]
     following = after[0] if after else others[0] if others else None
     due = now if after else now + (task.every_ms or 0)
     if not task.finished and following is None:  # nobody else is left

@@ -51,5 +51,6 @@ class TriageCase:
     question: Question | None = None  # what the task waits for already
     review: Task | None = None  # the open specification review of the task
     descendants: int = 0  # how many parts its family has
+    depth: int = 0  # how many fixes or splits lie between it and what a person added
     new_ids: tuple[str, ...] = ()  # free ids for what a verdict creates
     scopes: Mapping[str, str] = field(default_factory=dict)  # scope -> open question, as in the working set

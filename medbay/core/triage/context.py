@@ -96,6 +96,7 @@ class Looked:
     transcript: str = ""  # of an agent's newest attempt, the end
     means: Means = field(default_factory=Means)
     descendants: int = 0
+    depth: int = 0
     outage: Outage | None = None  # where it is an incident that is looked at, and the task an example
 
 
@@ -119,13 +120,13 @@ def make(looked: Looked, redact: Redact) -> dict[str, Any]:
     return context
 
 
-def of_attempt(task: Task, failure: ShownFailure, redact: Redact) -> dict[str, Any]:
+def of_attempt(task: Task, failure: ShownFailure, redact: Redact, *, depth: int) -> dict[str, Any]:
     """What an evaluator is shown of the one attempt it scores."""
     pen = _Pen(redact)
     return {
         "version": VERSION,
         "note": _EVALUATED,
-        "task": _task(pen, task, failure.attempt.number),
+        "task": _task(pen, task, failure.attempt.number, depth),
         "attempt": _failure(pen, failure, _NEWEST_TAIL),
         "answer": {"score": "0 to 1: how much of the work was done, whatever the exit code", "why": "in one sentence"},
     }
@@ -139,7 +140,7 @@ def _written(pen: _Pen, looked: Looked) -> dict[str, Any]:
         "note": _NOTE,
         "triage": pen.word(looked.triage.id),
         "incident": _incident(pen, looked.outage) if looked.outage is not None else None,
-        "task": _task(pen, looked.task, looked.triage.number),
+        "task": _task(pen, looked.task, looked.triage.number, looked.depth),
         "failures": [_failure(pen, each, newest if each is failures[-1] else _OLDER_TAIL) for each in failures],
         "guidance": [
             {"attempt": each.attempt, "advice": pen.head(each.advice, _ADVICE), "cured": each.cured}
@@ -210,7 +211,7 @@ def _whole(command: tuple[str, ...] | str) -> str:
     return command if isinstance(command, str) else " ".join(command)
 
 
-def _task(pen: _Pen, task: Task, attempt: int) -> dict[str, Any]:
+def _task(pen: _Pen, task: Task, attempt: int, depth: int) -> dict[str, Any]:
     return {
         "id": pen.word(task.id),
         "title": pen.head(task.title, _LINE),
@@ -229,7 +230,7 @@ def _task(pen: _Pen, task: Task, attempt: int) -> dict[str, Any]:
         "recurs": task.recurs,
         "schedule": pen.word(task.cron or (f"every {task.every_ms / 1000:g}s" if task.every_ms is not None else "")),
         "model": pen.word(task.model),
-        "depth": task.depth,
+        "depth": depth,
         "role": task.role,
         "status": task.status,
         "block_kind": task.block_kind,
@@ -332,7 +333,8 @@ def _verdicts(pen: _Pen, looked: Looked) -> dict[str, Any]:
     if looked.outage is not None:
         return {word: {"carries": _CARRIES_ON_INCIDENTS[word]} for word in rights.ON_INCIDENTS}
     found: dict[str, Any] = {
-        word: {"carries": _CARRIES[word]} for word in rights.allowed(looked.task, looked.descendants)
+        word: {"carries": _CARRIES[word]}
+        for word in rights.allowed(looked.task, descendants=looked.descendants, depth=looked.depth)
     }
     if "ADJUST" in found:
         limits = dict(rights.limits(looked.task, looked.means))

@@ -18,8 +18,6 @@ from medbay.core.triage import agency
 from medbay.core.triage.case import Means
 
 RUNNER: Final = "triage"
-TRIAGE_IDS: Final = ".triage-"  # what their ids begin with
-INCIDENT_IDS: Final = TRIAGE_IDS + "incident-"  # those of incidents
 OPTED_OUT: Final = "no-recurring-triage"
 TAGS: Final = ("recurring-triage", OPTED_OUT)
 TRIAGES_AT_ALL: Final = 2  # of one fingerprint on one task; the next failure is a person's
@@ -55,18 +53,13 @@ def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> 
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
 
 
-def of_incident(triage_id: str) -> bool:
-    """Whether this triage looks at an incident, with its task as an example."""
-    return triage_id.startswith(INCIDENT_IDS)
-
-
 def is_newest(task: Task, looked: Triage) -> bool:
     """Whether no other triage of this task was started after this one."""
     return looked.id == _id(task, task.triages)
 
 
 def _id(task: Task, number: int) -> str:
-    return f"{TRIAGE_IDS}{task.id}-{number}"
+    return f".triage-{task.id}-{number}"
 
 
 def cooling_until(task: Task, rules: Recurring) -> int | None:
@@ -97,7 +90,7 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
         return StartAnswer("drop", "it does not want one any more")
     until = cooling_until(task, rules)
-    own = (each for each in around.earlier if not of_incident(each.id))  # a look at many was none at this one
+    own = (each for each in around.earlier if not each.incident)  # a look at many was none at this one
     alike = [each for each in own if each.fingerprint == task.last_fingerprint]
     seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
     if until is not None and now < until:
@@ -175,7 +168,8 @@ def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> 
         priority=task.priority,
         queue=queue or task.queue,
         tags=TAGS if task.recurs else (OPTED_OUT,),
-        subject=task.id,
+        owner_kind="incident" if looked.incident else "task",
+        owner_id=looked.incident or task.id,
         role="triage",
         max_tokens=None if means.free else means.max_tokens,
         max_cost=None if means.free else means.max_cost,

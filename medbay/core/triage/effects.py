@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from medbay.core import owners
 from medbay.core.agent import runner_of
 from medbay.core.attempt import guidance
 from medbay.core.attempt.counting import record_of
@@ -273,8 +272,9 @@ def _spec_refresh(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Do
 
 def _reviewed_by(draft: Draft[Task], case: TriageCase, review: Task) -> int | None:
     """When it goes on without its review: never while a person has it, never before a time its failure named."""
-    until = owners.spec_block_until(review, draft.now, case.means.blocked_timeout_ms)
-    return until if until is None else max(until, _named(case, draft.now) or 0)
+    if question.is_persons(review):
+        return None
+    return max(draft.now + case.means.blocked_timeout_ms, _named(case, draft.now) or 0)
 
 
 def _split(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
@@ -476,8 +476,8 @@ def parts(case: TriageCase, pieces: Sequence[Piece], now: int) -> tuple[Made, ..
         }
         own = {**share, "checks": case.task.checks if at == len(pieces) - 1 else ()}
         unmet = case.task.unmet + len(before)
-        task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, **own)
-        made.append(_added(task, now, after=(*case.after, *before)))
+        task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, position=at, **own)
+        made.append(_added(case, task, now, after=(*case.after, *before)))
     return tuple(made)
 
 
@@ -489,7 +489,7 @@ def follow_up(case: TriageCase, left: Sequence[Criterion], now: int) -> Made:
     title = f"Rest of {task.title}"
     spec = f"Acceptance criteria:\n{wanted}"
     made = _like(case, "follow_up", case.new_ids[0], title, about, now, unmet=1, spec=spec)
-    return _added(made, now, after=(task.id,))
+    return _added(case, made, now, after=(task.id,))
 
 
 def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
@@ -511,7 +511,7 @@ def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, 
         max_cost=of.max_cost,
         **_service(case, role, now),
     )
-    return _added(task, now) if profile else _asked(task, now)
+    return _added(case, task, now) if profile else _asked(case, task, now)
 
 
 def _like(case: TriageCase, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
@@ -523,30 +523,30 @@ def _like(case: TriageCase, role: Role, task_id: str, title: str, about: str, no
 
 def _service(case: TriageCase, role: Role, now: int) -> dict[str, Any]:
     return {
-        "subject": case.task.id,
+        "owner_kind": "incident" if case.triage.incident else "task",
+        "owner_id": case.triage.incident or case.task.id,
         "role": role,
-        "depth": case.task.depth + 1,
         "created_at": now,
         "created_by": case.triage.id,
         "since": now,
     }
 
 
-def _added(task: Task, now: int, *, after: tuple[str, ...] = ()) -> Made:
-    draft = _created(task, now)
+def _added(case: TriageCase, task: Task, now: int, *, after: tuple[str, ...] = ()) -> Made:
+    draft = _created(case, task, now)
     return Made(added=Added(draft.change(), after), events=tuple(draft.events))
 
 
-def _asked(task: Task, now: int) -> Made:
+def _asked(case: TriageCase, task: Task, now: int) -> Made:
     """A person's task: a question, and answering it completes the task."""
-    draft = _created(task, now)
+    draft = _created(case, task, now)
     asked = question.hand_over(draft)
     return Made(added=Added(draft.change()), events=tuple(draft.events), questions=(asked,))
 
 
-def _created(task: Task, now: int) -> Draft[Task]:
+def _created(case: TriageCase, task: Task, now: int) -> Draft[Task]:
     draft = Draft(task, now, actor=task.created_by)
-    served = {"subject": task.subject, "role": task.role}
+    served = {"subject": case.task.id, "role": task.role}
     draft.emit("task:created", title=task.title, queue=task.queue, priority=task.priority, serves=served)
     return draft
 

@@ -22,7 +22,6 @@ from medbay.core.outcome import (
 )
 from medbay.core.triage import agency, effects, incident, reading
 from medbay.core.triage.case import TriageCase
-from medbay.core.triage.cycle import of_incident
 from medbay.core.triage.effects import Judged
 from medbay.core.triage.verdict import Unreadable
 
@@ -42,7 +41,7 @@ class LookedAt:
 def settle(looked: LookedAt, outcome: Outcome, draft: Draft[Task], work: WorkingSet) -> Decision:
     """Everything that follows for the failing task and for triage itself; the draft ends the task that ran it."""
     judged, unreadable = _judged(looked.case, outcome, draft.now, work)
-    if of_incident(looked.case.triage.id):
+    if looked.case.triage.incident:
         work = judged.decision.work
     well = judged.action not in FAILED_RUNS and not unreadable
     if isinstance(outcome, Succeeded):
@@ -69,13 +68,13 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft[Task], work: Working
 def abandoned(looked: LookedAt, now: int, work: WorkingSet, *, why: str = "the triage was cancelled") -> Decision:
     """The task of a triage was cancelled before it ran: a person is asked, and nobody waits for it."""
     judged = _fell_through(looked.case, why, now, work)
-    if of_incident(looked.case.triage.id):
+    if looked.case.triage.incident:
         work = judged.decision.work
     fed = agency.gone(work, looked.agency, now, by=looked.case.triage.id)
     return replace(together(judged.decision, fed.made), work=fed.work)
 
 
-def broke(looked: LookedAt, draft: Draft[Task], work: WorkingSet, *, why: str) -> Decision:
+def broke(looked: LookedAt, draft: Draft[Task], work: WorkingSet, why: str) -> Decision:
     """A rule of ours broke on its verdict, which says nothing of the agent: closed, and a person is asked."""
     _close(draft, why)
     return abandoned(looked, draft.now, work, why=why)
@@ -93,13 +92,13 @@ def _judged(case: TriageCase, outcome: Outcome, now: int, work: WorkingSet) -> t
     if not isinstance(outcome, Succeeded):
         return _fell_through(case, _why(outcome), now, work), False
     answer = reading.read(str((outcome.output.result or {}).get("answer", "")))
-    if of_incident(case.triage.id):
+    if case.triage.incident:
         return incident.judge(case, answer, now, work), isinstance(answer, Unreadable)
     return effects.judge(case, answer, now, actor=ACTOR), isinstance(answer, Unreadable)
 
 
 def _fell_through(case: TriageCase, why: str, now: int, work: WorkingSet) -> Judged:
-    if of_incident(case.triage.id):
+    if case.triage.incident:
         return incident.fell_through(case, why, "triage_failed", now, work)
     return effects.fell_through(case, why, "triage_failed", now, actor=ACTOR)
 

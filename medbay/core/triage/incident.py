@@ -20,7 +20,7 @@ from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.triage import agency, effects, rights
 from medbay.core.triage.case import Means, TriageCase
-from medbay.core.triage.cycle import INCIDENT_IDS, OPTED_OUT, StartAnswer, own_task
+from medbay.core.triage.cycle import OPTED_OUT, StartAnswer, own_task
 from medbay.core.triage.effects import PREFIX, Judged, Made, plain
 from medbay.core.triage.escalation import NEED_MAX
 from medbay.core.triage.verdict import Action, Unreadable, Verdict, Word
@@ -74,13 +74,14 @@ def start(
     """Begin it: the task that runs it, its row, and the incident that remembers it."""
     fingerprint = incident.fingerprints[0]
     looked = Triage(
-        id=f"{INCIDENT_IDS}{fingerprint.rpartition(':')[2]}-{incident.opened_at:x}",
+        id=f".triage-incident-{fingerprint.rpartition(':')[2]}-{incident.opened_at:x}",
         task_id=example.id,
         number=example.attempts,
         fingerprint=fingerprint,
         agent=means.agent,
         started_at=now,
         since_seq=last_seq,
+        incident=incident.key,
     )
     task = replace(own_task(example, looked, means, now, queue), title=f"Triage of {incident.key}", tags=(OPTED_OUT,))
     own = Draft(task, now, actor="triage")

@@ -11,11 +11,10 @@ from medbay.core.agent import is_agents, needs_change, profile_of, runner_of
 from medbay.core.attempt.guidance import advice_line
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
-from medbay.core.holds.resources import incident_key
 from medbay.core.model import TRIAGE, Task
 from medbay.core.policy.backoff import DAY_MS
 from medbay.core.triage.case import Means, TriageCase
-from medbay.core.triage.cycle import RUNNER, is_newest, of_incident
+from medbay.core.triage.cycle import RUNNER, is_newest
 from medbay.core.triage.verdict import WORDS, Adjustment, Refusal, Verdict, Word
 
 DEPTH_MAX: Final = 2  # no fix of a fix of a fix, no part of a part of a part
@@ -68,7 +67,7 @@ def overtaken(case: TriageCase) -> bool:
 
 def outside(verdict: Verdict, case: TriageCase) -> Refusal | None:
     """Every right that the verdict lacks; None when it keeps them all."""
-    checks = _FOR_INCIDENTS if of_incident(case.triage.id) else _CHECKS
+    checks = _FOR_INCIDENTS if case.triage.incident else _CHECKS
     found = [why for check in checks for why in check(verdict, case)]
     return Refusal("; ".join(dict.fromkeys(found))) if found else None
 
@@ -78,17 +77,17 @@ def repetition_forbidden(task: Task, diagnosis: Diagnosis) -> bool:
     return task.streak >= 2 and needs_change(task, diagnosis)
 
 
-def allowed(task: Task, descendants: int) -> tuple[Word, ...]:
+def allowed(task: Task, *, descendants: int, depth: int) -> tuple[Word, ...]:
     """The verdicts that can be within the rights for this task."""
     if _is_triage(task):
         return ()
-    room = task.depth < DEPTH_MAX and task.status != "blocked"
+    room = depth < DEPTH_MAX and task.status != "blocked"
     without: set[Word] = set()
     if not room or any(_cannot_be_split(task)) or descendants + PARTS.start > DESCENDANTS_MAX:
         without.add("SPLIT")
     if not room:
         without.add("FILE_FIX")
-    if any(_cannot_be_reviewed(task)):
+    if any(_cannot_be_reviewed(task, depth)):
         without.add("SPEC_REFRESH")
     if task.status == "blocked":
         without |= {"SPEC_REFRESH", "PAUSE"}
@@ -105,7 +104,7 @@ def _of_a_triage(verdict: Verdict, case: TriageCase) -> Iterator[str]:
 
 
 def _names_another(verdict: Verdict, case: TriageCase) -> Iterator[str]:
-    mine = incident_key(case.triage.fingerprint) if of_incident(case.triage.id) else ""
+    mine = case.triage.incident
     if verdict.task_id not in ("", case.task.id, mine):
         yield f"it is about {verdict.task_id}, not {case.task.id}"
     if verdict.attempt not in (None, case.triage.number):
@@ -151,8 +150,8 @@ def _adjusts(verdict: Verdict, case: TriageCase) -> Iterator[str]:
         yield why_nothing(case.task, wanted)
     elif changed <= _CHANGES_NOTHING_FOR_AN_AGENT and _forbidden(case):
         yield "ADJUST changes nothing that the next attempt would do differently"
-    if "criteria" in changed and case.task.depth >= DEPTH_MAX:
-        yield _too_deep("follow-up", case.task)
+    if "criteria" in changed and case.depth >= DEPTH_MAX:
+        yield _too_deep("follow-up", case.task, case.depth)
 
 
 def _forbidden(case: TriageCase) -> bool:
@@ -166,8 +165,8 @@ def _splits(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     yield from _cannot_be_split(task)
     if number not in PARTS:
         yield f"a split makes {PARTS.start} to {PARTS.stop - 1} parts, not {number}"
-    if task.depth >= DEPTH_MAX:
-        yield _too_deep("part", task)
+    if case.depth >= DEPTH_MAX:
+        yield _too_deep("part", task, case.depth)
     if case.descendants + number > DESCENDANTS_MAX:
         yield f"its family would have {case.descendants + number} parts, {DESCENDANTS_MAX} are allowed"
 
@@ -178,7 +177,7 @@ def _cannot_be_split(task: Task) -> Iterator[str]:
     if task.recurs:
         yield "a split ends the task, and this one recurs"
     if task.role in ("review", "fix"):
-        yield f"it is the {task.role} that {task.subject} waits for, as a whole"
+        yield f"it is the {task.role} that {task.owner_id} waits for, as a whole"
 
 
 def _files(verdict: Verdict, case: TriageCase) -> Iterator[str]:
@@ -186,26 +185,24 @@ def _files(verdict: Verdict, case: TriageCase) -> Iterator[str]:
         return
     if len(verdict.fixes) != 1:
         yield f"one fix may be filed, not {len(verdict.fixes)}"
-    if case.task.depth >= DEPTH_MAX:
-        yield _too_deep("fix", case.task)
+    if case.depth >= DEPTH_MAX:
+        yield _too_deep("fix", case.task, case.depth)
 
 
 def _refreshes(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     if verdict.word == "SPEC_REFRESH":
-        yield from _cannot_be_reviewed(case.task)
+        yield from _cannot_be_reviewed(case.task, case.depth)
 
 
-def _cannot_be_reviewed(task: Task) -> Iterator[str]:
+def _cannot_be_reviewed(task: Task, depth: int) -> Iterator[str]:
     if task.role == "review":
         yield "it is a review itself"
-    elif task.depth >= DEPTH_MAX:
-        yield _too_deep("review", task)
+    elif depth >= DEPTH_MAX:
+        yield _too_deep("review", task, depth)
 
 
-def _too_deep(what: str, task: Task) -> str:
-    return (
-        f"a {what} of {task.id} would be {task.depth + 1} steps away from what a person added, {DEPTH_MAX} are allowed"
-    )
+def _too_deep(what: str, task: Task, depth: int) -> str:
+    return f"a {what} of {task.id} would be {depth + 1} steps away from what a person added, {DEPTH_MAX} are allowed"
 
 
 _Check = Callable[[Verdict, TriageCase], Iterator[str]]
@@ -334,7 +331,7 @@ def _narrowed(task: Task, keep: tuple[str, ...]) -> Iterator[str]:
     if not keep:
         yield "no acceptance criterion would be left"
     if task.role in ("review", "fix"):
-        yield f"it is the {task.role} that {task.subject} waits for, as a whole"
+        yield f"it is the {task.role} that {task.owner_id} waits for, as a whole"
     if task.recurs:
         yield "nothing can come after a task that recurs, so nothing can be left for later"
 

@@ -676,8 +676,8 @@ def test_a_rule_of_ours_that_breaks_is_a_persons_question_with_the_traceback() -
 
 def test_a_rule_that_breaks_on_a_verdict_closes_the_triage_and_asks_about_what_it_looked_at() -> None:
     """Nothing is said of the agent by it."""
-    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1")
-    broken = ended(own, Succeeded(), looked_at=LookedAt(case=case()))
+    own = running(id=".triage-t-1-1", runner="triage", role="triage", owner_kind="task", owner_id="t-1")
+    broken = ended(own, Succeeded(), owner=LookedAt(case=case()))
 
     decision = on_engine_error(broken, NOW, WorkingSet(), traceback="ValueError: x")
 

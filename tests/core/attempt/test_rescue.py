@@ -90,8 +90,9 @@ def test_an_evaluator_is_shown_the_attempt_bounded_and_without_secrets() -> None
     """The task, how it ended, why, and the end of its output."""
     attempt = Attempt(task_id="t-1", number=2, worker_id="w", host="h", outcome="failed", diagnosis=diagnosis())
     tail = "x" * 50_000 + "\ntoken=sk-0123456789abcdef0123\x1b[0m half done"
-    shown = of_attempt(task(title="build"), ShownFailure(attempt=attempt, tail=tail), redact)
+    shown = of_attempt(task(title="build"), ShownFailure(attempt=attempt, tail=tail), redact, depth=1)
 
+    assert shown["task"]["depth"] == 1
     assert (shown["task"]["id"], shown["attempt"]["attempt"], shown["attempt"]["outcome"]) == ("t-1", 2, "failed")
     assert shown["attempt"]["diagnosis"]["summary"] == "cannot find name foo"
     assert shown["attempt"]["tail"].endswith("half done") and len(shown["attempt"]["tail"]) <= 10_000

@@ -62,7 +62,7 @@ class Ring:
 
     def ended(self, name: str, outcome: Outcome) -> Ended:
         """The end of the live attempt, with the whole loop as the store would load it."""
-        return replace(ended(self.tasks[name], outcome, policy=Policy()), loop=tuple(self.tasks.values()))
+        return replace(ended(self.tasks[name], outcome, policy=Policy()), owner=tuple(self.tasks.values()))
 
 
 def test_each_has_its_turn_when_the_one_before_ended_well() -> None:
@@ -198,7 +198,7 @@ def test_a_cancelled_one_passes_its_turn_on(running: bool) -> None:
     if running:
         ring.run(Cancelled())
     else:
-        ring.take(rules.on_cancel_command(ring.tasks["a"], NOW, actor=PERSON, dependents=(), question=None, loop=loop))
+        ring.take(rules.on_cancel_command(ring.tasks["a"], NOW, actor=PERSON, dependents=(), question=None, owner=loop))
 
     assert ring.turn == ["b"]
     assert ring.run() == "b"
@@ -211,7 +211,9 @@ def test_the_end_of_all_is_the_end_of_the_loop() -> None:
     ring = Ring("a", "b")
     for name in ("b", "a"):
         loop = tuple(ring.tasks.values())
-        ring.take(rules.on_cancel_command(ring.tasks[name], NOW, actor=PERSON, dependents=(), question=None, loop=loop))
+        ring.take(
+            rules.on_cancel_command(ring.tasks[name], NOW, actor=PERSON, dependents=(), question=None, owner=loop)
+        )
 
     assert ring.turn == []
 
@@ -263,6 +265,7 @@ def test_a_paused_one_keeps_its_turn() -> None:
         ((task(id="a"), task(id="a")), UsageError),
         ((task(id="a"), task(id="b", status="failed")), NotAllowed),
         ((task(id="a"), task(id="b", every_ms=5)), NotAllowed),
+        ((task(id="a"), task(id="b", owner_kind="task", owner_id="c", role="fix")), NotAllowed),
     ],
 )
 def test_what_cannot_be_a_loop_is_refused(members: tuple[Task, ...], error: type[Exception]) -> None:

@@ -404,7 +404,7 @@ def test_the_steps_to_the_cap_are_known() -> None:
     """An hourly task reaches a day after five failures; without growth there is no step."""
     assert occurrences.steps_to_cap(task(**HOURLY), Recurring(), NOW) == 5
     assert occurrences.steps_to_cap(task(**HOURLY), Recurring(multiplier=1.0), NOW) == 0
-    assert occurrences.steps_to_cap(task(loop="t-1"), Recurring(cap_ms=1024 * SECOND), NOW) == 10
+    assert occurrences.steps_to_cap(task(owner_kind="loop", owner_id="t-1"), Recurring(cap_ms=1024 * SECOND), NOW) == 10
 
 
 def test_free_failures_back_off_the_same_way_and_go_on_at_the_cap() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from medbay.core.model import PERSON, TITLE_MAX, Check
+from medbay.core.model import PERSON, TITLE_MAX, Check, Owner
 from medbay.core.triage.effects import fix_task, follow_up, parts, review_task
 from medbay.core.triage.rights import parted
 from medbay.core.triage.verdict import Piece, Verdict
@@ -19,12 +19,12 @@ def filed(piece: Piece, **given: Any) -> Verdict:
 
 def test_a_fix_is_worked_on_by_the_agent_that_is_configured_for_it() -> None:
     """In the directory of the failing task, for its sake, as urgent as it is."""
-    of = waiting(cwd="/srv", env=(("A", "1"),), priority=1, queue="q", policy="own", max_tokens=9, max_cost=7, depth=1)
+    of = waiting(cwd="/srv", env=(("A", "1"),), priority=1, queue="q", policy="own", max_tokens=9, max_cost=7)
     made = fix_task(case(of, means=with_agents()), filed(FIX, root_cause="rust", evidence=("a line",)), NOW)
     task = made.task
 
     assert (task.id, task.title, task.runner) == ("n-1", "repair the ledger", "agent:fixer")
-    assert (task.subject, task.role, task.depth) == ("t-1", "fix", 2)
+    assert (task.owner, task.role, task.position) == (Owner("task", "t-1"), "fix", 0)
     assert (task.cwd, task.env, task.priority, task.queue, task.policy) == ("/srv", (("A", "1"),), 1, "q", "own")
     assert (task.max_tokens, task.max_cost, task.resources) == (9, 7, ("provider:acme/2",))
     assert (task.status, task.ready, task.created_at, task.created_by) == ("pending", True, NOW, ".triage-t-1-1")
@@ -102,12 +102,12 @@ def test_the_parts_are_like_the_original_and_come_one_after_another() -> None:
     )
     first, second = parts(case(of, after=("t-0",)), PARTS, NOW)
 
-    for made, title in ((first, "parser"), (second, "printer")):
+    for position, (made, title) in enumerate(((first, "parser"), (second, "printer"))):
         task = made.task
         assert (task.title, task.runner, task.tags, task.queue, task.cwd) == (title, "agent:coder", ("x",), "q", "/srv")
         assert (task.env, task.resources) == (of.env, of.resources)
         assert (task.model, task.timeout_ms, task.max_tokens, task.max_cost) == ("large", 5_000, 50, 1)
-        assert (task.subject, task.role, task.depth, task.key, task.spec) == ("t-1", "part", 1, None, "")
+        assert (task.subject, task.role, task.position, task.key, task.spec) == ("t-1", "part", position, None, "")
         assert "Build the ledger." in task.description
         assert (task.attempts, task.streak, task.waits_for, task.ready) == (0, 0, None, False)
     assert (first.task.checks, second.task.checks) == ((), of.checks)  # there is no whole before the last one
@@ -130,7 +130,7 @@ def test_what_is_left_for_later_comes_after_the_original() -> None:
     made = follow_up(case(agents(description="do it")), left, NOW)
     task = made.task
 
-    assert (task.title, task.role, task.subject, task.depth) == ("Rest of build", "follow_up", "t-1", 1)
+    assert (task.title, task.role, task.subject) == ("Rest of build", "follow_up", "t-1")
     assert (made.added.after, task.unmet, task.ready, task.runner) == (("t-1",), 1, False, "agent:coder")
     assert task.spec == "Acceptance criteria:\n- it subtracts and says so\n- it prints"
 

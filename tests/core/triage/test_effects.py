@@ -401,7 +401,7 @@ def test_a_recurring_task_is_cleared_as_well() -> None:
     "of",
     [
         repeating(status="pending", due_at=None, ready=True, ready_at=NOW),
-        repeating(status="pending", due_at=None, loop="t-0", waits_for="turn"),
+        repeating(status="pending", due_at=None, owner_kind="loop", owner_id="t-0", waits_for="turn"),
         blocked(attempts=3, guidance=()),
     ],
 )

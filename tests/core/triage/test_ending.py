@@ -144,8 +144,10 @@ def test_one_goes_through_and_three_that_end_well_close_it() -> None:
 def ends(outcome: Outcome, **given: Any) -> Decision:
     """What follows from the end of a triage's attempt."""
     tags = ("no-recurring-triage",)
-    own = running(id=".triage-t-1-1", runner="triage", role="triage", subject="t-1", tags=tags, **given)
-    return end(own, outcome, looked_at=LookedAt(case=case()))
+    own = running(
+        id=".triage-t-1-1", runner="triage", role="triage", owner_kind="task", owner_id="t-1", tags=tags, **given
+    )
+    return end(own, outcome, owner=LookedAt(case=case()))
 
 
 def test_the_attempt_and_the_verdict_are_one_decision() -> None:

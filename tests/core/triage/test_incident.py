@@ -12,9 +12,9 @@ from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, Quest
 from medbay.core.holds import breaker, incident
 from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.holds.resources import incident_key
-from medbay.core.model import Attempt, Question, Triage
+from medbay.core.model import Attempt, Owner, Question, Triage
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
-from medbay.core.owners import Served, cancelled, completed
+from medbay.core.owners import cancelled, succeeded
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import Recurring
 from medbay.core.triage import cycle, rights
@@ -123,7 +123,8 @@ def test_starting_it_changes_the_incident_and_no_task() -> None:
     assert looked.id == f".triage-incident-a1b2c3d4-{OPEN.opened_at:x}"
     (added,) = made.all(Added)
     own = added.change.after
-    assert (own.id, own.role, own.subject, own.queue) == (looked.id, "triage", EXAMPLE.id, "mine")
+    assert (own.id, own.role, own.owner, own.queue) == (looked.id, "triage", Owner("incident", OPEN.key), "mine")
+    assert (looked.task_id, looked.incident) == (EXAMPLE.id, OPEN.key)
     assert own.title == f"Triage of {OPEN.key}"
     assert made.all(BreakerChange)[0].after.data["triage"] == looked.id
     assert names(made) == ["triage:started", "task:created"]
@@ -217,7 +218,7 @@ def test_a_fix_is_filed_beside_the_tasks() -> None:
 
     (added,) = found.decision.all(Added)
     fix = added.change.after
-    assert (fix.role, fix.subject, fix.title) == ("fix", EXAMPLE.id, "repair the ledger")
+    assert (fix.role, fix.owner, fix.title) == ("fix", Owner("incident", OPEN.key), "repair the ledger")
     assert OPEN.key in fix.description and "Root cause: foo is missing" in fix.description
     assert "Root cause" not in judged(says("FILE_FIX", root_cause="")).decision.all(Added)[0].change.after.description
     assert found.decision.all(BreakerChange)[0].after.data["fix"] == fix.id
@@ -315,15 +316,14 @@ def test_one_that_is_cancelled_before_it_runs_is_said_in_the_question() -> None:
 def test_a_fix_that_is_done_sends_a_canary(state: Any, until: int | None, probe_at: int | None) -> None:
     """At once, never before a time that was named, and not beside one that is out."""
     known = replace(OPEN, state=state, until=until)
-    fix = replace(EXAMPLE, id="f-1", role="fix", subject=EXAMPLE.id)
-    served = Served(EXAMPLE, of_incident=True, incident=known)
+    fix = Draft(replace(EXAMPLE, id="f-1", role="fix", owner_kind="incident", owner_id=known.key), NOW, actor="w-1")
 
-    made = completed(fix, served, NOW)
+    made = succeeded(fix, known)
 
     assert (made.all(BreakerChange)[0].after if made.all(BreakerChange) else known).probe_at == probe_at
     assert made.changes == ()
-    assert completed(fix, replace(served, incident=None), NOW).all(BreakerChange) == ()
-    assert cancelled(fix, served, ()) == ()
+    assert succeeded(fix, None).writes == ()
+    assert cancelled(fix, known, ()).writes == ()
 
 
 def test_while_it_is_paused_nothing_sends_a_canary() -> None:
@@ -346,13 +346,13 @@ def test_while_it_is_paused_nothing_sends_a_canary() -> None:
 def test_the_end_of_a_fix_by_an_agent_is_seen_by_the_next_rule() -> None:
     """Within one transaction."""
     known = replace(OPEN, version=3)
-    fix = running(id="f-1", role="fix", subject=EXAMPLE.id, runner="agent:fixer")
+    fix = running(id="f-1", role="fix", owner_kind="incident", owner_id=known.key, runner="agent:fixer")
     ended = Ended(
         task=fix,
         attempt=Attempt(task_id="f-1", number=1, worker_id="w-1", host="h-1", started_at=NOW - MINUTE),
         outcome=Succeeded(),
         policy=Policy(),
-        served=Served(EXAMPLE, of_incident=True, incident=known),
+        owner=known,
     )
 
     made = on_attempt_ended(ended, NOW, holding(known))

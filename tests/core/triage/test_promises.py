@@ -12,7 +12,7 @@ from medbay.core.decision import Added, Change, Decision, QuestionClosed, RetryC
 from medbay.core.diagnosis.record import CATEGORIES
 from medbay.core.events import EVENT_NAMES
 from medbay.core.lifecycles import TASK
-from medbay.core.model import Question, Retry, Task, Triage
+from medbay.core.model import Owner, Question, Retry, Task, Triage
 from medbay.core.people.question import ask
 from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.effects import Judged, fell_through, judge
@@ -37,7 +37,8 @@ from tests.properties import examples
 
 COUNTERS = (
     "attempts streak charged uncharged uncharged_since granted asks_at crashes iteration iterations_done restarts"
-    " triages triaged_at live key version subject role depth created_at created_by command cwd env tags priority queue"
+    " triages triaged_at live key version owner_kind owner_id position role created_at created_by command cwd env tags"
+    " priority queue"
 ).split()
 ADJUSTABLE = {"timeout_ms", "model", "runner", "fresh_session", "spec", "guidance", "resources"}
 ACTS = (
@@ -66,14 +67,14 @@ _KINDS: list[dict[str, Any]] = [
     {},
     {"runner": "agent:coder", "command": (), "spec": SPEC, "max_tokens": 100},
     {"runner": "agent:coder", "command": (), "resources": ("provider:acme",), "model": "small"},
-    {"runner": "agent:coder", "role": "part", "subject": "t-0", "depth": 2},
-    {"runner": "person", "role": "fix", "subject": "t-0", "depth": 1},
-    {"runner": "triage", "role": "triage", "subject": "t-0"},
+    {"runner": "agent:coder", "role": "part", "owner_kind": "task", "owner_id": "t-0"},
+    {"runner": "person", "role": "fix", "owner_kind": "task", "owner_id": "t-0"},
+    {"runner": "triage", "role": "triage", "owner_kind": "task", "owner_id": "t-0"},
     {"timeout_ms": MINUTE},
     {"every_ms": HOUR, "planned_at": NOW - MINUTE},
     {"cron": "*/5 * * * *", "zone": "UTC", "planned_at": NOW - MINUTE, "runner": "agent:coder", "spec": SPEC},
-    {"loop": "t-1", "planned_at": NOW - MINUTE, "every_ms": 1_000},
-    {"loop": "t-0", "loop_place": 1, "every_ms": None},
+    {"owner_kind": "loop", "owner_id": "t-1", "planned_at": NOW - MINUTE, "every_ms": 1_000},
+    {"owner_kind": "loop", "owner_id": "t-0", "position": 1, "every_ms": None},
 ]
 
 
@@ -82,9 +83,9 @@ def tasks(draw: st.DrawFn) -> Task:
     """A task wherever it may stand when a triage of it ends."""
     standing = st.sampled_from(_STANDINGS[:3]) | st.sampled_from(_STANDINGS[4:9]) | st.sampled_from(_STANDINGS)
     fields = draw(st.sampled_from(_KINDS[:3]) | st.sampled_from(_KINDS)) | draw(standing)
-    recurs = bool(fields.get("every_ms") or fields.get("cron") or fields.get("loop"))
+    recurs = bool(fields.get("every_ms") or fields.get("cron") or fields.get("owner_kind") == "loop")
     if recurs and fields.get("waits_for", "triage") == "triage":
-        fields |= {"waits_for": "turn" if fields.get("loop") == "t-0" else None}
+        fields |= {"waits_for": "turn" if fields.get("position") else None}
         if fields.get("status", "failed") == "failed":
             fields |= {"status": "pending"} if fields["waits_for"] else {"due_at": NOW + HOUR}
     return waiting(**({"id": "t-1"} | fields))
@@ -155,6 +156,7 @@ def cases(draw: st.DrawFn) -> TriageCase:
         question=asked,
         review=draw(st.sampled_from([None, None, any_task(id="t-9"), any_task(id="t-9", runner="person")])),
         descendants=draw(st.sampled_from([0, 5, 19])),
+        depth=draw(st.sampled_from([0, 0, 1, 2])),
         scopes=draw(st.sampled_from([{}, {"recommend|code_error:a1b2c3d4": "q-7"}])),
     )
 
@@ -176,7 +178,7 @@ def touches_nothing_else(found: Judged, of: TriageCase) -> None:
     decision = found.decision
     made = [each.change.after for each in decision.all(Added)]
     assert [each.id for each in made] == list(IDS[: len(made)])
-    assert all(each.subject == of.task.id and each.depth == of.task.depth + 1 for each in made)
+    assert all(each.owner == Owner("task", of.task.id) for each in made)
     for change in decision.changes:
         if change.before.id != of.task.id:
             assert any(each.role in ("part", "follow_up") for each in made)
@@ -234,8 +236,7 @@ def makes_little(found: Judged, of: TriageCase) -> None:
         assert of.descendants + len(roles) <= 20
     else:
         assert roles in ([], expected.get(found.action, []))
-    assert all(each.change.after.depth <= 3 if each.change.after.role == "review" else each.change.after.depth <= 2
-               for each in found.decision.all(Added))  # fmt: skip
+    assert of.depth < 2 or not roles
     closed = own(found.decision, of).after.status == "cancelled" and of.task.status != "cancelled"
     assert closed == (found.action == "split")
     if closed:

@@ -105,7 +105,7 @@ def test_there_is_no_triage_of_a_triage() -> None:
     """By its role and by its runner."""
     assert "triage of a triage" in refused(says("NOOP"), waiting(role="triage"))
     assert "triage of a triage" in refused(says("NOOP"), waiting(runner="triage"))
-    assert allowed(waiting(role="triage"), 0) == ()
+    assert allowed(waiting(role="triage"), descendants=0, depth=0) == ()
 
 
 def test_orders_are_refused_by_name() -> None:
@@ -124,8 +124,8 @@ def test_one_fix_may_be_filed_and_no_fix_of_a_fix_of_a_fix() -> None:
     """Depth 2 at most."""
     assert "not 10" in refused(says("FILE_FIX", fixes=(Piece(title="x"),) * 10))
     assert "not 0" in refused(says("FILE_FIX", fixes=()))
-    assert outside(says("FILE_FIX"), case(waiting(depth=1))) is None
-    assert "3 steps away" in refused(says("FILE_FIX"), waiting(depth=2))
+    assert outside(says("FILE_FIX"), case(waiting(), depth=1)) is None
+    assert "3 steps away" in refused(says("FILE_FIX"), waiting(), depth=2)
 
 
 @pytest.mark.parametrize(("number", "fine"), [(0, False), (1, False), (2, True), (10, True), (11, False)])
@@ -138,17 +138,17 @@ def test_a_split_makes_two_to_ten_parts(number: int, fine: bool) -> None:
 
 def test_a_family_has_its_limits() -> None:
     """Depth 2, twenty descendants."""
-    assert outside(says("SPLIT"), case(agents(depth=1), descendants=18)) is None
-    assert "20 are allowed" in refused(says("SPLIT"), agents(depth=1), descendants=19)
-    assert "3 steps away" in refused(says("SPLIT"), agents(depth=2))
+    assert outside(says("SPLIT"), case(agents(), depth=1, descendants=18)) is None
+    assert "20 are allowed" in refused(says("SPLIT"), agents(), depth=1, descendants=19)
+    assert "3 steps away" in refused(says("SPLIT"), agents(), depth=2)
 
 
 @pytest.mark.parametrize(
     ("of", "why"),
     [
         (agents(every_ms=1_000), "recurs"),
-        (agents(role="review", subject="t-0"), "the review that t-0 waits for"),
-        (agents(role="fix", subject="t-0"), "the fix that t-0 waits for"),
+        (agents(role="review", owner_kind="task", owner_id="t-0"), "the review that t-0 waits for"),
+        (agents(role="fix", owner_kind="task", owner_id="t-0"), "the fix that t-0 waits for"),
     ],
 )
 def test_what_has_to_stay_whole_is_not_split(of: Task, why: str) -> None:
@@ -208,8 +208,8 @@ def test_narrowing_leaves_a_task_behind_and_has_the_same_depth() -> None:
     """A follow-up of a follow-up, and no further."""
     fewer = says("ADJUST", adjust=Adjustment(keep_criteria=("1",)))
 
-    assert outside(fewer, case(agents(depth=1))) is None
-    assert "a follow-up of t-1 would be 3 steps away" in refused(fewer, agents(depth=2))
+    assert outside(fewer, case(agents(), depth=1)) is None
+    assert "a follow-up of t-1 would be 3 steps away" in refused(fewer, agents(), depth=2)
 
 
 @pytest.mark.parametrize("role", ["review", "fix"])
@@ -217,14 +217,14 @@ def test_what_another_task_waits_for_is_not_narrowed(role: Role) -> None:
     """Its specification is the other one's."""
     fewer = says("ADJUST", adjust=Adjustment(keep_criteria=("1",)))
 
-    assert f"the {role} that t-0 waits for" in refused(fewer, agents(role=role, subject="t-0"))
+    assert f"the {role} that t-0 waits for" in refused(fewer, agents(role=role, owner_kind="task", owner_id="t-0"))
 
 
 def test_there_is_no_review_of_a_review_and_none_of_what_is_far_from_a_person() -> None:
     """Or reviews of reviews would have no end."""
-    assert "a review itself" in refused(says("SPEC_REFRESH"), agents(role="review", subject="t-0"))
-    assert "3 steps away" in refused(says("SPEC_REFRESH"), agents(depth=2))
-    assert outside(says("SPEC_REFRESH"), case(agents(depth=1))) is None
+    assert "a review itself" in refused(says("SPEC_REFRESH"), agents(role="review", owner_kind="task", owner_id="t-0"))
+    assert "3 steps away" in refused(says("SPEC_REFRESH"), agents(), depth=2)
+    assert outside(says("SPEC_REFRESH"), case(agents(), depth=1)) is None
 
 
 @pytest.mark.parametrize(
@@ -245,17 +245,17 @@ def test_the_same_again_is_forbidden_to_agents_where_only_a_change_helps(of: Tas
 
 
 @pytest.mark.parametrize(
-    ("of", "descendants", "without"),
+    ("of", "descendants", "depth", "without"),
     [
-        (agents(), 0, set()),
-        (agents(), 18, set()),
-        (agents(), 19, {"SPLIT"}),
-        (waiting(), 0, {"SPLIT"}),
-        (agents(depth=2), 0, {"SPLIT", "FILE_FIX", "SPEC_REFRESH"}),
-        (agents(role="review", subject="t-0"), 0, {"SPLIT", "SPEC_REFRESH"}),
-        (blocked(runner="agent:coder"), 0, {"SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"}),
+        (agents(), 0, 0, set()),
+        (agents(), 18, 0, set()),
+        (agents(), 19, 0, {"SPLIT"}),
+        (waiting(), 0, 0, {"SPLIT"}),
+        (agents(), 0, 2, {"SPLIT", "FILE_FIX", "SPEC_REFRESH"}),
+        (agents(role="review", owner_kind="task", owner_id="t-0"), 0, 0, {"SPLIT", "SPEC_REFRESH"}),
+        (blocked(runner="agent:coder"), 0, 0, {"SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"}),
     ],
 )
-def test_an_agent_is_told_which_verdicts_it_may_give(of: Task, descendants: int, without: set[str]) -> None:
+def test_an_agent_is_told_which_verdicts_it_may_give(of: Task, descendants: int, depth: int, without: set[str]) -> None:
     """What would be refused anyway is not offered."""
-    assert set(allowed(of, descendants)) == set(WORDS) - without
+    assert set(allowed(of, descendants=descendants, depth=depth)) == set(WORDS) - without

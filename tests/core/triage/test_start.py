@@ -118,7 +118,7 @@ def test_what_stands_still_is_not_looked_at_unless_a_person_asks() -> None:
         repeating(triaged_at=None, status="cancelled"),
     ):
         assert (answer(of), answer(of, asked_for=True)) == ("drop", "start")
-    owner = repeating(triaged_at=None, loop="t-1", status="blocked", block_kind="exhausted")
+    owner = repeating(triaged_at=None, owner_kind="loop", owner_id="t-1", status="blocked", block_kind="exhausted")
     assert answer(owner) == "start"
     assert answer(repeating(triaged_at=None, status="in_progress", live=4)) == "wait"
 
@@ -185,7 +185,7 @@ def test_instead_of_another_triage_a_person_is_asked_once() -> None:
     assert (left.status, left.block_kind, left.waits_for, left.wants_triage) == ("blocked", "human", None, False)
     assert (len(made.all(Question)), told(made, "task:escalated").data["reason"]) == (1, "the same again")
 
-    turn = repeating(status="pending", loop="t-0", waits_for="turn", due_at=None)
+    turn = repeating(status="pending", owner_kind="loop", owner_id="t-0", waits_for="turn", due_at=None)
     asked = to_a_person(turn, NOW, "the same again", open_question=None)
     assert asked.all(RetryClosed) == ()
     assert (after(asked).status, after(asked).waits_for, len(asked.all(Question))) == ("pending", "turn", 1)
