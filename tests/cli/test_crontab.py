@@ -203,3 +203,17 @@ def test_the_example_is_imported_whole(cli: Cli) -> None:
     assert len(called.lines) == 12
     (closing,) = (each["id"] for each in cli.good("list", "--json").json if "close-of-day" in each["title"])
     assert cli.good("show", closing, "--json").json["zone"] == "America/New_York"
+
+
+def test_what_runs_once_per_boot_says_so(cli: Cli) -> None:
+    """Where it stands, why, and what comes next."""
+    task = cli.add("warm up", "--cron", "@reboot")
+
+    assert cli.good("list").cells[0][1:3] == ["pending", "waits for boot"]
+    assert "at every boot" in cli.good("show", task).out
+    explained = cli.good("explain", task).out
+    assert "waits for the next boot of its machine" in explained
+    assert "when an engine sees that its machine was started again" in explained
+    cli.good("up", "--until-idle")
+    assert cli.good("show", task, "--json").json["attempts"] == []
+    assert "standstill" not in cli("doctor").out.replace("no standstill", "")

@@ -16,6 +16,7 @@ def test_the_schedule_and_the_progress_are_said() -> None:
     """By cron, by interval, or in a loop."""
     assert view.how(replace(TASK, cron="0 3 * * *", zone="Europe/Berlin")) == "cron 0 3 * * * Europe/Berlin"
     assert view.how(EVERY) == "every 1m"
+    assert view.how(replace(TASK, cron="@reboot", zone="UTC")) == "at every boot"
     assert view.how(replace(TASK, owner_kind="loop", owner_id="m2xa")) == "in the loop of m2xa"
     assert view.how(TASK) == ""
     assert view.progress(replace(EVERY, iterations_done=3, max_iterations=10)) == "iteration 4, 3 done of 10"

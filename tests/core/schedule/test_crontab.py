@@ -127,6 +127,7 @@ def test_names_steps_and_ranges_are_taken_over(fields: str) -> None:
         ("just words", "does not have a schedule and a command"),
         ('PATH="/a', "quotes"),
         ("NUL=a\0b", "NUL"),
+        ('""=x', "a variable needs a name"),
     ],
 )
 def test_what_cannot_be_taken_over_is_named(line: str, why: str) -> None:
