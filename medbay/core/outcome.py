@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from medbay.core.model import CheckResult
-from medbay.core.redaction import Redaction
+from medbay.core.redaction import Redaction, is_secret_name
 
 HEAD_BYTES: Final = 4_096  # of a log that are kept
 TAIL_BYTES: Final = 32_768  # a log that fits in here has no head
@@ -140,9 +140,7 @@ def redacted(outcome: Outcome, redaction: Redaction) -> Outcome:
     if output.tail or output.head or result is not None:
         head, tail = redaction.ends(output.head, output.tail)
         if result is not None:
-            result = {
-                name: each if name in _OWN else redaction.data({name: each})[name] for name, each in result.items()
-            }
+            result = {name: _entry_redacted(name, each, output, tail, redaction) for name, each in result.items()}
         if (head, tail, result) != (output.head, output.tail, output.result):  # most have no secret
             outcome = replace(outcome, output=replace(output, head=head, tail=tail, result=result))
     match outcome:
@@ -154,6 +152,15 @@ def redacted(outcome: Outcome, redaction: Redaction) -> Outcome:
             return replace(outcome, results=tuple(_check_redacted(each, redaction) for each in outcome.results))
         case _:
             return outcome
+
+
+def _entry_redacted(name: str, each: Any, output: Output, tail: str, redaction: Redaction) -> Any:
+    """One entry of a result. The traceback of a call is often all that its log has, which is redacted already."""
+    if name in _OWN:
+        return each
+    if each == output.tail and not output.head and not is_secret_name(name):
+        return tail
+    return redaction.data({name: each})[name]
 
 
 def _check_redacted(each: CheckResult, redaction: Redaction) -> CheckResult:

@@ -35,10 +35,13 @@ class PatternFilter:
     limit: int = 50
 
 
-def get(tx: Tx, fingerprint: str) -> Known | None:
-    """Everything known of one fingerprint."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM failure_pattern WHERE fingerprint = ?", (fingerprint,))
-    return _known(tx, row) if row else None
+_GET_SQL: Final = f"SELECT {_COLUMNS} FROM failure_pattern WHERE fingerprint = ?"
+
+
+def get(tx: Tx, fingerprint: str, *, counted: bool = True) -> Known | None:
+    """Everything known of one fingerprint; how many tasks met it only if that is wanted: rules never ask for it."""
+    row = tx.one(_GET_SQL, (fingerprint,))
+    return _known(tx, row, counted=counted) if row else None
 
 
 def record(tx: Tx, fingerprint: str, advice: str) -> Advice:
@@ -154,8 +157,8 @@ def _try(tx: Tx, tried: Tried) -> None:
     )
 
 
-def _known(tx: Tx, row: Row) -> Known:
-    counted = tx.one("SELECT count(*) FROM failure_task WHERE fingerprint = ?", (row[0],))
+def _known(tx: Tx, row: Row, *, counted: bool = True) -> Known:
+    met = tx.one("SELECT count(*) FROM failure_task WHERE fingerprint = ?", (row[0],)) if counted else None
     taught = Teaching(row[8], row[9], row[10], row[11]) if row[8] else None
     return Known(
         fingerprint=row[0],
@@ -164,7 +167,7 @@ def _known(tx: Tx, row: Row) -> Known:
         summary=row[3],
         excerpt=row[4],
         count=row[5],
-        tasks=int(counted[0]) if counted else 0,
+        tasks=int(met[0]) if met else 0,
         first_seen=row[6],
         last_seen=row[7],
         taught=taught,

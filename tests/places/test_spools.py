@@ -25,7 +25,7 @@ from tests.runners.driving import finish, launch, pids_in, start, wait_until
 def runner(tmp_path: Path) -> ShellRunner:
     """One whose commands are known to be short."""
     runner = ShellRunner(Trees(0.3))
-    first = start(launch(tmp_path, ["true"], log_path=tmp_path / "log", result_path=tmp_path / "result"))
+    first = start(launch(tmp_path, ["true"], log_path=f"{tmp_path}/log", result_path=f"{tmp_path}/result"))
     finish(first)
     runner.pace.ended(first.tree, took_s=0.001)
     return runner
@@ -36,7 +36,7 @@ def begin(
 ) -> ShellRunning:
     """Start one with files of its own; however slow the machine is, it does not last unless it may."""
     logs = home / "logs" / "k7f2"
-    names = {"log_path": logs / f"{number}.log", "result_path": logs / f"{number}.result.json"}
+    names = {"log_path": f"{logs}/{number}.log", "result_path": f"{logs}/{number}.result.json"}
     begun_s = time.monotonic() + (0 if may_last else 1_000)
     running = runner.start(launch(home, command, number=number, **{**names, **changes}), begun_s)
     assert isinstance(running, ShellRunning)

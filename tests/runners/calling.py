@@ -104,8 +104,8 @@ class Caller:
         values = {
             "runner": "python",
             "number": self.number,
-            "log_path": self.home / "logs" / f"{self.number}.log",
-            "result_path": self.home / "logs" / f"{self.number}.json",
+            "log_path": f"{self.home}/logs/{self.number}.log",
+            "result_path": f"{self.home}/logs/{self.number}.json",
         }
         return launch(self.home, command, **{**values, **changes})
 

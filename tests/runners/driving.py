@@ -29,8 +29,8 @@ def launch(tmp_path: Path, command: Sequence[str] | str, **changes: Any) -> Laun
         "runner": "shell",
         "command": command,
         "cwd": tmp_path,
-        "log_path": tmp_path / "logs" / "k7f2" / "1.log",
-        "result_path": tmp_path / "logs" / "k7f2" / "1.json",
+        "log_path": f"{tmp_path}/logs/k7f2/1.log",
+        "result_path": f"{tmp_path}/logs/k7f2/1.json",
         "idempotency_key": "k7f2:0",
     }
     return Launch(**{**values, **changes})

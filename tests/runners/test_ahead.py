@@ -30,7 +30,7 @@ def runner(tmp_path: Path) -> AheadRunner:
 
 def ended(runner: AheadRunner, tmp_path: Path, *, took_s: float) -> None:
     """Let it hear of a command that took so long."""
-    command = start(launch(tmp_path, ["true"], log_path=tmp_path / "log"))
+    command = start(launch(tmp_path, ["true"], log_path=f"{tmp_path}/log"))
     finish(command)
     runner.commands.pace.ended(command.tree, took_s=took_s)
 
@@ -38,7 +38,7 @@ def ended(runner: AheadRunner, tmp_path: Path, *, took_s: float) -> None:
 def numbered(tmp_path: Path, command: Any, number: int) -> Launch:
     """An attempt with files of its own, to be begun when there is a slot."""
     logs = tmp_path / "logs" / "k7f2"
-    names = {"log_path": logs / f"{number}.log", "result_path": logs / f"{number}.json"}
+    names = {"log_path": f"{logs}/{number}.log", "result_path": f"{logs}/{number}.json"}
     return launch(tmp_path, command, number=number, ahead=True, **names)
 
 

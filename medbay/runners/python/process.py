@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from medbay.core.attempt.ahead import AHEAD_MAX, needs_own_process
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, needs_own_process
 from medbay.places.environment import Encoded, own_variables
 from medbay.places.files import remove, result_beside
 from medbay.places.protocol import IDLE, Launch
@@ -90,7 +90,7 @@ class CallAnswer(Struct, frozen=True, kw_only=True):
 class Lifetime(Struct, frozen=True, kw_only=True):
     """When a worker process has served long enough."""
 
-    calls_max: int = 100
+    calls_max: int = 10_000  # a new process costs 25 ms of computing: at 100 calls that was a third of each
     age_max_s: float = 600.0
 
 
@@ -129,8 +129,10 @@ class WorkerProcess:
     @property
     def room(self) -> int:
         """How many more calls may be handed ahead, beyond the one it makes: none unless its calls are short."""
-        short = self.average_s is not None and self.average_s < _SHORT_S and not self.overdue
-        return AHEAD_MAX + 1 - max(1, len(self.keys)) if short else 0
+        if self.average_s is None or self.average_s >= _SHORT_S or self.overdue:
+            return 0
+        ahead = BRIEF_AHEAD_MAX if self.average_s < BRIEF_S else AHEAD_MAX
+        return max(0, ahead + 1 - max(1, len(self.keys)))
 
     def fileno(self) -> int:
         """Readable when it answered or ended."""

@@ -26,7 +26,7 @@ from medbay.runners.python.channel import receive, send
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType, TracebackType
+    from types import CodeType, ModuleType, TracebackType
     from typing import Any, Final, NoReturn
 
 RESIDENT_MAX_BYTES: Final = 512 * 1024 * 1024  # one that stays larger than this after a call is not kept
@@ -40,6 +40,11 @@ _TRACEBACK_HEAD: Final = 8_000
 _TRACEBACK_TAIL: Final = 24_000
 _MESSAGE_MAX: Final = 10_000
 _CAUSES_MAX: Final = 10
+_TRACE_HEAD: Final = "Traceback (most recent call last):\n"
+_FRAMES_MAX: Final = 1_000
+_REPEATED_MAX: Final = 3  # more of one place the library folds
+_ONLY_THE_LIBRARY: Final = (BaseExceptionGroup, NameError, AttributeError, ImportError)  # a tree, and suggestions
+_frames: dict[tuple[CodeType, int], str] = {}  # places in the code with their source, as a traceback shows them
 _TRY_AGAIN: Final = 75
 _INTERRUPTED: Final = 130  # as a shell says it of SIGINT
 _OUR_FILES: Final = (__file__, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "function.py"))
@@ -309,14 +314,32 @@ def raised(error: BaseException) -> dict[str, Any]:
         return {"code": _TRY_AGAIN, "summary": _said(error), "retry_after": getattr(error, "after", None)}
     if isinstance(error, SystemExit):
         return _exited(error.code)
-    import traceback
-
-    text = _plain("".join(traceback.format_exception(type(error), error, _own_part(error.__traceback__))))
+    text = _plain(_trace_text(error, _own_part(error.__traceback__)))
     if len(text) > _TRACEBACK_HEAD + _TRACEBACK_TAIL:
         text = f"{text[:_TRACEBACK_HEAD]}\n  [...]\n{text[-_TRACEBACK_TAIL:]}"
     _print(text)
     said = {"type": _name_of(error), "message": _said(error), "traceback": text, "causes": _causes(error)}
     return {"code": _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, "error": said}
+
+
+def _trace_text(error: BaseException, trace: TracebackType | None) -> str:
+    """As the library writes it; a place in the code that it has written once is not written again."""
+    import traceback
+
+    lines: list[str] = []
+    place = trace
+    while place is not None:
+        key = (place.tb_frame.f_code, place.tb_lasti)
+        if key not in _frames:
+            if len(_frames) >= _FRAMES_MAX:
+                _frames.clear()
+            _frames[key] = "".join(traceback.format_tb(place, 1))
+        lines.append(_frames[key])
+        place = place.tb_next
+    folded = any(lines.count(each) > _REPEATED_MAX for each in set(lines))
+    if not lines or folded or _cause_of(error) is not None or isinstance(error, _ONLY_THE_LIBRARY):
+        return "".join(traceback.format_exception(type(error), error, trace))
+    return "".join((_TRACE_HEAD, *lines, *traceback.format_exception_only(type(error), error)))
 
 
 def _exited(code: Any) -> dict[str, Any]:

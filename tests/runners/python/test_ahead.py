@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from medbay.core.attempt.ahead import AHEAD_MAX
+from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX
 from medbay.core.outcome import Cancelled, Failed, Outcome, Requeued, Succeeded, TimedOut
 from medbay.places import files
 from medbay.places.protocol import Feeding
 from medbay.places.spools import SPOOLS
 from medbay.places.tree import Trees
 from medbay.runners.python import call as python_call
+from medbay.runners.python import process
 from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
@@ -106,11 +107,15 @@ def test_calls_ahead_are_made_in_their_order_by_the_same_process(call: Caller) -
     assert all(each.left_nothing for each in (first, *behind))
 
 
-def test_there_is_room_for_eight_behind_a_process_with_short_calls(call: Caller) -> None:
-    """And none before anything is known of it, nor behind a call that lasts."""
+@pytest.mark.parametrize(("brief_s", "most"), [(0.0, AHEAD_MAX), (1.0, BRIEF_AHEAD_MAX)])
+def test_there_is_room_for_many_behind_a_process_with_short_calls(
+    call: Caller, monkeypatch: pytest.MonkeyPatch, brief_s: float, most: int
+) -> None:
+    """For 8, where they are brief for 32; none before anything is known of it, nor behind a call that lasts."""
+    monkeypatch.setattr(process, "BRIEF_S", brief_s)
     runner, here = call.runner, str(call.home)
     assert isinstance(runner, Feeding)
-    assert (runner.room_ahead(0), runner.room_ahead(1)) == ({}, {here: AHEAD_MAX})
+    assert (runner.room_ahead(0), runner.room_ahead(1)) == ({}, {here: most})
     assert PythonRunner(Trees(0.3)).room_ahead(4) == {}
 
     first = call.start("more:hold", "go")
@@ -124,7 +129,8 @@ def test_there_is_room_for_eight_behind_a_process_with_short_calls(call: Caller)
     (call.home / "go").touch()
 
     settle([first, *behind])
-    assert (rooms, lasting) == ([8, 7, 6], {})
+    assert (rooms, lasting) == ([most, most - 1, most - 2], {})
+    assert (AHEAD_MAX, BRIEF_AHEAD_MAX) == (8, 32)
 
 
 def test_what_waits_behind_a_call_that_lasts_is_given_to_another_process(call: Caller) -> None:

@@ -7,6 +7,8 @@ import select
 import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from medbay.core.outcome import Failed, Succeeded
 from medbay.places.processes import HostLeftovers, is_alive, mark_of, marks, read_process
 from medbay.places.tree import Trees
+from medbay.runners.python import worker
 from medbay.runners.python.process import Lifetime
 from medbay.runners.python.runner import PythonRunner
 from tests.runners.calling import Caller, call, maker
@@ -110,7 +113,7 @@ def test_a_forked_child_that_comes_back_is_not_the_worker(call: Caller, name: st
     assert outcome.output.result in ({"value": "from the parent"}, {"value": "fine"})
 
 
-def test_a_process_ends_after_its_hundredth_call(tmp_path: Path) -> None:
+def test_a_process_ends_after_its_ten_thousandth_call(tmp_path: Path) -> None:
     """Here after its third."""
     runner = PythonRunner(Trees(0.3), lifetime=Lifetime(calls_max=3))
     call = Caller(tmp_path, runner)
@@ -118,7 +121,7 @@ def test_a_process_ends_after_its_hundredth_call(tmp_path: Path) -> None:
     pids = [call.value("pid") for _ in range(7)]
 
     runner.close()
-    assert Lifetime() == Lifetime(calls_max=100, age_max_s=600)
+    assert Lifetime() == Lifetime(calls_max=10_000, age_max_s=600)
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 3, 1]
 
 
@@ -288,3 +291,51 @@ def test_a_worker_process_imports_next_to_nothing() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
 
     assert not {"msgspec", "medbay.core.model", "dataclasses", "inspect", "json", "re"} & set(loaded.split())
+
+
+def _plain() -> None:
+    [1][5 + 4]
+
+
+def _deep(left: int) -> None:
+    assert left, "the end"
+    _deep(left - 1)
+
+
+def _chained() -> None:
+    try:
+        _plain()
+    except IndexError as error:
+        raise ValueError("odd") from error
+
+
+def _noted() -> None:
+    error = KeyError("é")
+    error.add_note("said twice")
+    raise error
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_plain, _noted, _chained, lambda: _deep(0), lambda: _deep(9), lambda: undefined_name, lambda: "".odd, eval],  # type: ignore[name-defined, attr-defined]  # noqa: F821
+)
+def test_a_traceback_is_what_the_library_writes(function: Callable[[], object]) -> None:
+    """Each time, whether or not the place was met before."""
+    for _ in range(2):
+        with pytest.raises(Exception) as caught:
+            function()
+        written = "".join(traceback.format_exception(caught.value))
+
+        assert worker._trace_text(caught.value, caught.value.__traceback__) == written
+
+
+def test_no_more_places_are_remembered_than_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process serves many calls, and some make their code anew each time."""
+    monkeypatch.setattr(worker, "_FRAMES_MAX", 3)
+    for number in range(9):
+        try:
+            exec(f"{number} / 0")
+        except ZeroDivisionError as error:
+            worker._trace_text(error, error.__traceback__)
+
+    assert len(worker._frames) <= 3
