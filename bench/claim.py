@@ -6,8 +6,9 @@ import itertools
 import statistics
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from medbay.core.decision import WorkingSet
 from medbay.core.model import TASK_FIELDS, Task, Worker

@@ -6,8 +6,9 @@ import itertools
 import statistics
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.claim import registered_worker
 from medbay.core.decision import WorkingSet

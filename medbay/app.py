@@ -15,7 +15,7 @@ from medbay.config import load as configuration
 from medbay.config.keys import Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
-from medbay.core.model import DEFAULT_QUEUE, Worker
+from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
@@ -23,6 +23,7 @@ from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
 from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
+from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
@@ -147,8 +148,13 @@ def build_engine(
     )
 
 
-def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> DeliveryThread | None:
-    """What delivers to the configured channels, beside an engine with the same mark; None where there are none."""
+def build_deliveries(
+    place: StoreLocation, *, clock: Clock, guard: str, queues: tuple[str, ...] | None = None
+) -> DeliveryThread | None:
+    """What delivers to the configured channels, beside an engine with the same mark; None where there are none.
+
+    Heartbeats are those of a daemon: the engine of one `medbay run`, in a queue of its own, sends none.
+    """
     config = place.config
     if not config.notify:
         return None
@@ -162,7 +168,13 @@ def build_deliveries(place: StoreLocation, *, clock: Clock, guard: str) -> Deliv
     kinds = sorted({each.kind for each in config.notify.values()})
     senders = {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
     channels, owner = tuple(config.notify.values()), Ids().store()
-    return DeliveryThread(lambda store: Deliverer(store, clock, channels, senders, owner=owner), clock)
+    pulse, private = Pulse(), any(each.startswith(PRIVATE_QUEUES) for each in queues or ())
+
+    def made(store: Store) -> Deliverer:
+        heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
+        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats)
+
+    return DeliveryThread(made, clock, pulse)
 
 
 def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from medbay.app import StoreLocation
 from medbay.core.attempt.knowledge import Known
 from medbay.core.delivery import ChannelState
 from medbay.core.holds.breaker import Breaker
+from medbay.core.jobs import JobChange, JobFile
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
 from medbay.core.outcome import Output
@@ -42,6 +43,7 @@ from medbay.service import (
     calls,
     dependencies,
     exchange,
+    jobs,
     learning,
     liveness,
     requests,
@@ -58,6 +60,7 @@ from medbay.service import graph as graphs
 from medbay.service import listing as listings
 from medbay.service import workers as worker_service
 from medbay.service.bulk import Bulk
+from medbay.service.jobs import JobWriter
 from medbay.service.listing import ListQuery
 from medbay.service.tasks import Action
 from medbay.service.teaching import Reclassified
@@ -150,18 +153,17 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        return self._write(
-            lambda tx: exchange.bring_in(
-                tx,
-                lines,
-                ids=self._ids,
-                actor=self.actor,
-                cwd=os.getcwd(),
-                agents=self.place.config.agents,
-                key=key,
-                everything=everything,
-            )
-        )
+        agents, cwd = self.place.config.agents, os.getcwd()
+        how = partial(exchange.bring_in, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
+        return self._write(lambda tx: how(tx, lines, everything=everything))
+
+    def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
+        """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
+        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        made = self._write(lambda tx: jobs.apply_file(tx, file, by))
+        if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
+            app.end_cancelled(self.store, self.place, cancelled)
+        return made
 
     # Looking
 
@@ -514,7 +516,7 @@ class Bay:
         """An engine of this machine on this store, ready to run."""
         mark = Ids().store()
         engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues, guard=mark)
-        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark)
+        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark, queues=queues)
         return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:

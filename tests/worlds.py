@@ -172,6 +172,7 @@ class World:
         slots: int = 4,
         queues: tuple[str, ...] = ("default",),
         host: str = "here",
+        boot: str = "boot",
         runners: Mapping[str, Runner] | None = None,
         place: Callable[[Mapping[str, Runner], Leftovers], Place] = Here,
         **settings: Any,
@@ -186,7 +187,7 @@ class World:
             place=place({"shell": self.runner, "triage": RulesRunner(self.triages), **(runners or {})}, self.leftovers),
             see=self._see,
             settings=Settings(root=self.root, slots=slots, queues=queues, policy=self.policy, **settings),
-            host=Host(name=host, machine_id="machine", boot_id="boot", pid=pid, pid_start=1),
+            host=Host(name=host, machine_id=f"machine-{host}", boot_id=boot, pid=pid, pid_start=1),
         )
 
     def add(self, title: str, *script: Outcome | str | None, **options: Any) -> Task:

@@ -29,6 +29,7 @@ from medbay.errors import MedbayError, UsageError
 def command(session: Session, ctx: click.Context, /, title: str | None, file: str | None, **values: Any) -> None:
     """Add a task and print its id.
 
+    It runs with the environment of the daemon (`medbay up`), not of this shell; --env adds to it.
     A line of --file is a JSON object with the names of the options: title, run (text or list), after, tag, ...
 
     \b

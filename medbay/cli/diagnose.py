@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from medbay.cli import files
 from medbay.cli.output import BOLD, Screen, fields, note, print_json, say, screen, to_json

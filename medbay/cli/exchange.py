@@ -9,8 +9,8 @@ import click
 from medbay.cli.files import read_lines
 from medbay.cli.filters import chosen, filter_options
 from medbay.cli.output import note, print_json, print_json_lines, say
-from medbay.cli.session import Session, json_option, pass_session
-from medbay.errors import MedbayError
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.errors import MedbayError, UsageError
 
 
 @click.command()
@@ -34,20 +34,46 @@ def export(session: Session, /, everything: bool, **given: Any) -> None:
 
 
 @click.command(name="import")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", required=False)
 @click.option("--key", default="", metavar="PREFIX", help="Give each the key PREFIX:ID; a second time adds nothing.")
 @click.option("--all", "everything", is_flag=True, help="Also add what had ended; it runs again.")
+@click.option("--crontab", "is_crontab", is_flag=True, help="FILE is a crontab; without one, your own (crontab -l).")
+@click.option("--system", is_flag=True, help="A crontab whose jobs name a user, as /etc/crontab has.")
+@click.option("--dry-run", is_flag=True, help="Of a crontab: show each line and what it becomes.")
+@click.option("--write-config", is_flag=True, help="Of a crontab: write MAILTO into medbay.toml, as a channel.")
+@click.option(
+    "--catch-up", type=click.Choice(["none", "one", "all"]), help="Of a crontab: what was missed; one if not said."
+)
 @json_option
 @pass_session
-def import_(session: Session, /, file: str, key: str, everything: bool) -> None:
+def import_(session: Session, /, file: str | None, key: str, everything: bool, is_crontab: bool, **how: Any) -> int:
     """Add the tasks of FILE (- is stdin) as `medbay export` printed them, and print their new ids.
 
     `after` follows the new ids. Tasks that had ended are left out unless --all is given.
+    With --crontab the jobs of a crontab are added, each once; what cannot be taken over is named.
 
     \b
-    Example:
+    Examples:
       medbay export | medbay import - --store sqlite:///other.db
+      medbay import --crontab --dry-run
+      medbay import --crontab /etc/cron.d/backup
     """
+    refuse_inside_attempts("medbay import")
+    if is_crontab:
+        from medbay.cli.crontab import Asked, import_crontab
+
+        if key or everything:
+            raise UsageError("--key and --all are for the lines of an export", hint="a crontab has keys of its own")
+        return import_crontab(session, Asked(file=file, **how))
+    if stray := next((name for name, value in how.items() if value), None):
+        raise UsageError(f"--{stray.replace('_', '-')} goes with --crontab", hint="medbay import --crontab FILE")
+    if file is None:
+        raise UsageError("name a file of JSON lines, or - for stdin", hint="or medbay import --crontab")
+    _import_lines(session, file, key, everything=everything)
+    return 0
+
+
+def _import_lines(session: Session, file: str, key: str, *, everything: bool) -> None:
     name = "stdin" if file == "-" else file
     lines = list(read_lines(file, name))
     try:

@@ -149,7 +149,7 @@ def _config(session: Session) -> Config:
 
 def _decisions(found: Diagnosis, rules: Any, now: int) -> list[Forecast]:
     """The decision about this failure, then those that would follow, five in all."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from medbay.core.attempt.counting import count_failure
     from medbay.core.model import Task

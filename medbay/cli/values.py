@@ -31,7 +31,7 @@ _OPTIONS: Final = (
         help="Start only when this task is completed (repeatable).",
     ),
     *(
-        click.option("--cron", metavar="E", help="Repeat at these times: minute hour day month weekday, as in cron."),
+        click.option("--cron", metavar="E", help="Repeat at these times: minute hour day month weekday, or @reboot."),
         click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin. Default: UTC."),
         click.option("--every", metavar="D", help="Repeat at this interval: 60s."),
         click.option("--max-iterations", type=int, metavar="N", help="Stop after N successful runs."),

@@ -499,6 +499,13 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "notify.NAME.timeout": partial(
             Key, _FROM_1S, "How long it may take; then it and all it started is ended, and it is tried again later."
         ),
+        "notify.NAME.heartbeat": partial(
+            Key,
+            _FROM_1S,
+            "Every so often it is also started with the event `heartbeat`, as long as the daemon's loop goes round.",
+            default_is="none: never",
+            example="5m",
+        ),
     }
 )
 

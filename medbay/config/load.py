@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec import Struct, structs
+
 from medbay.config.keys import (
     BY_VARIABLE,
     DEFAULTS,
@@ -99,7 +101,9 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
         name: _changed(value[name] if of_names else getattr(value, name), each) if isinstance(each, dict) else each
         for name, each in changes.items()
     }
-    return MappingProxyType({**value, **made}) if of_names else replace(value, **made)
+    if of_names:
+        return MappingProxyType({**value, **made})
+    return structs.replace(value, **made) if isinstance(value, Struct) else replace(value, **made)
 
 
 def _named(part: str, tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

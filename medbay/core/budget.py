@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
@@ -29,8 +31,7 @@ _AMOUNT_MAX: Final = 1e12
 FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """What all attempts of a day may cost together; None is no limit. The zone says when a day ends."""
 
     daily_tokens: int | None = None
@@ -53,16 +54,14 @@ class Budget:
         return int(datetime.combine(tomorrow, time(), tzinfo=self.zone).timestamp() * 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """Tokens and money."""
 
     tokens: int = 0
     cost: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class Day(Struct, frozen=True, kw_only=True):
     """What is reserved and used of one day."""
 
     day: str
@@ -70,8 +69,7 @@ class Day:
     used: Amount = Amount()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(Struct, frozen=True, kw_only=True):
     """What one attempt may cost, until it has ended."""
 
     task_id: str

@@ -7,9 +7,11 @@ has a lifecycle, of whatever kind; for tasks it is the only place that computes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import holding
@@ -17,7 +19,6 @@ from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
 from medbay.core.model import TRIAGE, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
-from medbay.core.quick import quick
 from medbay.core.schedule import occurrences
 
 Write = object  # any frozen record that `store.apply` has a writer for
@@ -25,9 +26,10 @@ W = TypeVar("W")
 
 
 class Lifecycled(Protocol):
-    """A record whose status changes by a table of `core.lifecycles`. A frozen dataclass."""
+    """A record whose status changes by a table of `core.lifecycles`. A frozen Struct."""
 
     kind: ClassVar[str]  # names its events: `KIND:moved`
+    __struct_fields__: ClassVar[tuple[str, ...]]
 
     @property
     def id(self) -> str:
@@ -50,8 +52,7 @@ R = TypeVar("R", bound=Lifecycled)
 R_co = TypeVar("R_co", bound=Lifecycled, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One step of a lifecycle, with who took it and why."""
 
     source: str
@@ -61,8 +62,7 @@ class Transition:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[R_co]):
+class Change(Struct, Generic[R_co], frozen=True):
     """A record as it was read and as it is to be; applied only if it is still as it was read."""
 
     before: R_co
@@ -70,9 +70,7 @@ class Change(Generic[R_co]):
     transitions: tuple[Transition, ...] = ()
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptEnd:
+class AttemptEnd(Struct, frozen=True, kw_only=True):
     """How one attempt is recorded, by the worker that still holds its fence."""
 
     task_id: str
@@ -87,8 +85,7 @@ class AttemptEnd:
     policy_hash: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChecksPlanned:
+class ChecksPlanned(Struct, frozen=True, kw_only=True):
     """The work of an attempt ended: what it left is recorded now, and these checks (or an evaluation) are to come."""
 
     task_id: str
@@ -100,8 +97,7 @@ class ChecksPlanned:
     failure: Mapping[str, Any] | None = None  # how it failed, where that is not settled yet
 
 
-@dataclass(frozen=True, slots=True)
-class ChecksEnded:
+class ChecksEnded(Struct, frozen=True):
     """How the checks of an attempt ended; what is not among the results was stopped."""
 
     task_id: str
@@ -109,8 +105,7 @@ class ChecksEnded:
     results: tuple[CheckResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rediagnosed:
+class Rediagnosed(Struct, frozen=True, kw_only=True):
     """A person corrected why an attempt failed; whether it is charged is decided again with it."""
 
     task_id: str
@@ -119,8 +114,7 @@ class Rediagnosed:
     charged: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RetryClosed:
+class RetryClosed(Struct, frozen=True):
     """The pending retry of a task is executed or cancelled."""
 
     task_id: str
@@ -128,8 +122,7 @@ class RetryClosed:
     emits: bool = True  # whether an event says so; not where there can hardly be one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionClosed:
+class QuestionClosed(Struct, frozen=True, kw_only=True):
     """A task no longer waits for a question; `whole` closes the question itself."""
 
     question_id: str
@@ -140,8 +133,7 @@ class QuestionClosed:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionSent:
+class QuestionSent(Struct, frozen=True, kw_only=True):
     """A question that is still open is sent once more than before, and again at this time."""
 
     question_id: str
@@ -149,31 +141,27 @@ class QuestionSent:
     send_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionEnriched:
+class QuestionEnriched(Struct, frozen=True):
     """A question that is open already says more now: its need, why and evidence."""
 
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionJoined:
+class QuestionJoined(Struct, frozen=True):
     """One more task waits for the answer to a question that is open already."""
 
     question_id: str
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Added(Generic[R_co]):
+class Added(Struct, Generic[R_co], frozen=True):
     """A new record that a rule of ours makes, as `Draft.change` left it; a task with the tasks it comes after."""
 
     change: Change[R_co]
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Rewired:
+class Rewired(Struct, frozen=True):
     """A task that came after one now comes after another; `source` None adds an edge."""
 
     task_id: str
@@ -181,8 +169,7 @@ class Rewired:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """Work for an integration, done at least once and known by its key."""
 
     key: str
@@ -190,8 +177,7 @@ class Effect:
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkingSet:
+class WorkingSet(Struct, frozen=True, kw_only=True):
     """What several tasks share in one transaction; each rule sees what the ones before it did."""
 
     questions: Mapping[str, str] = field(default_factory=dict)  # scope -> id of the open question
@@ -205,9 +191,7 @@ class WorkingSet:
         return any(each.rule.parks for each in self.breakers.values())
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """Everything one rule wants done. Nothing has happened until the store applied it.
 
     The order of writes of different types means nothing: the store has its own.
@@ -271,7 +255,7 @@ class Draft(Generic[R]):
     def record(self) -> R:
         """The record as it is to be."""
         if self._set:
-            self._record = changed(self._record, **self._set)
+            self._record = changed(self._record, **self._set)  # type: ignore[type-var]
             self._set.clear()
         return self._record
 
@@ -300,8 +284,7 @@ class Draft(Generic[R]):
         if isinstance(self.before, Task):
             self._set.update(stamped)
             return
-        known = {each.name for each in fields(self.before)}  # type: ignore[arg-type]
-        self._set.update((name, value) for name, value in stamped.items() if name in known)
+        self._set.update((name, value) for name, value in stamped.items() if name in self.before.__struct_fields__)
         moved = {"from": source, "to": target, "by": self.actor, "why": reason}
         self.emit(f"{self.before.kind}:moved", **moved)
 

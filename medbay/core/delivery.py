@@ -17,6 +17,7 @@ Status = Literal["pending", "done", "given_up"]
 ON: Final = ("question:asked", "question:answered", "incident:opened", "incident:closed", "budget:warning")
 """What a channel wants unless it says otherwise; a question that is asked again is asked."""
 
+HEARTBEAT: Final = "heartbeat"  # what a channel hears at every period of its own; never an event of the store
 TIMEOUT_MS: Final = 30_000
 LEASE_BEYOND_MS: Final = 15_000  # how much longer than its time limit a delivery belongs to the engine that began it
 FIRST_WAIT_MS: Final = 5_000
@@ -35,6 +36,7 @@ class Channel:
     target: Any  # what that delivers to: of the kind `command` its words
     on: tuple[str, ...] = ON
     timeout_ms: int = TIMEOUT_MS
+    heartbeat_ms: int | None = None
 
     @property
     def filter(self) -> str:
@@ -81,10 +83,17 @@ class ChannelState:
     error: str = ""
 
 
-def channel(*, name: str, on: tuple[str, ...] = ON, timeout_ms: int = TIMEOUT_MS, **ways: Any) -> Channel:
+def channel(
+    *,
+    name: str,
+    on: tuple[str, ...] = ON,
+    timeout_ms: int = TIMEOUT_MS,
+    heartbeat_ms: int | None = None,
+    **ways: Any,
+) -> Channel:
     """The channel of a table: the one way out that it names (`command`) is its kind."""
     ((kind, target),) = ways.items()
-    return Channel(name=name, kind=kind, target=target, on=on, timeout_ms=timeout_ms)
+    return Channel(name=name, kind=kind, target=target, on=on, timeout_ms=timeout_ms, heartbeat_ms=heartbeat_ms)
 
 
 def made(channel: Channel, events: Iterable[Event], *, store_id: str, now: int) -> list[Delivery]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
 from itertools import compress
-from operator import attrgetter, ne
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from operator import ne
+from typing import Any, ClassVar, Final, Literal
+
+from msgspec import Struct, field, structs
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.lifecycles import BlockKind, Status
-from medbay.core.quick import quick
 
 DEFAULT_QUEUE: Final = "default"
 PRIVATE_QUEUES: Final = "run-"  # the queue of one `medbay run` begins so; no other engine serves it
@@ -25,6 +25,7 @@ PYTHON: Final = "python"  # the runner of what calls a function
 ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
+BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
@@ -34,8 +35,7 @@ Role = str  # what a task is to its owner: triage, review, fix, part, follow_up;
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
 
-@dataclass(frozen=True, slots=True)
-class Guidance:
+class Guidance(Struct, frozen=True):
     """What was learnt from one failure, for the attempt with this number."""
 
     attempt: int
@@ -45,24 +45,21 @@ class Guidance:
     cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A command that looks at the result of an attempt; a required one may not time out."""
 
     command: tuple[str, ...] | str
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """What something belongs to: a record of any kind, by its id. Of an incident or a hold that is its key."""
 
     kind: str
     id: str
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: a dict is copied at once, which `changed` does all the time
-class Task:
+class Task(Struct, frozen=True):
     """A unit of work. Statuses change only through `store.apply`."""
 
     kind: ClassVar[str] = "task"
@@ -113,7 +110,7 @@ class Task:
     reason: str = ""
     paused: bool = False
     cancel_requested: bool = False
-    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn" in its owner
+    waits_for: str | None = None  # what has to come first: an owned task, by its role; its "turn" there; a "boot"
     unmet: int = 0  # how many tasks it comes after are not completed
     due_at: int | None = None
     ready: bool = False
@@ -175,47 +172,16 @@ class Task:
         return self.owner_id if self.owner_kind == "task" else ""
 
 
-TASK_FIELDS: Final = tuple(each.name for each in fields(Task))
-task_values: Final = attrgetter(*TASK_FIELDS)
-Record = TypeVar("Record")
-_fill: Final = object.__setattr__  # a frozen record refuses its own
+TASK_FIELDS: Final = Task.__struct_fields__
+changed: Final = structs.replace  # the record with these fields, every other as it was
 
 
-def task_of(values: Iterable[Any]) -> Task:
-    """A task from the values of all its fields, in their order; its constructor takes three times as long."""
-    task: Task = object.__new__(Task)
-    _fill(task, "__dict__", dict(zip(TASK_FIELDS, values, strict=True)))
-    return task
-
-
-def changed(record: Record, **to: Any) -> Record:
-    """The record with these fields, itself when it has them. A task is changed much faster than others are."""
-    if not isinstance(record, Task):
-        return replace(record, **to)  # type: ignore[type-var]
-    have = record.__dict__
-    for name, value in to.items():
-        if have[name] != value:
-            break
-    else:
-        return record
-    now = have | to
-    if len(now) != len(have):
-        raise TypeError(f"a task has no field {', '.join(sorted(to.keys() - have.keys()))}")
-    new = object.__new__(type(record))
-    _fill(new, "__dict__", now)
-    return new
-
-
-def changed_fields(before: Any, after: Any) -> tuple[str, ...]:
+def changed_fields(before: Struct, after: Struct) -> tuple[str, ...]:
     """The names of the fields in which two states of a record differ."""
-    if not isinstance(before, Task):
-        return tuple(each.name for each in fields(before) if getattr(before, each.name) != getattr(after, each.name))
-    return tuple(compress(TASK_FIELDS, map(ne, before.__dict__.values(), after.__dict__.values())))
+    return tuple(compress(before.__struct_fields__, map(ne, structs.astuple(before), structs.astuple(after))))
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One execution of a task. (task_id, number) is also the fence of whoever runs it."""
 
     task_id: str
@@ -243,8 +209,7 @@ class Attempt:
     failure: Mapping[str, Any] | None = None  # how its work failed, once an evaluator is to look at it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Triage:
+class Triage(Struct, frozen=True, kw_only=True):
     """One look at a failing task by something smarter than a timer; its id is that of the task that runs it."""
 
     id: str
@@ -262,8 +227,7 @@ class Triage:
     incident: str = ""  # the key of the incident it looks at, with its task as an example
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """One check of one attempt, in its newest round; WAITING and RUNNING until it has ended."""
 
     task_id: str
@@ -283,9 +247,7 @@ class CheckResult:
     log_path: str = ""
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """A scheduled next attempt: the record of why; the engine itself looks at `Task.due_at`."""
 
     task_id: str
@@ -304,8 +266,7 @@ class Retry:
     learned: str = ""  # why the delay is not the schedule's, where it was learned from earlier retries
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One possible answer and what it will do."""
 
     label: str
@@ -313,8 +274,7 @@ class Option:
     consequence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What a person is asked: one open question per task, or one for all that share a cause."""
 
     id: str
@@ -337,8 +297,7 @@ class Question:
     remembered: int = 0  # the option a person chose last time in the same scope; of what is shown, not stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class Worker(Struct, frozen=True):
     """An engine that claims tasks, with the one lease all its attempts live under."""
 
     id: str
@@ -357,8 +316,7 @@ class Worker:
     how: str = ""  # how it ended: stopped, lost, crashed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRow:
+class HistoryRow(Struct, frozen=True, kw_only=True):
     """One transition that happened."""
 
     task_id: str
@@ -370,9 +328,7 @@ class HistoryRow:
     context: dict[str, Any] = field(default_factory=dict)
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """An append-only record of something that happened."""
 
     name: str

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from medbay.core.model import CheckResult
-from medbay.core.quick import quick
 from medbay.core.redaction import Redaction
 
 HEAD_BYTES: Final = 4_096  # of a log that are kept
@@ -29,9 +30,7 @@ OUTCOME_WORDS: Final = (
 )
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True):
     """What an attempt left behind: the ends of its log, and what it said in its result file."""
 
     head: str = ""
@@ -47,18 +46,14 @@ class Output:
         return f"{self.head}\n[...]\n{self.tail}"
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Succeeded:
+class Succeeded(Struct, frozen=True, kw_only=True):
     """Exit 0, or a result that says so."""
 
     output: Output = field(default_factory=Output)
     exit_code: int = 0
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Struct, frozen=True, kw_only=True):
     """The work ended badly, or could not be started (`spawn_error`)."""
 
     output: Output = field(default_factory=Output)
@@ -70,8 +65,7 @@ class Failed:
     spawn_error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """The work had ended well, and now all of its checks have ended too; the gate says what that means."""
 
     results: tuple[CheckResult, ...]
@@ -79,8 +73,7 @@ class Checked:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True, kw_only=True):
     """The runner enforced the task's time limit."""
 
     output: Output = field(default_factory=Output)
@@ -89,16 +82,14 @@ class TimedOut:
     signal: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stalled:
+class Stalled(Struct, frozen=True, kw_only=True):
     """No sign of progress for longer than the stall limit."""
 
     output: Output = field(default_factory=Output)
     silent_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Struct, frozen=True, kw_only=True):
     """The worker died or lost its lease; nothing is known of the work."""
 
     why: str
@@ -106,23 +97,20 @@ class Lost:
     output: Output = field(default_factory=Output)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled:
+class Cancelled(Struct, frozen=True, kw_only=True):
     """A person asked for it, and the process tree is gone."""
 
     output: Output = field(default_factory=Output)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverBudget:
+class OverBudget(Struct, frozen=True, kw_only=True):
     """Tokens or money ran out while it ran."""
 
     why: str
     output: Output = field(default_factory=Output)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requeued:
+class Requeued(Struct, frozen=True, kw_only=True):
     """Not its own failure: exit 75 (`asked`), or handed back by a stopping worker."""
 
     asked: bool

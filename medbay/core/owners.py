@@ -6,8 +6,10 @@ A task may have an owner of any kind, and a role for it. What its end means ther
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core import agent
 from medbay.core.attempt.counting import record_of
@@ -24,8 +26,7 @@ from medbay.core.triage import ending as triage
 from medbay.core.triage.ending import LookedAt
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The task that owns another one, as the service found it."""
 
     task: Task
@@ -212,8 +213,7 @@ def _nobody(owner: Any) -> tuple[Task, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerRule:
+class OwnerRule(Struct, frozen=True, kw_only=True):
     """What the end of an owned task means for its owner, which each is given as the service found it."""
 
     succeeded: Callable[[Draft[Task], Any, str | None], Decision] = _nothing  # with the specification it left

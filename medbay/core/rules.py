@@ -42,6 +42,7 @@ __all__ = [
     "on_answer",
     "on_attempt_ended",
     "on_block_command",
+    "on_booted",
     "on_canary_chosen",
     "on_canary_dropped",
     "on_cancel_command",
@@ -122,6 +123,13 @@ def on_due(task: Task, now: int, *, actor: str, up_since: int = 0) -> Decision:
     elif task.recurs:
         recurring.release(draft, up_since=up_since)
     return draft.decision(closed)
+
+
+def on_booted(task: Task, now: int, *, at: int) -> Decision:
+    """The machine of a task that runs once per boot was started: it may start, or one event says why not."""
+    draft = Draft(task, now, actor="engine")
+    recurring.booted(draft, at)
+    return draft.decision()
 
 
 def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None = None) -> Decision:

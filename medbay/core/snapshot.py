@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from medbay.core.attempt.knowledge import Advice, Known
 from medbay.core.holds.breaker import Breaker
@@ -17,8 +18,7 @@ from medbay.core.triage.cycle import StartAnswer
 WorkerState = Literal["alive", "expired", "stopped", "lost", "crashed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskList:
+class TaskList(Struct, frozen=True, kw_only=True):
     """The tasks of a list in their order, and what is said beside them."""
 
     now: int
@@ -41,8 +41,7 @@ class TaskList:
         return frozenset(queue for worker in self.serving for queue in worker.queues)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDetail:
+class TaskDetail(Struct, frozen=True, kw_only=True):
     """One task with everything that is recorded about it."""
 
     now: int
@@ -65,8 +64,7 @@ class TaskDetail:
     held_back: Reason | None = None  # the first reason why it does not start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """Everything there is to say about where one task stands."""
 
     task: Task
@@ -92,8 +90,7 @@ class Explanation:
     helper: Task | None = None  # what a person has to do for it first: a fix, a review, or what it comes after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentDetail:
+class IncidentDetail(Struct, frozen=True, kw_only=True):
     """An incident with what it holds, what is asked about it, and what its triage found."""
 
     now: int
@@ -104,8 +101,7 @@ class IncidentDetail:
     triage: Triage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class Graph(Struct, frozen=True, kw_only=True):
     """Tasks and the edges between them."""
 
     now: int
@@ -114,8 +110,7 @@ class Graph:
     more: int = 0  # tasks that belong to it and are not shown
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedWorker:
+class ObservedWorker(Struct, frozen=True):
     """A worker and the attempts it is running, as the store knows them."""
 
     worker: Worker
@@ -128,8 +123,7 @@ class ObservedWorker:
         return "alive" if self.worker.lease_until > now else "expired"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreReport:
+class StoreReport(Struct, frozen=True, kw_only=True):
     """What a check of the store found; empty lists mean that nothing is wrong."""
 
     kind: str

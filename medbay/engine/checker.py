@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
 from medbay.core.model import CheckResult, Task

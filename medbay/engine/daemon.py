@@ -127,7 +127,13 @@ class Daemon:
             log.warning("the store is back after %.1f s", self._clock.monotonic_s() - self._away_since_s)
             self._away_since_s = None
             self.engine.hold_reaping()
+        self._looked()
         return True
+
+    def _looked(self) -> None:
+        """The loop goes round: it was there for its store at this moment."""
+        if self._deliveries is not None:
+            self._deliveries.pulse.looked_s = self._clock.monotonic_s()
 
     def _emit(self) -> None:
         self._rounded_s, self._unemitted = self._clock.monotonic_s(), False
@@ -155,6 +161,7 @@ class Daemon:
             wake_s, look_s = self.engine.next_wake_s(), FIRST_LOOK_S
             store, gathered_s = self.engine.store, self._clock.monotonic_s() + GATHER_S
             while not store.changed():
+                self._looked()
                 notified = store.fileno()
                 left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s
                 if left_s <= 0:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from medbay.core.delivery import LEASE_BEYOND_MS, Channel, Delivery
+from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StoreError
 from medbay.integrations.protocol import Sender, Sending
@@ -39,6 +40,7 @@ class Deliverer:
         senders: Mapping[str, Sender],
         *,
         owner: str,
+        heartbeats: Heartbeats | None = None,
     ) -> None:
         self.under_way: dict[str, tuple[Delivery, Sending]] = {}  # by key
         self._store = store
@@ -46,6 +48,7 @@ class Deliverer:
         self._channels = {each.name: each for each in channels}
         self._senders = senders
         self._owner = owner
+        self._heartbeats = heartbeats
         self._read: dict[str, int] = {}  # how far each channel has read
         self._stored: dict[str, int] = {}  # how much of that is stored
         self._ended: list[tuple[Delivery, str]] = []  # and not recorded yet
@@ -63,6 +66,8 @@ class Deliverer:
         self._record()
         self._make()
         self._start()
+        if self._heartbeats is not None:  # last: where the store is away, nobody is told that all is well
+            self._heartbeats.look(self._clock.monotonic_s(), self._clock.now_ms())
 
     @property
     def is_done(self) -> bool:
@@ -77,6 +82,8 @@ class Deliverer:
         """End what is under way and hand it back; if the store is away, others take it when its lease is over."""
         for _, sending in self.under_way.values():
             sending.kill()
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
         try:
             self._record()
             if self.under_way:
@@ -148,7 +155,8 @@ class Deliverer:
 class DeliveryThread:
     """Rounds of deliveries beside the loop of a daemon, on a connection of their own."""
 
-    def __init__(self, made: Callable[[Store], Deliverer], clock: Clock) -> None:
+    def __init__(self, made: Callable[[Store], Deliverer], clock: Clock, pulse: Pulse | None = None) -> None:
+        self.pulse = pulse or Pulse()  # of the loop beside it
         self._made = made  # on the connection it is given
         self._clock = clock
         self._finishing = threading.Event()

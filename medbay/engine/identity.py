@@ -13,7 +13,7 @@ from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids
 from medbay.places.processes import identity_of, is_alive
 from medbay.places.protocol import Identity
-from medbay.service import budgets, workers
+from medbay.service import boots, budgets, workers
 from medbay.service.workers import Sighting
 from medbay.store.database import Store
 
@@ -62,4 +62,6 @@ def register(
         )
         workers.register(tx, worker)
         budgets.hear_limits(tx, settings.budget)
+        booted_at = tx.now - round(renewed_s * 1000)
+        boots.notice(tx, machine_id=host.machine_id, boot_id=host.boot_id, booted_at=booted_at, queues=settings.queues)
     return worker, Lease(worker_id, clock, lease_ms=settings.lease_ms, renewed_s=renewed_s, on_renewal=on_renewal)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
 from medbay.core.budget import FREE, Budget

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import checks as gate
 from medbay.core.model import CheckResult

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.delivery import Channel, Delivery
+from medbay.core.delivery import HEARTBEAT, Channel, Delivery
 from medbay.core.durations import format_duration
 from medbay.core.outcome import Failed, Outcome, Succeeded, TimedOut, redacted
 from medbay.core.redaction import Redaction
@@ -33,6 +33,8 @@ class CommandSender:
     def start(self, channel: Channel, delivery: Delivery, monotonic_s: float) -> CommandSending:
         """Start the command of a channel."""
         told = {**as_json(delivery.event), "channel": channel.name, "key": delivery.key, "try": delivery.tries}
+        if delivery.event.name == HEARTBEAT:
+            told = {"event": HEARTBEAT, **told}
         path = self.means.files / channel.name / str(delivery.seq)
         launch = Launch(
             store_id=delivery.key.partition(":")[0],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from msgspec import Struct, field
+
 from medbay.core.outcome import Outcome
-from medbay.core.quick import quick
 from medbay.places.processes import PART_MARK
 
 LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
@@ -18,9 +18,7 @@ AttemptKey = tuple[str, int]  # task, attempt number
 LiveAttempts = Callable[[], frozenset[AttemptKey]]  # of everything that may run
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """Everything one attempt needs to start."""
 
     store_id: str
@@ -54,8 +52,7 @@ class Launch:
         return f"{key}{PART_MARK}{self.part}" if self.part else key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Struct, frozen=True, kw_only=True):
     """Which process this is, so that a later start can tell it from a reused pid."""
 
     pid: int

@@ -12,10 +12,12 @@ import signal
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.errors import SpawnFailed
 from medbay.places.environment import inheritable

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
 from medbay.places.logs import append_note, read_ends

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import rules
@@ -26,7 +29,6 @@ from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import delivered
 from medbay.core.people.question import failing_scope
 from medbay.core.policy.policy import Policy
-from medbay.core.quick import quick
 from medbay.core.rules import Ended
 from medbay.core.schedule import occurrences
 from medbay.core.triage.case import Means
@@ -41,8 +43,7 @@ from medbay.store.database import Tx
 HEAD_MAX: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A task that is this worker's now, with the attempt it was claimed for."""
 
     task: Task
@@ -50,9 +51,7 @@ class Claim:
     again: bool = False  # it ran before: something of an earlier attempt may still run on this host
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """An attempt that ended, as its worker saw it."""
 
     task_id: str
@@ -76,8 +75,7 @@ class Judgement:
     ids: Ids = field(default_factory=Ids)  # for what a verdict creates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
+class Capacity(Struct, frozen=True, kw_only=True):
     """What a worker can take on now."""
 
     slots: int
@@ -87,7 +85,7 @@ class Capacity:
     recovery_share: float = 0.5
     recovery_first: bool = False  # with one slot, fresh work and recovery take turns
     waiting: int = 0  # what is handed ahead and not begun, beyond the slots
-    ahead: Mapping[str, int] = field(default_factory=dict)  # how many more may be handed ahead, by directory
+    ahead: Mapping[str, int] = {}  # how many more may be handed ahead, by directory
     home: str = ""  # the directory of a task that names none
 
     @property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import replace
 from datetime import UTC
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
 from medbay.core.attempt.diagnosed import diagnose_outcome

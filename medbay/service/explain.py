@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
 from medbay.core.attempt.knowledge import apply_teaching

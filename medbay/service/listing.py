@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from medbay.core.model import Task
+from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
 from medbay.store import attempts, breakers, questions, tasks, workers
@@ -47,7 +47,7 @@ def _explained(tx: Tx, listed: TaskList, query: ListQuery, recovery_share: float
     alive = [worker for worker in workers.alive(tx) if worker.lease_until > tx.now]
     served = {queue for worker in alive for queue in worker.queues}
     hidden = _parts(query, tx.now, triages=True) if query.footer and not query.everything else ()
-    return replace(
+    return changed(
         listed,
         waits_for=_waits_for(tx, kept),
         serving=tuple(alive),

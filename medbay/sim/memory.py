@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import diagnosed
 from medbay.core.diagnosis import Diagnosis, diagnose

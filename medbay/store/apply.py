@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import astuple
 
 from medbay.core.attempt.knowledge import Seen, Taught, Tried
 from medbay.core.decision import (
@@ -24,7 +27,7 @@ from medbay.core.decision import (
     Rewired,
     Write,
 )
-from medbay.core.events import exists
+from medbay.core.events import EVENT_NAMES, exists
 from medbay.core.holds.breaker import BreakerChange, CommandUse
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, Triage, changed_fields
 from medbay.core.outcome import Output
@@ -38,6 +41,7 @@ from medbay.store.rows import (
     TASK_TABLE,
     RecordTable,
     dumps,
+    dumps_any,
     encode_diagnosis,
     task_row,
     task_value,
@@ -50,13 +54,17 @@ def apply(tx: Tx, decision: Decision) -> None:
     Inside `tx.together()` it is saved with others, and StaleClaim may come at the end of the block.
     """
     tx.begin_decision()
-    for write in sorted(decision.writes, key=_place):
+    writes = decision.writes
+    places = [*map(_place_of, map(type, writes))]
+    if places != sorted(places):
+        writes = tuple(sorted(writes, key=_place))
+    for write in writes:
         WRITERS[type(write)](tx, write)
     write_events(tx, decision.events)
 
 
 def _place(write: Write) -> int:
-    return _PLACES.get(type(write), len(_PLACES))
+    return _place_of(type(write))
 
 
 def _insert_added(tx: Tx, added: Added[Any]) -> None:
@@ -131,25 +139,28 @@ _EVENT_SQL: Final = "INSERT INTO event (at, name, task_id, attempt, data) VALUES
 
 def write_events(tx: Tx, events: tuple[Event, ...]) -> None:
     """Append events, in the transaction of what they report; their numbers follow the order of commits."""
+    put, now = tx.execute_last, tx.now
     for event in events:
-        assert exists(event.name), event.name
-        tx.execute_last(_EVENT_SQL, (tx.now, event.name, event.task_id, event.attempt, dumps(event.data)))
+        assert event.name in EVENT_NAMES or exists(event.name), event.name
+        put(_EVENT_SQL, (now, event.name, event.task_id, event.attempt, dumps(event.data) if event.data else "{}"))
 
 
 def _save_change(tx: Tx, change: Change[Any]) -> None:
     """The row, guarded by how it was read, and a row of history for every step."""
     before, after = change.before, change.after
-    table = RECORDS[type(before)]
     changed = changed_fields(before, after)
     if changed:
-        values = [table.value(name, getattr(after, name)) for name in changed]
-        guard = (before.id, before.status, before.version)
-        tx.put(_update_sql(table.name, changed), (*values, *guard), stale=f"{before.id} changed while this was decided")
+        update = _update_of(type(before), changed)  # type: ignore[arg-type]  # a class is hashable
+        values = [*update.values(after), before.status, before.version]
+        for index, encode in update.encoders:
+            values[index] = encode(values[index])
+        tx.put(update.sql, values, stale=f"{before.id} changed while this was decided")
         if "tags" in changed and isinstance(after, Task):
             tx.execute("DELETE FROM task_tag WHERE task_id = ?", (before.id,))
             _write_tags(tx, (after,))
     for step in change.transitions:
-        steps = (before.id, step.source, step.target, step.actor, step.reason, dumps(step.context), tx.now)
+        context = dumps(step.context) if step.context else "{}"
+        steps = (before.id, step.source, step.target, step.actor, step.reason, context, tx.now)
         if isinstance(before, Task):
             tx.put(_HISTORY_SQL, steps)
         else:
@@ -165,10 +176,22 @@ _RECORD_HISTORY_SQL: Final = (
 )
 
 
+class Update(NamedTuple):
+    """How a record is saved of which these fields changed."""
+
+    sql: str
+    values: Callable[[Any], tuple[Any, ...]]
+    encoders: tuple[tuple[int, Callable[[Any], Any]], ...]  # of the values that are not stored as they are
+
+
 @lru_cache(maxsize=512)
-def _update_sql(table: str, changed: tuple[str, ...]) -> str:
-    sets = ", ".join(f"{name} = ?" for name in changed)
-    return f"UPDATE {table} SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?"
+def _update_of(kind: type, changed: tuple[str, ...]) -> Update:
+    table, sets = RECORDS[kind], ", ".join(f"{name} = ?" for name in changed)
+    return Update(
+        f"UPDATE {table.name} SET {sets}, version = version + 1 WHERE id = ? AND status = ? AND version = ?",
+        attrgetter(*changed, "id"),  # never one name alone, of which there would be no tuple
+        tuple((at, table.encoders[name]) for at, name in enumerate(changed) if name in table.encoders),
+    )
 
 
 def _write_tags(tx: Tx, tasks: Iterable[Task]) -> None:
@@ -220,7 +243,7 @@ def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
                 out.head,
                 out.tail,
                 out.total_bytes,
-                dumps(out.result) if out.result is not None else None,
+                dumps_any(out.result) if out.result is not None else None,
             ),
         )
 
@@ -244,14 +267,15 @@ def _close_retry(tx: Tx, closed: RetryClosed) -> None:
 
 def _insert_retry(tx: Tx, retry: Retry) -> None:
     """A failure that is decided about again replaces the retry that was cancelled, never one that counts."""
-    values = [getattr(retry, name) for name in RETRY_FIELDS]
-    sets = ", ".join(f"{name} = excluded.{name}" for name in RETRY_FIELDS)
-    tx.put(
-        f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(values))})"
-        f" ON CONFLICT (task_id, attempt) DO UPDATE SET {sets} WHERE retry.status = 'cancelled'",
-        values,
-        stale=f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already",
-    )
+    stale = f"a retry after attempt {retry.attempt} of {retry.task_id} is scheduled already"
+    tx.put(_RETRY_SQL, astuple(retry), stale=stale)
+
+
+_RETRY_SQL: Final = (
+    f"INSERT INTO retry ({RETRY_COLUMNS}) VALUES ({', '.join('?' * len(RETRY_FIELDS))})"
+    " ON CONFLICT (task_id, attempt) DO UPDATE SET "
+    f"{', '.join(f'{name} = excluded.{name}' for name in RETRY_FIELDS)} WHERE retry.status = 'cancelled'"
+)
 
 
 def _insert_question(tx: Tx, asked: Question) -> None:
@@ -385,4 +409,14 @@ WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
     CommandUse: breakers.note_use,
     Effect: _insert_effect,
 }
-_PLACES: Final = {each: place for place, each in enumerate(WRITERS)}
+
+
+class _Places(dict[type, int]):
+    """Where a type of write comes in the order; one that came later comes after all."""
+
+    def __missing__(self, kind: type) -> int:
+        return len(self)
+
+
+_PLACES: Final = _Places({each: place for place, each in enumerate(WRITERS)})
+_place_of: Final = _PLACES.__getitem__

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from medbay.errors import StaleClaim
 
@@ -21,24 +21,20 @@ RunAll = Callable[[Sequence[tuple[str, Sequence[Values]]]], Sequence[int]]
 class Together:
     """The statements that wait, in the order they will run."""
 
-    __slots__ = ("_floor", "_newest", "_steps")
+    __slots__ = ("_newest", "_steps", "floor")
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, list[Values], str]] = []
         self._newest: dict[str, int] = {}  # where a statement waits last
-        self._floor = 0  # what the decision being written has used: nothing of it may run before that
+        self.floor = 0  # what the decision being written has used: nothing of it may run before; 0 for another one
 
-    def begin_decision(self) -> None:
-        """From here on another decision writes, about other rows."""
-        self._floor = 0
-
-    def add(self, sql: str, values: Values, stale: str) -> None:
+    def add(self, sql: str, values: Values, *, stale: str = "") -> None:
         """Let a statement wait; `stale` says what went wrong if it does not change one row each time."""
         place = self._newest.get(sql, -1)
-        if place < self._floor:
+        if place < self.floor:
             place = self._newest[sql] = len(self._steps)
             self._steps.append((sql, [], stale))
-        self._floor = place
+        self.floor = place
         self._steps[place][1].append(values)
 
     def run(self, run_all: RunAll) -> None:
@@ -55,14 +51,14 @@ class Together:
         """All that wait, which from here on is somebody else's to run."""
         steps, self._steps = self._steps, []
         self._newest.clear()
-        self._floor = 0
+        self.floor = 0
         return steps
 
 
 class Putting(ABC):
     """The part of a transaction that lets statements wait; the same on every database."""
 
-    __slots__ = ("_waiting",)
+    waits: ClassVar[tuple[str, ...]] = ("put",)  # what lets statements wait inside `together`
 
     def __init__(self) -> None:
         self._waiting: Together | None = None
@@ -83,25 +79,27 @@ class Putting(ABC):
 
     def put(self, sql: str, params: Values, *, stale: str = "") -> None:
         """Run a statement now, or with others like it; with `stale` it has to change one row."""
-        if self._waiting is not None:
-            self._waiting.add(sql, params, stale)
-        elif self.execute(sql, params) != 1 and stale:
+        if self.execute(sql, params) != 1 and stale:
             raise StaleClaim(stale, hint="try again")
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is put inside runs once for many."""
         self._waiting = Together()
+        for name in self.waits:  # no call in between: a round puts many hundreds
+            vars(self)[name] = self._waiting.add
         try:
             yield
             self._write_waiting()
         finally:
             self._waiting = None
+            for name in self.waits:
+                del vars(self)[name]
 
     def begin_decision(self) -> None:
         """What is put from here on belongs to another decision."""
         if self._waiting is not None:
-            self._waiting.begin_decision()
+            self._waiting.floor = 0
 
     def _write_waiting(self) -> None:
         if self._waiting is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.holds.breaker import Breaker, BreakerChange, CommandUse
@@ -11,7 +10,7 @@ from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
 from medbay.store.rows import dumps, loads
 
-FIELDS: Final = tuple(field.name for field in fields(Breaker))
+FIELDS: Final = Breaker.__struct_fields__
 COLUMNS: Final = ", ".join(FIELDS)
 
 # The statements of the loop; a test reads their query plans.

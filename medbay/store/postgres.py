@@ -64,7 +64,6 @@ _PASSING: Final = (
 class PostgresTx(Putting):
     """One open transaction. Tasks are locked when they are read in order to be changed."""
 
-    __slots__ = ("_connection", "_cursor", "_decision", "_depth", "_last", "locks", "now", "store_id", "wrote")
     dialect = POSTGRES
 
     def __init__(self, connection: Link, now: int, store_id: str, *, writing: bool) -> None:
@@ -166,9 +165,9 @@ class PostgresTx(Putting):
         kept, before = Together(), -1
         for decision, sql, params in self._last:
             if decision != before:
-                kept.begin_decision()
+                kept.floor = 0
             before = decision
-            kept.add(sql, params, "")
+            kept.add(sql, params)
         return kept
 
     def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from _json import encode_basestring_ascii, make_encoder
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
-from operator import attrgetter
+from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Final
+
+import msgspec
+from msgspec import DecodeError, Struct
+from msgspec.structs import asdict, astuple
 
 from medbay.core.diagnosis.record import Diagnosis, Location, Pattern, RunnerUp
 from medbay.core.model import (
@@ -23,34 +25,51 @@ from medbay.core.model import (
     Retry,
     Task,
     Worker,
-    task_of,
-    task_values,
 )
 from medbay.store.database import Row
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON with a stable order of keys; ASCII, so that no odd byte of a command is refused or lost."""
-    return "{}" if value == {} else "".join(_encode_json(value, 0))
+    """Compact JSON of what Medbay itself made, keys in order; ASCII, so that no odd byte is refused or lost.
+
+    What the quick encoder does not write the way the library does is left to the library.
+    """
+    try:
+        text = _encode(value)
+    except (UnicodeEncodeError, TypeError):  # half of a pair of surrogates; a key that is no text
+        return dumps_any(value)
+    return text.decode() if text.isascii() else dumps_any(value)
 
 
-# What `JSONEncoder(separators=(",", ":"), sort_keys=True, default=str)` makes anew for every value.
-_encode_json: Final = make_encoder(None, str, encode_basestring_ascii, None, ":", ",", True, False, True)
+def dumps_any(value: Any) -> str:
+    """The same of what a program said: NaN and the infinities are numbers there."""
+    return _encode_any(value)
 
 
 def loads(text: str) -> Any:
-    """What `dumps` wrote; without the white space that it never writes, and that takes longer than all the rest."""
-    return _decode_json(text)[0]
+    """What `dumps` or `dumps_any` wrote, of whatever version."""
+    try:
+        return _decode(text)
+    except DecodeError:  # half of a pair of surrogates; NaN or an infinity
+        return _decode_any(text)
 
 
-_decode_json: Final = json.JSONDecoder().raw_decode
+def _as_plain(value: Any) -> Any:
+    """What the library does not know: a record is an object of its fields, anything else its text."""
+    return asdict(value) if isinstance(value, Struct) else str(value)
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=str, order="sorted").encode
+_decode: Final = msgspec.json.Decoder().decode
+_encode_any: Final = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=_as_plain).encode
+_decode_any: Final = json.JSONDecoder().decode
 
 _Encode = Callable[[Any], Any]
 _Decode = Callable[[Any], Any]
 
 
 def _strings(text: str) -> tuple[str, ...]:
-    return tuple(loads(text)) if text != "[]" else ()
+    return tuple(loads(text))
 
 
 def _command(text: str) -> tuple[str, ...] | str:
@@ -59,19 +78,14 @@ def _command(text: str) -> tuple[str, ...] | str:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in loads(text)) if text != "[]" else ()
+    return tuple((name, value) for name, value in loads(text))
 
 
 def _guidance(text: str) -> tuple[Guidance, ...]:
-    return tuple(Guidance(*entry) for entry in loads(text)) if text != "[]" else ()
-
-
-_guidance_values: Final = attrgetter(*(field.name for field in fields(Guidance)))
+    return tuple(starmap(Guidance, loads(text)))
 
 
 def _checks(text: str) -> tuple[Check, ...]:
-    if text == "[]":
-        return ()
     return tuple(Check(each if isinstance(each, str) else tuple(each), required) for each, required in loads(text))
 
 
@@ -81,11 +95,11 @@ def _encode_checks(checks: tuple[Check, ...]) -> str:
 
 def encode_guidance(entries: tuple[Guidance, ...]) -> str:
     """Guidance as it is stored."""
-    return dumps([_guidance_values(entry) for entry in entries]) if entries else "[]"
+    return dumps([*map(astuple, entries)]) if entries else "[]"
 
 
 def _listed(values: tuple[Any, ...]) -> str:
-    return dumps(values) if values else "[]"  # most are empty, and every task has several of them
+    return dumps(values) if values else "[]"
 
 
 _FLAGS: Final = (
@@ -116,7 +130,6 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "resources": _strings,
     "guidance": _guidance,
     "checks": _checks,
-    **dict.fromkeys(_FLAGS, bool),
 }
 
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
@@ -149,54 +162,44 @@ class RecordTable:
 TASK_TABLE: Final = RecordTable("task", TASK_FIELDS, _TASK_ENCODERS)
 task_value: Final = TASK_TABLE.value
 _TASK_DECODE_AT: Final = tuple((TASK_FIELDS.index(name), decode) for name, decode in _TASK_DECODERS.items())
+_TASK_FLAGS_AT: Final = tuple(map(TASK_FIELDS.index, _FLAGS))
 _TASK_ENCODE_AT: Final = tuple((TASK_FIELDS.index(name), encode) for name, encode in _TASK_ENCODERS.items())
 
 
 def task(row: Row) -> Task:
     """A task from its row."""
     values = list(row)
+    for index in _TASK_FLAGS_AT:
+        values[index] = values[index] != 0
     for index, decode in _TASK_DECODE_AT:
-        values[index] = decode(values[index])
-    return task_of(values)
+        text = values[index]
+        values[index] = decode(text) if text != "[]" else ()
+    return Task(*values)
 
 
 def task_row(of: Task) -> list[Any]:
     """A task as its columns hold it; faster than its table makes one."""
-    values = list(task_values(of))
+    values = list(astuple(of))
     for index, encode in _TASK_ENCODE_AT:
         values[index] = encode(values[index])
     return values
 
 
-ATTEMPT_FIELDS: Final = tuple(field.name for field in fields(Attempt))
+ATTEMPT_FIELDS: Final = Attempt.__struct_fields__
 ATTEMPT_COLUMNS: Final = ", ".join(ATTEMPT_FIELDS)
 
 
 def attempt(row: Row) -> Attempt:
     """An attempt from its row."""
-    values = dict(zip(ATTEMPT_FIELDS, row, strict=True))
-    for name in ("canary", "forced", "charged"):
-        values[name] = bool(values[name])
-    text = values["diagnosis"]
-    values["diagnosis"] = diagnosis(text) if text else None
-    values["failure"] = loads(values["failure"]) if values["failure"] else None
-    return Attempt(**values)
+    values = list(row)
+    for index, decode in _ATTEMPT_DECODE_AT:
+        values[index] = decode(values[index])
+    return Attempt(*values)
 
 
-_DIAGNOSIS_FIELDS: Final = tuple(field.name for field in fields(Diagnosis))
-_diagnosis_values: Final = attrgetter(*_DIAGNOSIS_FIELDS)
-
-
-@lru_cache(maxsize=256)  # what fails alike has one diagnosis, which takes longer to write than to look up
 def encode_diagnosis(found: Diagnosis | None) -> str | None:
     """A diagnosis as it is stored."""
-    if found is None:
-        return None
-    values = dict(zip(_DIAGNOSIS_FIELDS, _diagnosis_values(found), strict=True))
-    values["pattern"] = asdict(found.pattern)
-    values["location"] = asdict(found.location) if found.location else None
-    values["runners_up"] = [asdict(each) for each in found.runners_up]
-    return dumps(values)
+    return None if found is None else dumps(found)
 
 
 def diagnosis(text: str) -> Diagnosis:
@@ -208,7 +211,14 @@ def diagnosis(text: str) -> Diagnosis:
     return Diagnosis(**values)
 
 
-CHECK_FIELDS: Final = tuple(field.name for field in fields(CheckResult))
+_ATTEMPT_DECODERS: Final[dict[str, _Decode]] = {
+    **dict.fromkeys(("canary", "forced", "charged"), bool),
+    "diagnosis": lambda text: diagnosis(text) if text else None,
+    "failure": lambda text: loads(text) if text else None,
+}
+_ATTEMPT_DECODE_AT: Final = tuple((ATTEMPT_FIELDS.index(name), decode) for name, decode in _ATTEMPT_DECODERS.items())
+
+CHECK_FIELDS: Final = CheckResult.__struct_fields__
 CHECK_COLUMNS: Final = ", ".join(CHECK_FIELDS)
 
 
@@ -226,16 +236,16 @@ def check_values(each: CheckResult) -> list[Any]:
     return [encoded.get(name, getattr(each, name)) for name in CHECK_FIELDS]
 
 
-RETRY_FIELDS: Final = tuple(field.name for field in fields(Retry))
+RETRY_FIELDS: Final = Retry.__struct_fields__
 RETRY_COLUMNS: Final = ", ".join(RETRY_FIELDS)
 
 
 def retry(row: Row) -> Retry:
     """A retry from its row."""
-    return Retry(**dict(zip(RETRY_FIELDS, row, strict=True)))
+    return Retry(*row)
 
 
-WORKER_FIELDS: Final = tuple(field.name for field in fields(Worker))
+WORKER_FIELDS: Final = Worker.__struct_fields__
 WORKER_COLUMNS: Final = ", ".join(WORKER_FIELDS)
 
 

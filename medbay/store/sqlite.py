@@ -38,7 +38,7 @@ _FULL_SYNC: Final = 2
 class SqliteTx(Putting):
     """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
 
-    __slots__ = ("_cursor", "_depth", "now", "store_id")
+    waits = ("put", "execute_last")
     dialect = SQLITE
     locks = NO_LOCKS
 
@@ -71,9 +71,7 @@ class SqliteTx(Putting):
         marks = ", ".join("?" * len(columns))
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
-    def execute_last(self, sql: str, params: Sequence[Any]) -> None:
-        """Run it like any other: nobody else can commit before this transaction does."""
-        self.put(sql, params)
+    execute_last = Putting.put  # like any other: nobody else can commit before this transaction does
 
     def serialise(self, name: str) -> None:
         """There is only one writer."""

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import Task
+from medbay.core.schedule.cron import REBOOT
 from medbay.store.database import Tx
 from medbay.store.rows import TASK_COLUMNS, task
 
@@ -140,6 +141,14 @@ def id_by_key(tx: Tx, key: str) -> str | None:
     return str(row[0]) if row else None
 
 
+def open_by_key_prefix(tx: Tx, prefix: str) -> list[tuple[str, str]]:
+    """The unfinished tasks whose key begins like this: their ids and keys."""
+    sql = (
+        "SELECT id, key FROM task WHERE substr(key, 1, ?) = ? AND status NOT IN ('completed', 'cancelled') ORDER BY key"
+    )
+    return [(row[0], row[1]) for row in tx.rows(sql, (len(prefix), prefix))]
+
+
 def rename_key(tx: Tx, task_id: str, key: str) -> None:
     """Free a key for a task that replaces this one."""
     tx.execute("UPDATE task SET key = ?, version = version + 1 WHERE id = ?", (key, task_id))
@@ -257,6 +266,15 @@ def owners(tx: Tx, ids: Collection[str], loops: Collection[str]) -> list[Task]:
         f" SELECT id FROM task WHERE {_IN_LOOP} AND owner_id IN ({those})) ORDER BY id{tx.locks.take}"
     )
     return [task(row) for row in tx.rows(sql, (*wanted, *members))]
+
+
+def per_boot(tx: Tx, queue: str) -> tuple[Task, ...]:
+    """The unfinished tasks of a queue that run once after each start of their machine."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE cron = '{REBOOT}' AND queue = ?"
+        f" AND status NOT IN ('completed', 'cancelled') ORDER BY queue, id{tx.locks.take}"
+    )
+    return tuple(task(row) for row in tx.rows(sql, (queue,)))
 
 
 def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:

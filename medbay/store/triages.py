@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, Final
 
 from medbay.core.model import Role, Task, Triage
 from medbay.errors import StaleClaim
 from medbay.store.database import Row, Tx
-from medbay.store.rows import TASK_COLUMNS, dumps, loads, task
+from medbay.store.rows import TASK_COLUMNS, dumps_any, loads, task
 
-FIELDS: Final = tuple(field.name for field in fields(Triage))
+FIELDS: Final = Triage.__struct_fields__
 COLUMNS: Final = ", ".join(FIELDS)
 
 Wish = tuple[int, str]
@@ -187,7 +186,7 @@ def save(tx: Tx, each: Triage) -> None:
     values = [getattr(each, name) for name in FIELDS]
     for name in ("verdict", "diff"):
         value = values[FIELDS.index(name)]
-        values[FIELDS.index(name)] = None if value is None else dumps(value)
+        values[FIELDS.index(name)] = None if value is None else dumps_any(value)
     if each.ended_at is None:
         sql = f"INSERT INTO triage ({COLUMNS}) VALUES ({', '.join('?' * len(FIELDS))}) ON CONFLICT DO NOTHING"
     else:

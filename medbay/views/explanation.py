@@ -159,6 +159,8 @@ def _next(found: Explanation, when: When) -> str:
         return step
     if schedule.waits_for_turn(task):
         return f"attempt {task.attempts + 1}, when its turn comes in the loop of {task.loop}"
+    if schedule.waits_for_boot(task):
+        return f"attempt {task.attempts + 1}, when an engine sees that its machine was started again"
     if task.ready and not found.reasons:
         return f"attempt {task.attempts + 1}, as soon as a worker is free"
     if (held := _held(found, when)) or task.due_at is None:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from medbay.core.durations import write_duration
-from medbay.core.model import TURN, Task
+from medbay.core.model import BOOT, TURN, Task
 from medbay.core.policy.presets import Recurring
 from medbay.core.schedule import occurrences
+from medbay.core.schedule.cron import REBOOT
 from medbay.views import moments
 
 
@@ -16,6 +17,8 @@ def how(task: Task) -> str:
     """Return how it recurs: `cron 0 3 * * * Europe/Berlin`, `every 60s`, `in the loop of k7f2`; empty for a one-off."""
     if task.loop:
         return "owner of its loop" if task.loop == task.id else f"in the loop of {task.loop}"
+    if task.cron == REBOOT:
+        return "at every boot"
     if task.cron:
         return f"cron {task.cron} {task.zone}"
     return f"every {write_duration(task.every_ms)}" if task.every_ms is not None else ""
@@ -52,6 +55,11 @@ def why_then(task: Task) -> str:
 def waits_for_turn(task: Task) -> bool:
     """Whether another task of its loop comes before it."""
     return task.waits_for == TURN and not task.finished
+
+
+def waits_for_boot(task: Task) -> bool:
+    """Whether it runs once per boot and the next one is still to come."""
+    return task.waits_for == BOOT and not task.finished
 
 
 def as_json(task: Task) -> dict[str, Any]:

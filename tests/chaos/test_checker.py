@@ -14,7 +14,7 @@ from chaos.checker import check
 from chaos.evidence import Evidence, gather
 from chaos.record import Line, Record
 from chaos.world import World
-from medbay.core.model import Event
+from medbay.core.model import Event, changed
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -70,14 +70,14 @@ def with_lines(found: Evidence, change: Callable[[Line], Line | list[Line] | Non
 def with_task(found: Evidence, title: str, **changes: Any) -> Evidence:
     """The same with another row of one task."""
     task_id = titled(found, title)
-    return replace(found, tasks={**found.tasks, task_id: replace(found.tasks[task_id], **changes)})
+    return replace(found, tasks={**found.tasks, task_id: changed(found.tasks[task_id], **changes)})
 
 
 def with_event(found: Evidence, name: str, title: str, *, before: str, **values: Any) -> Evidence:
     """The same with one more event of a task, put before the first of this name."""
     task_id = titled(found, title)
     at = next(n for n, event in enumerate(found.events) if event.task_id == task_id and event.name == before)
-    added = replace(found.events[at], name=name, **values)
+    added = changed(found.events[at], name=name, **values)
     return replace(found, events=[*found.events[:at], added, *found.events[at:]])
 
 
@@ -180,7 +180,7 @@ def test_a_wait_is_measured_by_the_clock_of_the_daemons(
     """Named while it was set back and begun after it went forward, that is no early start; nothing else excuses one."""
     task_id = titled(found, "named")
     told = [
-        replace(event, at=event.at - (back_ms if event.attempt == 1 else MINUTE_MS)) for event in found.by_task[task_id]
+        changed(event, at=event.at - (back_ms if event.attempt == 1 else MINUTE_MS)) for event in found.by_task[task_id]
     ]
     jumped = Event(name="clock:jumped", data={"by_ms": said_ms})
     bent = with_lines(
@@ -194,7 +194,7 @@ def test_a_wait_is_measured_by_the_clock_of_the_daemons(
 def test_a_killed_daemon_that_was_given_up_too_late_is_found(found: Evidence) -> None:
     """As when somebody had waited for its lease."""
     pid, worker = min(found.workers.items())
-    ended = replace(worker, how="crashed", stopped_at=worker.started_at + 31_000)
+    ended = changed(worker, how="crashed", stopped_at=worker.started_at + 31_000)
     late = replace(found, workers={pid: ended}, kills=[(pid, worker.started_at)])
 
     assert check(late) == ["8 working again at once: a killed daemon was given up only after 31000 ms"]

@@ -53,7 +53,7 @@ def test_help_imports_no_command(bare: Cli) -> None:
 
     assert ran.returncode == 0
     assert not loaded & {f"medbay.cli.{entry.module}" for entry in TABLE}
-    assert not loaded & {"medbay.bay", "medbay.core.model", "sqlite3", "rich"}
+    assert not loaded & {"medbay.bay", "medbay.core.model", "msgspec", "sqlite3", "rich"}
 
 
 def test_help_answers_within_a_fifth_of_a_second() -> None:

@@ -6,9 +6,9 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.store import workers as worker_rows
 from tests.cli.calling import Cli

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Decision, WorkingSet

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
+from msgspec import Struct
 
 from medbay.core.decision import (
     NOTHING,
@@ -182,8 +182,7 @@ def test_a_failed_or_blocked_task_is_never_ready() -> None:
         assert not Draft(some, NOW, actor="engine").change().after.ready
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Letter(Struct, frozen=True, kw_only=True):
     """A record of another kind, which goes the way of a capture."""
 
     kind: ClassVar[str] = "letter"

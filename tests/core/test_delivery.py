@@ -19,7 +19,7 @@ from medbay.core.delivery import (
     subject,
     wait_ms,
 )
-from medbay.core.model import Event
+from medbay.core.model import Event, changed
 
 NOW = 1_800_000_000_000
 ASKED = Event(name="question:asked", task_id="k7f2", data={"question": "q-k7f2-1"}, seq=7, at=NOW)
@@ -34,7 +34,7 @@ def delivery() -> Delivery:
 
 def test_a_channel_is_told_of_what_it_names_and_of_nothing_else() -> None:
     """By default questions, incidents and the budget."""
-    told = [ASKED, replace(ASKED, name="task:failed", seq=8), replace(ASKED, name="incident:closed", seq=9)]
+    told = [ASKED, changed(ASKED, name="task:failed", seq=8), changed(ASKED, name="incident:closed", seq=9)]
 
     assert [each.seq for each in made(DESK, told, store_id="store", now=NOW)] == [7, 9]
     only_failures = replace(DESK, on=("task:failed",))

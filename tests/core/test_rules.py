@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medbay.core import rules
 from medbay.core.decision import AttemptEnd, Change, Decision, QuestionClosed, QuestionJoined, RetryClosed, WorkingSet

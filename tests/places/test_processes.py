@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import time
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from medbay.places.processes import (
     HostLeftovers,
@@ -64,7 +64,7 @@ def test_a_process_is_known_by_pid_and_start_time(sleepers: Sleepers) -> None:
 
     assert identity.group == process.pid
     assert is_alive(identity)
-    assert not is_alive(dataclasses.replace(identity, pid_start=identity.pid_start - 1))
+    assert not is_alive(structs.replace(identity, pid_start=identity.pid_start - 1))
 
 
 def test_a_zombie_is_not_alive(sleepers: Sleepers) -> None:

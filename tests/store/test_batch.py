@@ -39,9 +39,9 @@ def test_the_same_statement_of_several_decisions_runs_once() -> None:
     """Ten decisions that write three things each are three statements."""
     together = Together()
     for number in range(10):
-        together.begin_decision()
+        together.floor = 0
         for sql in ("update", "history", "event"):
-            together.add(sql, (number,), "")
+            together.add(sql, (number,))
 
     assert run(together) == [("update", 10), ("history", 10), ("event", 10)]
     assert run(together) == []
@@ -50,12 +50,12 @@ def test_the_same_statement_of_several_decisions_runs_once() -> None:
 def test_what_one_decision_writes_is_never_turned_round() -> None:
     """One closes its retry before it inserts the next, although another has inserted one already."""
     together = Together()
-    together.add("insert", (1,), "")
-    together.begin_decision()
-    together.add("close", (2,), "")
-    together.add("insert", (2,), "")
-    together.begin_decision()
-    together.add("insert", (3,), "")
+    together.add("insert", (1,))
+    together.floor = 0
+    together.add("close", (2,))
+    together.add("insert", (2,))
+    together.floor = 0
+    together.add("insert", (3,))
 
     assert run(together) == [("insert", 1), ("close", 1), ("insert", 2)]
 

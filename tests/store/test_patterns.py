@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.attempt.knowledge import Advice, Learned, Seen, Taught, Teaching, Tried
 from medbay.core.decision import Decision, Rediagnosed

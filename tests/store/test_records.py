@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
+from msgspec import Struct
 
 from medbay.core.decision import Added, Decision, Draft, Write
 from medbay.core.lifecycles import LIFECYCLES
@@ -26,8 +26,7 @@ PARCEL = Machine(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class Parcel(Struct, frozen=True, kw_only=True):
     """What is on its way; it keeps no reason and no time of its end."""
 
     kind: ClassVar[str] = "parcel"
@@ -40,8 +39,7 @@ class Parcel:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """A write that is no record with a lifecycle."""
 
     parcel: str

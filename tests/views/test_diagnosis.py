@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medbay.views import diagnosis as view
 from tests.views.records import NOW, diagnosis

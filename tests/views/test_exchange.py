@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medbay.core.model import Check
 from medbay.views.exchange import as_line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medbay.core.snapshot import Graph
 from medbay.views import graph as view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medbay.core.durations import iso
 from medbay.core.policy.presets import Recurring

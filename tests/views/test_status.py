@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.model import Task
 from medbay.core.outcome import OUTCOME_WORDS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.attempt.knowledge import Advice
 from medbay.core.holds.breaker import Breaker

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from medbay.core.model import Triage
 from medbay.core.policy.presets import Recurring

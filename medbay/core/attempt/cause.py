@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from msgspec import Struct
+
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.outcome import Cancelled, Lost, Outcome, Requeued, Succeeded
-from medbay.core.quick import quick
 
 NOT_RETRYABLE_FROM: Final = 0.8
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
@@ -33,9 +33,7 @@ class Cause(IntEnum):
     RUNG = 11
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureCase:
+class FailureCase(Struct, frozen=True, kw_only=True):
     """One ended attempt with what is known around it."""
 
     outcome: Outcome

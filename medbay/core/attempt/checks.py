@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.decision import ChecksPlanned, Decision, Draft, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, known
@@ -30,8 +32,7 @@ COMMAND_SHOWN: Final = 60
 Verdict = Literal["PASS", "FAIL", "ERROR"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     """The answer, why it is not PASS, or what a PASS has to be warned about."""
 
     verdict: Verdict

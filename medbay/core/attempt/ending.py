@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core import owners
 from medbay.core.attempt import checks as gate
@@ -55,7 +57,6 @@ from medbay.core.owners import Owned
 from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import Policy
-from medbay.core.quick import quick
 from medbay.core.schedule import occurrences, recurring
 from medbay.core.triage import agency
 
@@ -72,9 +73,7 @@ __all__ = [
 ]
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """One ended attempt and what the rules need to judge it."""
 
     task: Task

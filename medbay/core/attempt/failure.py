@@ -5,8 +5,10 @@ Asked when an attempt fails, and once more when a person corrected what the fail
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core import agent
 from medbay.core.attempt import guidance, knowledge
@@ -24,7 +26,6 @@ from medbay.core.outcome import Outcome
 from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import NextStep, Policy
-from medbay.core.quick import quick
 from medbay.core.schedule import recurring
 from medbay.core.triage.cycle import is_wanted
 
@@ -32,9 +33,7 @@ ERROR_MAX: Final = 2_000
 DIFFERENTLY: Final = 3  # the rung at which something else is tried
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """One failed attempt, diagnosed and counted."""
 
     attempt: int

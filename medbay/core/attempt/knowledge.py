@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH, advice_line
 from medbay.core.diagnosis.consequences import consequence_of
@@ -21,8 +23,7 @@ RUNNERS_UP_MAX: Final = 4
 _SUBCATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One advice and its record: how many attempts were told it and then ended, and how many of them well."""
 
     text: str
@@ -40,8 +41,7 @@ class Advice:
         return (self.cured + 1) / (self.given + 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Teaching:
+class Teaching(Struct, frozen=True):
     """What a person said these failures are."""
 
     category: str
@@ -50,8 +50,7 @@ class Teaching:
     at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """Everything known of one fingerprint; `category` is what the rules say, `taught` what a person says."""
 
     fingerprint: str
@@ -73,16 +72,14 @@ class Known:
         return f"{said.category}/{said.subcategory}" if said.subcategory else said.category
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A failure of this task was diagnosed like this, before any teaching."""
 
     diagnosis: Diagnosis
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """An attempt was told this advice against this fingerprint, and ended well or not."""
 
     fingerprint: str
@@ -90,8 +87,7 @@ class Tried:
     cured: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Taught:
+class Taught(Struct, frozen=True):
     """A person corrected what failures like this one are."""
 
     diagnosis: Diagnosis

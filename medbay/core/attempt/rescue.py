@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Final
+
+from msgspec import Struct
 
 from medbay.core.agent import never_got_to_work
 from medbay.core.attempt import checks
@@ -36,8 +37,7 @@ _NO_ANSWER: Final = {
 _INTERRUPTED: Final = ("STOPPED", "WAITING", "RUNNING")  # by us, before it could answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True, kw_only=True):
     """The end of an evaluation, as the service found it."""
 
     results: tuple[CheckResult, ...] = ()
@@ -46,8 +46,7 @@ class Evaluation:
     agency: Breaker | None = None  # as it is stored, closed or not
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationScore:
+class EvaluationScore(Struct, frozen=True):
     """What an evaluator said; without a score it said nothing that counts."""
 
     value: float | None
@@ -84,7 +83,7 @@ def plan(
 
 def kept(outcome: Outcome) -> dict[str, Any]:
     """How the work ended, as it is stored with its attempt; its output is stored beside it."""
-    said = {each.name: getattr(outcome, each.name) for each in fields(outcome) if each.name != "output"}
+    said = {name: getattr(outcome, name) for name in outcome.__struct_fields__ if name != "output"}
     return {"outcome": outcome_word(outcome), **said}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from medbay.core.durations import iso
 
@@ -20,8 +21,7 @@ CATEGORIES: Final = (
 Session = Literal["resume", "fresh"]
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """Where the text itself says the error is."""
 
     file: str
@@ -33,16 +33,14 @@ class Location:
         return place if self.column is None else f"{place}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """The id of the rule that decided, and the exact excerpt it matched ("" for facts beyond the text)."""
 
     rule: str
     excerpt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerUp:
+class RunnerUp(Struct, frozen=True):
     """Another reading that was considered and lost."""
 
     rule: str
@@ -51,8 +49,7 @@ class RunnerUp:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """What an analysis of a failed attempt found."""
 
     category: str

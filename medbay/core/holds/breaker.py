@@ -7,8 +7,10 @@ meets the same failure, and the next wait is longer. Only what a person opened, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core.policy import backoff
 
@@ -34,8 +36,7 @@ Kind = Literal["phase", "agency", "retry_storm", "provider", "crash_loop", "inci
 State = Literal["closed", "open", "half_open"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerRule:
+class BreakerRule(Struct, frozen=True, kw_only=True):
     """How one kind of breaker behaves."""
 
     stops: str  # in words
@@ -70,8 +71,7 @@ KINDS: Final[Mapping[Kind, BreakerRule]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What a person may set: from how many on something is a storm, a crash loop, an incident."""
 
     storm_retries: int = 50
@@ -82,8 +82,7 @@ class Limits:
     incident_window_ms: int = KINDS["incident"].window_ms or 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
+class Breaker(Struct, frozen=True, kw_only=True):
     """One breaker, by the key of what it protects. A field here is a column of the store."""
 
     key: str
@@ -160,16 +159,14 @@ class Breaker:
         return tuple(self.data.get("fingerprints", ()))
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerChange:
+class BreakerChange(Struct, frozen=True):
     """A breaker as it was read (None: not there, or closed) and as it is to be; saved only if nobody was faster."""
 
     before: Breaker | None
     after: Breaker
 
 
-@dataclass(frozen=True, slots=True)
-class CommandUse:
+class CommandUse(Struct, frozen=True):
     """A command was seen to need a resource: tasks with the same command are taken to need it too."""
 
     command: str

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
-from medbay.core.model import PERSON, Task
+from msgspec import Struct
+
+from medbay.core.model import BOOT, PERSON, Task
 
 Needs = Literal["event", "time", "healing", "capacity"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True, kw_only=True):
     """What a task's own row does not say. The defaults hold nothing back."""
 
     waiting_on: tuple[str, ...] = ()  # ids of tasks it comes after that are not completed
@@ -29,8 +29,7 @@ class Circumstances:
     slots_busy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One thing that holds a task back."""
 
     number: int
@@ -44,8 +43,7 @@ class Reason:
         return CODES[self.number]
 
 
-@dataclass(frozen=True, slots=True)
-class HoldingRule:
+class HoldingRule(Struct, frozen=True):
     """One of the reasons: its published number and name, what ends it, and the rule that finds it."""
 
     number: int
@@ -102,6 +100,8 @@ def _paused(task: Task, now: int, around: Circumstances) -> str | None:
 
 
 def _waits_for_judgement(task: Task, now: int, around: Circumstances) -> str | None:
+    if task.waits_for == BOOT:
+        return "waits for the next boot of its machine"
     return f"waits for its {task.waits_for}" if task.waits_for is not None else None
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core.agent import never_got_to_work
 from medbay.core.attempt.cause import SPENT, Cause, FailureCase
@@ -17,14 +19,11 @@ from medbay.core.holds.resources import incident_key
 from medbay.core.model import Event, Option, Owner, Question, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people.question import EVIDENCE_MAX
-from medbay.core.quick import quick
 
 NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureSurroundings:
+class FailureSurroundings(Struct, frozen=True, kw_only=True):
     """What the record knows around a failure, beyond its task."""
 
     limits: Limits = field(default_factory=Limits)
@@ -37,9 +36,7 @@ class FailureSurroundings:
     asked: Question | None = None  # the newest question about a task that recurs
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fed:
+class Fed(Struct, frozen=True, kw_only=True):
     """What a failure did to what tasks share; `until` is the named end of a hold it waits for now."""
 
     made: Decision = NOTHING

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.attempt.cause import FailureCase, cause_of, is_charged
 from medbay.core.attempt.counting import count_failure, grant, record_of

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from medbay.core.attempt import guidance
 from medbay.core.attempt.cause import Cause
 from medbay.core.attempt.knowledge import Advice
@@ -38,7 +40,7 @@ _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
 Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # with a dict, for the hash that is worked out once
 class Policy:
     """The rules in force: a preset with its lists and limits."""
 
@@ -61,8 +63,7 @@ class Policy:
         return hashlib.blake2b("|".join(parts).encode(), digest_size=6).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What a policy needs to know of a task's past, the newest failure counted in."""
 
     task_id: str
@@ -89,8 +90,7 @@ class Record:
         return 0 if self.uncharged_since is None else max(0, now - self.uncharged_since)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextStep:
+class NextStep(Struct, frozen=True, kw_only=True):
     """What happens next, and why."""
 
     action: Action

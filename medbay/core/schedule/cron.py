@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cronsim import CronSim
 
 EXPRESSION_MAX: Final = 200
+REBOOT: Final = "@reboot"  # once after each start of the machine: no time is ever planned for it
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS: Final = 250_000_000_000_000  # the year 9892; nothing is planned beyond
 _DAY_MS: Final = 86_400_000
@@ -48,6 +49,8 @@ def check(expression: str, zone: str, now: int) -> None:
     if len(expression) > EXPRESSION_MAX:
         raise UsageError(f"a cron expression has at most {EXPRESSION_MAX} characters")
     check_zone(zone)
+    if expression == REBOOT:
+        return
     try:
         coming = next_fire(expression, zone, now)
     except CronSimError as error:
@@ -68,6 +71,8 @@ def check_zone(zone: str) -> None:
 @lru_cache(maxsize=4096)
 def next_fire(expression: str, zone: str, after_ms: int) -> int | None:
     """The first planned time after a moment; None when there is none within fifty years."""
+    if expression == REBOOT:
+        return None
     try:
         for fire in _from(expression, zone, after_ms):
             found = _ms(fire)

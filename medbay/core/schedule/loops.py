@@ -5,8 +5,10 @@ The owner is the first that has not ended. It counts the rounds that failed in a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, together
 from medbay.core.model import TURN, Retry, Task

@@ -66,6 +66,8 @@ def base_ms(task: Task, now: int) -> int:
     """The period a failure backs off from: the next gap of a cron task, the delay of the others."""
     if not task.cron:
         return task.every_ms or BASE_WITHOUT_DELAY_MS
+    if task.cron == cron.REBOOT:
+        return LEAST_CRON_BASE_MS
     first = next_after(task, now)
     second = next_after(task, first) if first is not None else None
     if first is None or second is None:

@@ -14,11 +14,11 @@ from medbay.core.attempt.knowledge import Advice
 from medbay.core.decision import Draft
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration, iso
-from medbay.core.model import Task
+from medbay.core.model import BOOT, Task
 from medbay.core.policy import policy
 from medbay.core.policy.policy import NextStep, Policy
 from medbay.core.schedule import occurrences
-from medbay.core.schedule.cron import Span
+from medbay.core.schedule.cron import REBOOT, Span
 
 # Why an occurrence did not run: nobody was up, the engines came late, the one before still ran, it failed and waits,
 # somebody paused, blocked or changed the task, something it needs was held.
@@ -28,6 +28,9 @@ Reason = Literal["down", "late", "overlap", "backoff", "paused", "blocked", "edi
 def begin(draft: Draft[Task], at: int | None) -> None:
     """The first occurrence: by cron the first planned time, otherwise at once; never before `at`."""
     now, start = draft.now, draft.now if at is None else at
+    if draft.task.cron == REBOOT:
+        draft.set(planned_at=max(now, start), due_at=None, waits_for=BOOT)
+        return
     if draft.task.cron:
         draft.set(planned_at=occurrences.next_after(draft.task, max(now, start - 1)))
     else:
@@ -49,6 +52,9 @@ def _plan_next(draft: Draft[Task]) -> bool:
     """The next occurrence by what is planned after the one that ended; the catch-up rule says what of the past."""
     task, now = draft.task, draft.now
     assert task.planned_at is not None
+    if task.cron == REBOOT:
+        draft.set(due_at=None, waits_for=BOOT)
+        return True
     missed = occurrences.occurrences(task, task.planned_at, now)
     if missed is None or task.catch_up == "none":
         coming = occurrences.next_after(task, max(now, task.planned_at))  # a run by hand may have come before its time
@@ -79,6 +85,18 @@ def release(draft: Draft[Task], *, up_since: int) -> None:
     _due(draft)
 
 
+def booted(draft: Draft[Task], at: int) -> None:
+    """The machine was started: what waited for that is due now; what stands still or still runs is skipped."""
+    task = draft.task
+    if task.status == "pending" and task.waits_for == BOOT and not task.paused:
+        draft.set(planned_at=at, waits_for=None)
+        return
+    if task.status == "pending":
+        draft.set(planned_at=at)
+    reasons: dict[str, Reason] = {"blocked": "blocked", "failed": "backoff"}
+    _skip(draft, Span(at, at, 1), "paused" if task.paused else reasons.get(task.status, "overlap"))
+
+
 def rerun(draft: Draft[Task], at: int) -> None:
     """After its backoff a failed task runs again, outside the plan; what was planned until then is skipped."""
     planned = draft.task.planned_at
@@ -93,6 +111,9 @@ def resume(draft: Draft[Task], reason: Reason) -> None:
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
     if task.loop or before is None or _named_a_time(task, now):
+        return
+    if task.cron == REBOOT and task.status != "failed":
+        draft.set(waits_for=BOOT if task.status == "blocked" else task.waits_for)
         return
     _skip(draft, occurrences.occurrences(task, before, now), reason)
     if task.status == "failed":  # its re-run waited for this, or is still to come
@@ -123,7 +144,7 @@ def run_now(draft: Draft[Task]) -> None:
     """A person's retry is a run beside the plan, unless what is planned is due anyway."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
-    draft.set(due_at=None)
+    draft.set(due_at=None, waits_for=None if task.waits_for == BOOT else task.waits_for)
     if task.loop or before is None:
         draft.set(planned_at=now)
     elif task.status in ("failed", "blocked"):
@@ -138,8 +159,11 @@ def replan(draft: Draft[Task], before: Task) -> None:
     until = occurrences.accounted_until(before)
     if before.recurs and until is not None:
         _skip(draft, occurrences.occurrences(before, until, draft.now), "edited")
-    draft.set(planned_at=draft.now)
-    if before.status == "pending":
+    draft.set(planned_at=draft.now, waits_for=None if before.waits_for == BOOT else before.waits_for)
+    if draft.task.cron == REBOOT:
+        draft.set(due_at=None if before.status == "pending" else before.due_at)
+        draft.set(waits_for=BOOT if before.status == "pending" else draft.task.waits_for)
+    elif before.status == "pending":
         draft.set(planned_at=occurrences.next_after(draft.task, draft.now))
         if not _named_a_time(before, draft.now):
             _due(draft)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Question, Task, Triage
@@ -12,8 +13,7 @@ from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import TRIAGE_TIMEOUT_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(Struct, frozen=True, kw_only=True):
     """What the configuration gives triage to work with."""
 
     agent: str = "rules"  # or "command"
@@ -36,8 +36,7 @@ class Means:
         return self.agent == "rules"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriageCase:
+class TriageCase(Struct, frozen=True, kw_only=True):
     """One triage that ended, and the state its verdict meets."""
 
     task: Task  # the failing task as it is now

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
+
+from msgspec.structs import replace
 
 from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
 from medbay.core.durations import format_duration

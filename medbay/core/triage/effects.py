@@ -6,8 +6,11 @@ Whatever is not a verdict within its rights falls to a person, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core.agent import runner_of
 from medbay.core.attempt import guidance
@@ -31,8 +34,7 @@ from medbay.core.triage.verdict import Action, Piece, Unreadable, Verdict, Word
 from medbay.core.untrusted import block, line
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What follows from the end of a triage: all that changes, and how it is called."""
 
     decision: Decision
@@ -40,8 +42,7 @@ class Judged:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Done:
+class _Done(Struct, frozen=True, kw_only=True):
     """What an effect came to, beside what it did to the draft of the failing task."""
 
     action: Action
@@ -66,7 +67,7 @@ def judge(case: TriageCase, answer: Verdict | Unreadable, now: int, *, actor: st
     if refused is not None:
         return _fell(case, refused.why, "refused", now, actor=actor, verdict=answer)
     draft = Draft(case.task, now, actor=actor)
-    _tell_verdict(draft, case, answer)
+    _emit_verdict(draft, case, answer)
     done = _EFFECTS[answer.word](draft, case, answer)
     return _judged(draft, case, done, answer)
 
@@ -108,8 +109,8 @@ def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
     word = verdict.word if verdict is not None else None
-    told = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
-    draft.emit("triage:verdict", attempt=case.triage.number, **told)
+    data = {"triage": case.triage.id, "verdict": word, "stale": why, "applied": False}
+    draft.emit("triage:verdict", attempt=case.triage.number, **data)
     retry = None
     if not rights.overtaken(case):
         retry = _wait(draft, case, "its triage came too late", Advice(guidance.DIFFERENT_APPROACH))
@@ -123,11 +124,11 @@ def _stop_waiting(draft: Draft[Task]) -> None:
         draft.set(waits_for=None)
 
 
-def _tell_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
-    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **told_of(verdict))
+def _emit_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
+    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **event_data(verdict))
 
 
-def told_of(verdict: Verdict) -> dict[str, Any]:
+def event_data(verdict: Verdict) -> dict[str, Any]:
     """What the event of a verdict that is applied says of it."""
     return {
         "verdict": verdict.word,
@@ -408,8 +409,7 @@ _INHERITED: Final = (
 ).split()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Made(Struct, frozen=True, kw_only=True):
     """A new task with its events, and the question that a person's task is."""
 
     added: Added[Task]

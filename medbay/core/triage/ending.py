@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.attempt.counting import forget_failures
 from medbay.core.decision import Decision, Draft, WorkingSet, together
@@ -29,8 +30,7 @@ ACTOR = "triage"
 FAILED_RUNS = ("triage_failed", "verdict_unreadable")  # what counts for the agency breaker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookedAt:
+class LookedAt(Struct, frozen=True, kw_only=True):
     """What the end of a triage meets: the failing task as it is now, and the breaker of all triage."""
 
     case: TriageCase

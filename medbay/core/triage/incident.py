@@ -6,8 +6,10 @@ It looks at what many tasks have in common. Nothing here changes any of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, WorkingSet, Write, together
 from medbay.core.durations import format_duration
@@ -30,8 +32,7 @@ LOOKED_AT = "triage"  # in the data of an incident: the triage it has; empty whe
 FIX = "fix"  # the fix that was filed for it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentSurroundings:
+class IncidentSurroundings(Struct, frozen=True, kw_only=True):
     """What decides beyond the incident itself."""
 
     examples: tuple[Task, ...] = ()  # tasks that failed like this, in the queues that are looked after
@@ -112,8 +113,7 @@ def _with(incident: Breaker, triage_id: str, why: str = "") -> Breaker:
     return replace(incident, data={**incident.data, LOOKED_AT: triage_id, "triage_why": why})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _IncidentDone:
+class _IncidentDone(Struct, frozen=True, kw_only=True):
     """What an effect came to: the incident as it is to be, and what is asked or filed."""
 
     action: Action
@@ -137,8 +137,8 @@ def judge(case: TriageCase, answer: Verdict | Unreadable, now: int, work: Workin
     if refused is not None:
         return fell_through(case, refused.why, "refused", now, work, verdict=answer)
     done = _EFFECTS[answer.word](case, open_still, answer, now)
-    told = _event("triage:verdict", case, effects.told_of(answer))
-    return _judged(case, open_still, done, now, work, told, answer)
+    event = _event("triage:verdict", case, effects.event_data(answer))
+    return _judged(case, open_still, done, now, work, event, answer)
 
 
 def fell_through(
@@ -147,14 +147,14 @@ def fell_through(
     """No verdict came of it: its one question says so while it is open, its canaries go on, no second triage starts."""
     said = {"verdict": verdict.word} if verdict is not None else {}
     name = "triage:refused" if action == "refused" else "triage:failed"
-    told = _event(name, case, {"why": why, "action": action, **said})
+    event = _event(name, case, {"why": why, "action": action, **said})
     open_still = _open_still(case, work)
     if open_still is None:
-        return _nothing(case, action, why, now, work, told.data, verdict, name=name)
+        return _nothing(case, action, why, now, work, event.data, verdict, name=name)
     done = _IncidentDone(action=action, detail=why, after=open_still)
     if case.question is not None:
         done = _asks(case, done, PREFIX.get(action, "") + why, verdict, now)
-    return _judged(case, open_still, done, now, work, told, verdict)
+    return _judged(case, open_still, done, now, work, event, verdict)
 
 
 def _open_still(case: TriageCase, work: WorkingSet) -> Breaker | None:
@@ -163,8 +163,8 @@ def _open_still(case: TriageCase, work: WorkingSet) -> Breaker | None:
     return found if found is not None and found.data.get(LOOKED_AT) == case.triage.id else None
 
 
-def _event(name: str, case: TriageCase, told: Mapping[str, Any]) -> Event:
-    data = {"triage": case.triage.id, "incident": incident_key(case.triage.fingerprint), **told}
+def _event(name: str, case: TriageCase, said: Mapping[str, Any]) -> Event:
+    data = {"triage": case.triage.id, "incident": incident_key(case.triage.fingerprint), **said}
     return Event(name=name, task_id=case.task.id, attempt=case.triage.number, data=data)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from medbay.core.attempt.ahead import WAITING_S
 from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded

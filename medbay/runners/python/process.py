@@ -10,12 +10,13 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from medbay.core.attempt.ahead import AHEAD_MAX, needs_own_process
-from medbay.core.quick import quick
 from medbay.places.environment import Encoded, own_variables
 from medbay.places.files import remove, result_beside
 from medbay.places.protocol import IDLE, Launch
@@ -30,8 +31,7 @@ _PROGRAM: Final = (
 _PACKAGE: Final = str(Path(__file__).parents[3])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """What a worker process is asked to do."""
 
     target: str
@@ -67,9 +67,7 @@ class Call:
         return marshal.dumps(asked)
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallAnswer:
+class CallAnswer(Struct, frozen=True, kw_only=True):
     """What a worker process said at the end of a call."""
 
     begun: bool  # False: it knows an older version of the code, and another process has to do it
@@ -89,8 +87,7 @@ class CallAnswer:
     has_result: bool = True  # it may have left a result file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lifetime:
+class Lifetime(Struct, frozen=True, kw_only=True):
     """When a worker process has served long enough."""
 
     calls_max: int = 100

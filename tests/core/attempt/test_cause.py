@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medbay.core.attempt.cause import Cause, FailureCase, cause_of, is_charged
 from medbay.core.outcome import (

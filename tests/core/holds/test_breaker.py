@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medbay.core.holds import breaker
 from medbay.core.holds.breaker import KINDS, Breaker, Kind

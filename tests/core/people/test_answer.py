@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.decision import QuestionClosed
 from medbay.core.holds.breaker import Breaker, BreakerChange, hold_for_answer, open_incident

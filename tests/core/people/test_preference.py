@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from medbay.core.model import Option, Question
 from medbay.core.people.preference import Preference, best, offered, scopes, to_keep

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.decision import QuestionSent
 from medbay.core.diagnosis.record import Diagnosis, Pattern

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medbay.core.attempt.counting import counters
 from medbay.core.attempt.knowledge import Advice, Known, Taught, Teaching, read_kind

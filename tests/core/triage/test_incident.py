@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.attempt.ending import Ended, on_attempt_ended
 from medbay.core.decision import Added, Decision, Draft, QuestionEnriched, QuestionSent, Rewired, WorkingSet

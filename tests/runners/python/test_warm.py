@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -278,3 +280,11 @@ def _seconds_for(call: Caller, count: int, *, isolated: bool) -> float:
     for _ in range(count):
         call.value("pid", isolated=isolated)
     return time.monotonic() - begun_s
+
+
+def test_a_worker_process_imports_next_to_nothing() -> None:
+    """That is what it starts quickly by; neither the records nor the library's larger modules are among it."""
+    code = "import sys, medbay.runners.python.worker; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert not {"msgspec", "medbay.core.model", "dataclasses", "inspect", "json", "re"} & set(loaded.split())
