@@ -375,6 +375,18 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "The longest wait after a failure, unless the period itself is longer.",
             at="recurring.cap_ms",
         ),
+        "recurring.transient_max_delay": partial(
+            Key,
+            _FROM_1S,
+            "The longest wait after a failure that passes by itself (an outage, a limit without a named time).",
+            default_is="the greater of 15m and three periods",
+            example="15m",
+        ),
+        "recurring.ask_after": partial(
+            Key,
+            duration,
+            "After this long of nothing but failures a person is asked, once, while the schedule goes on; 0s: never.",
+        ),
         "triage.agent": partial(
             Key,
             partial(choice, "rules", "command", later=("model", "claude")),

@@ -126,6 +126,7 @@ class Task(Struct, frozen=True):
     charged: int = 0
     uncharged: int = 0
     uncharged_since: int | None = None
+    failing_since: int | None = None  # when the first failure of the streak was
     granted: int = 0  # charged attempts that people granted in this streak
     asks_at: int = 0  # charged count at which the last grant is used up
     crashes: int = 0

@@ -62,6 +62,7 @@ __all__ = [
     "on_resume_command",
     "on_retry_command",
     "on_unblock_command",
+    "on_woken",
 ]
 
 
@@ -161,11 +162,24 @@ def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
     return draft.decision()
 
 
+def on_woken(task: Task, now: int, *, over: Breaker) -> Decision:
+    """What a recurring task failed by is over: it need not wait for its backoff any longer."""
+    draft = Draft(task, now, actor="engine")
+    recurring.rerun(draft, now)
+    draft.set(due_at=None)
+    draft.move("pending", f"{over.key} is over")
+    draft.emit("task:retry_executed", attempt=task.attempts, over=over.key)
+    return draft.decision(RetryClosed(task.id, "executed"))
+
+
 def on_canary_chosen(task: Task, now: int, *, breaker: Breaker) -> Decision:
     """It goes ahead for all that this breaker holds, past its due time and every hold, and is never charged."""
     draft = Draft(task, now, actor="engine")
     closed: RetryClosed | None = None
     if task.status == "failed":
+        if task.recurs:
+            recurring.rerun(draft, now)
+            draft.set(due_at=None)
         draft.move("pending", f"goes ahead to see whether {breaker.key} is over")
         draft.emit("task:retry_executed", attempt=task.attempts, canary=breaker.key)
         closed = RetryClosed(task.id, "executed")

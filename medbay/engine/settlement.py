@@ -84,7 +84,7 @@ class Settler:
 
     def settle_in(self, tx: Tx, finished: Sequence[Finished], worker_id: str, work: WorkingSet) -> list[Finished]:
         """Settle within a transaction that is open already; what has to be tried again."""
-        attempts.lock(tx, finished)
+        attempts.lock(tx, finished, work)
         if self._settle_at_once(tx, finished, worker_id, work):
             return []
         again = []

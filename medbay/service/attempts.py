@@ -28,6 +28,7 @@ from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_ke
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import delivered
+from medbay.core.people.question import failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
 from medbay.core.schedule import occurrences
@@ -36,7 +37,7 @@ from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
 from medbay.errors import StaleClaim
 from medbay.service import budgets, evaluations, learning, owners, triage
-from medbay.store import attempts, breakers, patterns, tasks, workers
+from medbay.store import attempts, breakers, patterns, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -166,8 +167,14 @@ def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, 
         budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
 
 
-def lock(tx: Tx, finished: Sequence[Finished]) -> None:
-    """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order."""
+def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
+    """Take the tasks of what ended, and what comes after those that may complete or end for good, in one order.
+
+    Before them the questions that a success withdraws.
+    """
+    asked = [each.task_id for each in finished if failing_scope(each.task_id) in work.questions]
+    if asked:
+        questions.lock_of_tasks(tx, asked)
     final = {each.task_id for each in finished if _can_be_final(each.outcome)}
     tasks.lock(tx, {each.task_id for each in finished}, dependents_of=final)
 
@@ -263,6 +270,8 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
+    if ended.task.recurs and ended.task.streak > 0:  # the first failure of a streak asks nothing
+        around = replace(around, asked=questions.newest_of_task(tx, ended.task.id))
     if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
         return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
     key = incident_key(found.fingerprint)

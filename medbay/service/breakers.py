@@ -120,9 +120,12 @@ def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]
 
 
 def _release_some(tx: Tx, closed: Breaker) -> None:
-    held = task_rows.count_held(tx, closed.key) if "gap_ms" not in closed.data else 0
+    begins = "gap_ms" not in closed.data
+    held = task_rows.count_held(tx, closed.key) + len(_asleep(tx, closed, rule.RELEASED_AT_ONCE)) if begins else 0
     number, after = rule.release_some(closed, held, tx.now)
     released = [rules.on_released(task, tx.now, hold=closed) for task in task_rows.held(tx, closed.key, number)]
+    if len(released) < number:
+        released += [rules.on_woken(task, tx.now, over=closed) for task in _asleep(tx, closed, number - len(released))]
     if len(released) < number and not task_rows.has_held(tx, closed.key):
         after = rule.all_released(closed)
         _forget(tx, closed)
@@ -174,11 +177,19 @@ def _parked(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
 def _failed(tx: Tx, held: Breaker, served: Iterable[str]) -> Task | None:
     alike = (task for met in held.fingerprints for task in task_rows.failed_alike(tx, met, CANDIDATES))
     able = (task for task in alike if not task.paused and not task.unmet and not task.cancel_requested)
-    able = (task for task in able if not task.recurs)  # its next run has a time of its own in its plan
+    able = (task for task in able if not task.loop)  # its turn goes back to the owner
     able = (task for task in able if task.waits_for is None and task.due_at is not None and task.queue in served)
     early = held.until is not None and held.until > tx.now  # once in six hours a probe comes before the named time
     able = (task for task in able if early or not _named_later(tx, task))
     return min(able, key=lambda task: (task.due_at or 0, task.id), default=None)
+
+
+def _asleep(tx: Tx, closed: Breaker, limit: int) -> list[Task]:
+    """Recurring tasks that failed by an incident that is over, and would sleep on."""
+    if closed.kind != "incident":
+        return []
+    alike = (task for met in closed.fingerprints for task in task_rows.recurring_alike(tx, met, limit))
+    return [task for task in alike if not _named_later(tx, task)][:limit]
 
 
 def _named_later(tx: Tx, task: Task) -> bool:

@@ -43,6 +43,17 @@ def open_of_task(tx: Tx, task_id: str) -> Question | None:
     return get(tx, row[0]) if row else None
 
 
+def newest_of_task(tx: Tx, task_id: str) -> Question | None:
+    """The question a task waits for, else the last one that was asked about it; looked at and not locked."""
+    columns = ", ".join(f"q.{each.strip()}" for each in QUESTION_COLUMNS.split(","))
+    row = tx.one(
+        f"SELECT {columns} FROM question_task w JOIN question q ON q.id = w.question_id WHERE w.task_id = ?"
+        " ORDER BY w.waiting DESC, q.asked_at DESC, q.id DESC LIMIT 1",
+        (task_id,),
+    )
+    return question(row, (task_id,)) if row else None
+
+
 def lock_of_tasks(tx: Tx, task_ids: Iterable[str]) -> None:
     """Take the questions these tasks wait for, in one order and before the tasks themselves."""
     if tx.locks.take:

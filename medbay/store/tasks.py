@@ -63,6 +63,11 @@ HELD_SQL: Final = f"SELECT {TASK_COLUMNS} FROM task WHERE hold = ? AND hold IS N
 FAILED_ALIKE_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE last_fingerprint = ? AND status = 'failed' ORDER BY due_at, id LIMIT ?"
 )
+RECURRING_ALIKE_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE last_fingerprint = ? AND status = 'failed' AND due_at > ?"
+    " AND (cron <> '' OR every_ms IS NOT NULL) AND owner_kind <> 'loop' AND paused = 0 AND unmet = 0"
+    " AND cancel_requested = 0 AND waits_for IS NULL ORDER BY due_at, id LIMIT ?"
+)
 CANCELS_SQL: Final = "SELECT id, live FROM task WHERE cancel_requested = 1"
 
 
@@ -205,6 +210,11 @@ def has_held(tx: Tx, key: str) -> bool:
 def failed_alike(tx: Tx, fingerprint: str, limit: int) -> list[Task]:
     """Tasks that wait for a retry after this failure, the one due soonest first."""
     return [task(row) for row in tx.rows(FAILED_ALIKE_SQL + tx.locks.take_free, (fingerprint, limit))]
+
+
+def recurring_alike(tx: Tx, fingerprint: str, limit: int) -> list[Task]:
+    """Recurring tasks that wait for their next run after this failure, the one due soonest first."""
+    return [task(row) for row in tx.rows(RECURRING_ALIKE_SQL + tx.locks.take_free, (fingerprint, tx.now, limit))]
 
 
 def seen_failing(tx: Tx, fingerprint: str, *, but: str, since: int, key: str, limit: int) -> list[Task]:

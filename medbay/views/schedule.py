@@ -39,7 +39,7 @@ def standing(task: Task, rules: Recurring, now_ms: int, when: Callable[[int], st
     if task.due_at is not None and task.status == "failed":
         said += f"; next attempt in {moments.short(task.due_at - now_ms)} ({when(task.due_at)})"
     steps = occurrences.steps_to_cap(task, rules, now_ms)
-    cap = write_duration(rules.cap_ms)
+    cap = write_duration(occurrences.cap_ms(task, rules, now_ms))
     if steps:
         return f"{said}; step {min(task.streak, steps)} of {steps} towards the cap of {cap}"
     return (
@@ -90,5 +90,5 @@ def backoff_as_json(task: Task, rules: Recurring, now: int) -> dict[str, Any] | 
         "step": min(task.streak, steps),
         "steps_to_cap": steps,
         "base_s": moments.seconds(occurrences.base_ms(task, now)),
-        "cap_s": moments.seconds(rules.cap_ms),
+        "cap_s": moments.seconds(occurrences.cap_ms(task, rules, now)),
     }

@@ -334,6 +334,25 @@ def test_a_lost_canary_is_followed_by_the_next(store: Store, clock: ManualClock)
     assert world.task(canary.id).streak == 0
 
 
+def test_recurring_tasks_wake_when_the_incident_they_met_is_over(store: Store, clock: ManualClock) -> None:
+    """One of them goes ahead though it recurs; the rest follow at once and not after their own backoff."""
+    over = clock.wall_ms + 30 * SECOND
+    world = Outage(store, clock, lambda _, now: failed(DEAD) if now < over else Succeeded())
+    engine = world.engine(slots=8)
+    added = [world.add(f"job {n}", every="5m") for n in range(6)]
+    world.pass_time(engine, over)
+    assert world.open_keys() and {task.status for task in now_of(world, added)} == {"failed"}
+    assert len(world.questions()) == 1
+
+    world.pass_time(engine, over + 2 * MINUTE)
+
+    (closed,) = world.events("incident:closed")
+    well = [each.started_at for each in world.attempts_of(added) if each.outcome == "succeeded"]
+    assert len([at for at in well if at <= closed.at + 5 * SECOND]) >= 6
+    assert world.questions() == [] and {task.streak for task in now_of(world, added)} == {0}
+    assert world.stands_still() == []
+
+
 def test_a_canary_that_runs_for_a_minute_lives(store: Store, clock: ManualClock) -> None:
     """The rest does not wait for its end."""
     world = World(store, clock)

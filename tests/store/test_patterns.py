@@ -235,4 +235,5 @@ def test_the_newest_transition_is_found_and_the_newest_to_a_status(store: Store,
         newest, failing = history.last(tx, task.id), history.last(tx, task.id, to="failed")
         assert history.last(tx, task.id, to="blocked") is None
     assert newest == failing and failing is not None
-    assert failing.context["before"] == {"streak": 0, "charged": 0, "uncharged": 0, "uncharged_since": None}
+    counted = {"streak": 0, "charged": 0, "uncharged": 0, "uncharged_since": None, "failing_since": None}
+    assert failing.context["before"] == counted

@@ -8,12 +8,13 @@ from typing import Any, Final
 from medbay.core.model import Task, changed
 from medbay.core.policy.policy import Record
 
-_MOVED: Final = ("streak", "charged", "uncharged", "uncharged_since")
+_MOVED: Final = ("streak", "charged", "uncharged", "uncharged_since", "failing_since")
 
 
 def count_failure(task: Task, *, charge: bool, now: int) -> Task:
     """The streak counts every failure; a charged one moves the rung and ends a free run, a free one adds to it."""
-    task = changed(task, streak=task.streak + 1)
+    since = now if task.failing_since is None else task.failing_since
+    task = changed(task, streak=task.streak + 1, failing_since=since)
     if charge:
         return changed(task, charged=task.charged + 1, uncharged=0, uncharged_since=None)
     return count_uncharged(task, now=now)
@@ -35,7 +36,7 @@ def recount_failure(task: Task, before: Mapping[str, Any], *, charge: bool, at: 
     """Count the newest failure anew after its class changed; a streak that a person reset since then stays."""
     if not before or task.streak != before["streak"] + 1:
         return task
-    undone = changed(task, **{name: before[name] for name in _MOVED})
+    undone = changed(task, **{name: before[name] for name in _MOVED if name in before})
     return count_failure(undone, charge=charge, now=at)
 
 
@@ -54,7 +55,8 @@ def excuse(task: Task, waited_ms: int) -> Task:
 
 def forget_failures(task: Task) -> Task:
     """Success, or a person's `--reset-failures`: the only two resets there are."""
-    return changed(task, streak=0, charged=0, uncharged=0, uncharged_since=None, granted=0, asks_at=0)
+    since = {"uncharged_since": None, "failing_since": None}
+    return changed(task, streak=0, charged=0, uncharged=0, granted=0, asks_at=0, **since)
 
 
 def grant(task: Task, attempts: int) -> Task:

@@ -7,6 +7,7 @@ from datetime import UTC, tzinfo
 from typing import Any, assert_never
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from medbay.core import owners
 from medbay.core.attempt import checks as gate
@@ -24,6 +25,7 @@ from medbay.core.decision import (
     ChecksEnded,
     Decision,
     Draft,
+    QuestionClosed,
     RetryClosed,
     WorkingSet,
     Write,
@@ -250,7 +252,22 @@ def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str 
     others = owners.succeeded(draft, ended.owner, ended.dependents, spec=owners.spec_in(ended.outcome))
     for change in others.all(BreakerChange):  # the incident that it was a fix for
         work = incident.save(work, change.before, change.after).work
-    return _decision(ended, draft, work, *learned, word=word, others=others)
+    withdrawn, work = _withdraw(draft, work)
+    return _decision(ended, draft, work, *withdrawn, *learned, word=word, others=others)
+
+
+def _withdraw(draft: Draft[Task], work: WorkingSet) -> tuple[tuple[QuestionClosed, ...], WorkingSet]:
+    """What was asked because a recurring task did nothing but fail needs no answer any more."""
+    scope = question.failing_scope(draft.before.id)
+    asked = work.questions.get(scope)
+    if asked is None:
+        return (), work
+    why = "it succeeded"
+    draft.emit("question:withdrawn", question=asked, why=why)
+    closed = QuestionClosed(
+        question_id=asked, task_id=draft.before.id, whole=True, status="withdrawn", by="engine", answer=why
+    )
+    return (closed,), replace(work, questions={each: id_ for each, id_ in work.questions.items() if each != scope})
 
 
 def _is_good(ended: Ended) -> bool:

@@ -80,7 +80,27 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         recurring.rerun(draft, step.due_at)
     # A retry waits in `failed`; what was released from a block waits in `pending`, and its due time is enough.
     retry = (schedule_retry(draft, failure, step),) if task.status == "failed" else ()
-    return Decision(writes=fed.made.writes + retry, events=fed.made.events, work=fed.work)
+    asked, work = _ask_beside(draft, failure, cause, fed.work) if task.recurs else ((), fed.work)
+    return Decision(writes=fed.made.writes + retry + asked, events=fed.made.events, work=work)
+
+
+def _ask_beside(
+    draft: Draft[Task], failure: Failure, cause: Cause, work: WorkingSet
+) -> tuple[tuple[Question, ...], WorkingSet]:
+    """Ask about a recurring task that does nothing but fail, once, while its schedule goes on.
+
+    What is shared has a question of its own, and a loop stops by itself.
+    """
+    task, last, after = draft.task, failure.around.asked, failure.policy.recurring.ask_after_ms
+    shared = cause in (Cause.PROVIDER_LIMIT, Cause.INCIDENT)
+    if task.loop or task.paused or shared or not after:
+        return (), work
+    answered_at = last.answered_at or 0 if last is not None else 0
+    since = max(task.failing_since or draft.now, answered_at)
+    if (last is not None and last.status == "open") or draft.now - since < after:
+        return (), work
+    asked = draft.ask(question.ask_failing(task, draft.now, knowledge.advised(failure.diagnosis, failure.known)))
+    return (asked,), replace(work, questions={**work.questions, asked.scope or "": asked.id})
 
 
 def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:

@@ -33,6 +33,7 @@ class FailureSurroundings(Struct, frozen=True, kw_only=True):
     ran_ms: int | None = None  # how long it ran
     others: Mapping[str, str] = field(default_factory=dict)  # tasks that met the same lately -> key of their command
     crash_loop: Breaker | None = None  # of its runner on that host, open or closed
+    asked: Question | None = None  # the newest question about a task that recurs
 
 
 class Fed(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Final
 
 from medbay.core.decision import Decision, Draft, QuestionSent
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.durations import format_duration
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
 from medbay.errors import UsageError
@@ -50,6 +51,21 @@ def ask(
         task_ids=(task.id,),
         asked_at=now,
     )
+
+
+FAILING: Final = "failing|"
+
+
+def failing_scope(task_id: str) -> str:
+    """The scope of the question about a recurring task that does nothing but fail; its next success withdraws it."""
+    return FAILING + task_id
+
+
+def ask_failing(task: Task, now: int, diagnosis: Diagnosis) -> Question:
+    """The question about a recurring task that does nothing but fail: it blocks nothing, the schedule goes on."""
+    since = now if task.failing_since is None else task.failing_since
+    why = f"{task.streak} failures in a row and no success for {format_duration(now - since)}: {diagnosis.summary}"
+    return ask(task, kind="human", why=why, now=now, diagnosis=diagnosis, scope=failing_scope(task.id))
 
 
 def send_again_at(question: Question) -> int:

@@ -15,6 +15,8 @@ MINUTE: Final = 60 * SECOND
 
 RESCUE_THRESHOLD: Final = 0.8  # from this score on a failed attempt counts as a success
 TRIAGE_TIMEOUT_MS: Final = 5 * MINUTE
+TRANSIENT_AT_LEAST_MS: Final = 15 * MINUTE
+TRANSIENT_PERIODS: Final = 3
 MAX_RETRIES_TOTAL: Final = 5
 """Charged retries a task gets over all categories; only a person grants more."""
 
@@ -52,3 +54,11 @@ class Recurring:
     triage_cooldown_ms: int = 24 * 60 * MINUTE
     multiplier: float = 2.0
     cap_ms: int = 24 * 60 * MINUTE
+    transient_max_delay_ms: int | None = None  # None: by the period, see `transient_cap_ms`
+    ask_after_ms: int = 60 * MINUTE  # 0: never
+
+    def transient_cap_ms(self, period_ms: int) -> int:
+        """The longest wait after a failure that passes by itself: a few periods, unless it is set."""
+        own = self.transient_max_delay_ms
+        few = max(TRANSIENT_AT_LEAST_MS, TRANSIENT_PERIODS * period_ms)
+        return min(self.cap_ms, few if own is None else own)

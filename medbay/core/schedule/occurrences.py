@@ -17,6 +17,7 @@ from medbay.core.schedule.cron import Span
 LEAST_CRON_BASE_MS: Final = 60_000
 BASE_WITHOUT_FIRES_MS: Final = 3_600_000
 BASE_WITHOUT_DELAY_MS: Final = 1_000
+TRANSIENT: Final = "transient"
 
 
 def occurrences(task: Task, after: int, until: int) -> Span | None:
@@ -74,18 +75,25 @@ def base_ms(task: Task, now: int) -> int:
     return max(LEAST_CRON_BASE_MS, second - first)
 
 
-def delay_ms(task: Task, rules: Recurring, now: int) -> int:
-    """How long after its newest failure it runs again."""
+def delay_ms(task: Task, rules: Recurring, now: int, *, transient: bool = False) -> int:
+    """How long after its newest failure it runs again; sooner where the failure passes by itself."""
     base = base_ms(task, now)
-    return backoff(base, task.streak, key=task.id, multiplier=rules.multiplier, cap_ms=rules.cap_ms)
+    cap = rules.transient_cap_ms(base) if transient else rules.cap_ms
+    return backoff(base, task.streak, key=task.id, multiplier=rules.multiplier, cap_ms=cap)
+
+
+def cap_ms(task: Task, rules: Recurring, now: int) -> int:
+    """The longest wait after failures like its newest one."""
+    transient = task.last_category.partition("/")[0] == TRANSIENT
+    return rules.transient_cap_ms(base_ms(task, now)) if transient else rules.cap_ms
 
 
 def steps_to_cap(task: Task, rules: Recurring, now: int) -> int:
     """After how many failures in a row the delay stops growing; 0 when it never grows."""
-    base = base_ms(task, now)
-    if rules.multiplier == 1.0 or base >= rules.cap_ms:
+    base, cap = base_ms(task, now), cap_ms(task, rules, now)
+    if rules.multiplier == 1.0 or base >= cap:
         return 0
-    return math.ceil(math.log(rules.cap_ms / base) / math.log(rules.multiplier))
+    return math.ceil(math.log(cap / base) / math.log(rules.multiplier))
 
 
 def _every(task: Task) -> int:

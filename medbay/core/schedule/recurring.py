@@ -182,9 +182,9 @@ def decide(
     if not task.recurs or cause is Cause.NOT_RETRYABLE:
         return policy.decide(diagnosis, record, rules, now, cause=cause, advice=advice)
     advice = advice or Advice(diagnosis.suggested_fix)
-    due = policy.not_before(
-        diagnosis.retry_after_ms, now + occurrences.delay_ms(task, rules.recurring, now), now, record
-    )
+    transient = policy.category_acted_on(diagnosis) == occurrences.TRANSIENT
+    delay = occurrences.delay_ms(task, rules.recurring, now, transient=transient)
+    due = policy.not_before(diagnosis.retry_after_ms, now + delay, now, record)
     base = format_duration(occurrences.base_ms(task, now))
     why = f"failure {task.streak} in a row of a task that recurs every {base}"
     told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)

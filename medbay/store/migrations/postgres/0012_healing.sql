@@ -1,0 +1,2 @@
+-- Since when a task does nothing but fail.
+ALTER TABLE task ADD COLUMN failing_since BIGINT;
