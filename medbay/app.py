@@ -12,7 +12,7 @@ from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
-from medbay.config.keys import Config
+from medbay.config.fields import Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from medbay import app
 from medbay.bay import Bay
 from medbay.config import lines as toml_lines
-from medbay.config.keys import LATER, SECTIONS, Config, commented_file, key_at, paths, reference_tables
+from medbay.config.fields import Config
+from medbay.config.keys import commented_file, key_at, paths, reference_tables, under
+from medbay.config.rows import LATER, SECTIONS
 from medbay.config.kinds import shown, without_password
 from medbay.config.load import check_text, load
 from medbay.core.delivery import Channel
@@ -309,13 +311,13 @@ def test_the_settings_of_a_section_can_be_listed_as_text(tmp_path: Path) -> None
     """With the values as they would stand in the file."""
     config = of_text(tmp_path, GOOD)
 
-    texts = {setting.key.path: setting.text for setting in config.under("policy")}
+    texts = {setting.key.path: setting.text for setting in under(config, "policy")}
 
     assert texts["policy.max_retries_total"] == "9"
     assert texts["policy.ladder.transient.delays"] == '["1s", "1h30m"]'
     assert texts["policy.ladder.timeout.delays"] == '["5m", "15m", "30m"]'
     assert not [path for path in texts if not path.startswith("policy.")]
-    assert defaults().under("engine.lease")[0].text == '"30s" on SQLite, "2m" on PostgreSQL'
+    assert under(defaults(), "engine.lease")[0].text == '"30s" on SQLite, "2m" on PostgreSQL'
 
 
 def test_the_short_variable_of_the_store_wins_over_the_long_one() -> None:
@@ -369,7 +371,7 @@ def test_a_password_is_never_shown() -> None:
     """Neither in the listing nor in an error."""
     config = load(None, {"MEDBAY_STORE": "postgresql://me:hu:sh@host/db?password=hush"}, {})
 
-    assert "hu" not in config.under("store")[0].text
+    assert "hu" not in under(config, "store")[0].text
     assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"
     assert config.store.url == "postgresql://me:hu:sh@host/db?password=hush"
 

@@ -21,7 +21,7 @@ from medbay.views import policy as view
 from medbay.views.text import clean, cut
 
 if TYPE_CHECKING:
-    from medbay.config.keys import Config
+    from medbay.config.fields import Config
     from medbay.core.diagnosis import Diagnosis
     from medbay.core.policy.forecast import Forecast
     from medbay.core.policy.learning import Choice, Learned
@@ -49,10 +49,11 @@ def show(session: Session) -> None:
       medbay policy show
     """
     from medbay import app
+    from medbay.config.keys import under
 
     config = _config(session)
     made = app.policy_of(config).hash()
-    settings = (*config.under("policy"), *config.under("recurring"))
+    settings = (*under(config, "policy"), *under(config, "recurring"))
     if session.json:
         rows = [{"key": each.key.path, "value": each.raw, "source": each.source} for each in settings]
         print_json({"hash": made, "preset": config.policy.preset, "settings": rows})

@@ -18,7 +18,7 @@ from medbay.views.status import status_phrase
 from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
-    from medbay.config.keys import Config
+    from medbay.config.fields import Config
     from medbay.core.model import Attempt, Task
     from medbay.core.snapshot import TaskDetail
 

@@ -1,6 +1,6 @@
 """One frozen Config from file < environment < flags, validated once; every mistake is named with its line.
 
-It reads one file and nothing else, and without one it parses nothing. The settings are rows of `medbay.config.keys`.
+It reads one file and nothing else, and without one it parses nothing. The settings are rows of `medbay.config.rows`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,12 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from medbay.config.keys import (
-    BY_VARIABLE,
-    DEFAULTS,
-    LATER,
-    NAMED,
-    NAMED_PARTS,
-    ROWS,
-    SECTIONS,
-    Config,
-    Key,
-    Setting,
-    TriageConfig,
-    key_at,
-    keys_of,
-    paths,
-)
+from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, TriageConfig
+from medbay.config.key import BY_VARIABLE, Key, Setting
+from medbay.config.keys import key_at, keys_of, paths
 from medbay.config.kinds import Wrong, shown
 from medbay.config.lines import Document
+from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
 from medbay.errors import ConfigError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from medbay.config.keys import LATER
+from medbay.config.rows import LATER
 from tests.cli.calling import Cli
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "crontab"

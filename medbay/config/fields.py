@@ -1,0 +1,118 @@
+"""The settings in force as records: one field for each key, whose default is the default of the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from medbay.core import delivery
+from medbay.core.agent import Profile
+from medbay.core.budget import Budget
+from medbay.core.delivery import Channel
+from medbay.core.holds.breaker import Limits
+from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
+
+if TYPE_CHECKING:
+    from medbay.config.key import Setting
+
+_LEASE_SQLITE_MS: Final = 30_000
+_LEASE_POSTGRES_MS: Final = 120_000
+_HOUR_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Where everything is kept."""
+
+    url: str = "sqlite:///.medbay/medbay.db"
+    notify: bool = True  # PostgreSQL: whether a commit wakes the others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How work is claimed, run and given back."""
+
+    workers: int = 4
+    lease_ms: int | None = None  # None: by the kind of store
+    grace_ms: int = 10_000
+    crash_budget: int = 3
+    blocked_timeout_ms: int = 24 * _HOUR_MS
+    slots_for_recovery: float = 0.5
+
+    def lease_for(self, url: str) -> int:
+        """The lease in milliseconds on this store: what was set, else 30s on SQLite and 2m on PostgreSQL."""
+        if self.lease_ms is not None:
+            return self.lease_ms
+        return _LEASE_POSTGRES_MS if url.startswith("postgres") else _LEASE_SQLITE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfig:
+    """What happens after a failure: the preset, and its rungs by category."""
+
+    preset: str = "ladder"
+    ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
+    max_retries_total: int = MAX_RETRIES_TOTAL
+    adaptive: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageConfig:
+    """Who looks at a failure that waiting did not heal."""
+
+    agent: str = "rules"
+    command: tuple[str, ...] = ()
+    timeout_ms: int = TRIAGE_TIMEOUT_MS
+    max_tokens: int | None = None
+    max_cost: int | None = None  # in millionths
+    fix_agent: str = ""
+    evaluate: str | None = None  # the command that looks at failed attempts
+    rescue_threshold: float = RESCUE_THRESHOLD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerConfig:
+    """How processes are started."""
+
+    secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
+    redact: tuple[re.Pattern[str], ...] = ()  # what is taken out of logs besides what looks like a secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings in force. Made by `load` only."""
+
+    store: StoreConfig = field(default_factory=StoreConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    limits: Limits = field(default_factory=Limits)  # of breakers and incidents
+    recurring: Recurring = field(default_factory=Recurring)
+    triage: TriageConfig = field(default_factory=TriageConfig)
+    budget: Budget = field(default_factory=Budget)
+    runner: RunnerConfig = field(default_factory=RunnerConfig)
+    agents: Mapping[str, Profile] = field(default_factory=dict)
+    notify: Mapping[str, Channel] = field(default_factory=dict)
+    folder: Path | None = None  # where the file is
+    given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
+
+    def source(self, path: str) -> str:
+        """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
+        return self.given[path].source if path in self.given else DEFAULT
+
+    def in_file(self, path: str) -> bool:
+        """Whether the file says what is in force."""
+        return path in self.given and self.given[path].document is not None
+
+
+NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
+    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel)}
+)
+"""What a table with a name of its own becomes, and what makes it, by its section."""
+
+
+DEFAULT: Final = "default"
+DEFAULTS: Final = Config()

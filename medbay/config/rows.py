@@ -1,0 +1,275 @@
+"""The table of settings: a key is one row here and one field of `medbay.config.fields`.
+
+A row becomes a `Key` when it is asked for, so that a start without a configuration costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from medbay.config.key import Key
+from medbay.config.kinds import (
+    account,
+    agent_command,
+    choice,
+    command_words,
+    duration,
+    durations,
+    evaluator,
+    event_names,
+    factor,
+    money,
+    patterns,
+    share,
+    store_url,
+    switch,
+    text,
+    texts,
+    whole,
+    zone,
+)
+from medbay.core.agent import SPEC_ROLE
+from medbay.core.policy.presets import LADDER
+
+NAMED: Final = "NAME"
+"""Stands in a section for a name that people choose themselves."""
+
+LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
+"""What is known by name but not built yet."""
+
+SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "store": "Where tasks, attempts and decisions are kept.",
+        "engine": "How work is claimed, run and given back.",
+        "policy": "What happens after a failure.",
+        **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
+        "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
+        "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "budget": "What all attempts of a day may cost together.",
+        "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
+        "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
+        "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
+        "incidents": "The same shared cause on several tasks is treated once.",
+        "runner": "How processes are started.",
+        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
+        "notify.NAME": "A channel that is told of events as they happen. One such table for each.",
+    }
+)
+
+_FROM_1S: Final = partial(duration, low_ms=1_000)
+_COUNT: Final = partial(whole, 1, 1000)
+_RETRIES: Final = partial(whole, 0, 1000)
+_NO_LIMIT: Final = "no limit"
+_DELAYS: Final = partial(Key, durations, "The waits before each retry; the last one repeats.")
+_MAX_RETRIES: Final = partial(Key, _RETRIES, "How many charged retries the category allows.")
+
+ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
+    {
+        "store.url": partial(
+            Key,
+            store_url,
+            "The store. A relative SQLite path is looked for upward from the working directory. "
+            "`MEDBAY_STORE` sets it as well.",
+        ),
+        "store.notify": partial(
+            Key,
+            switch,
+            "On PostgreSQL every commit wakes the other engines with NOTIFY. Switched off, they look four times a "
+            "second instead; SQLite needs neither.",
+        ),
+        "engine.workers": partial(Key, _COUNT, "How many attempts run at once."),
+        "engine.lease": partial(
+            Key,
+            _FROM_1S,
+            "After this long without a sign of life a worker is taken for dead and its attempts are lost.",
+            default_is='"30s" on SQLite, "2m" on PostgreSQL',
+            example="30s",
+        ),
+        "engine.grace": partial(
+            Key,
+            duration,
+            "Between asking a process to stop and ending it; also what another host waits beyond the lease.",
+        ),
+        "engine.crash_budget": partial(
+            Key, _COUNT, "How often a task may take its engine down before a person is asked."
+        ),
+        "engine.blocked_timeout": partial(
+            Key,
+            _FROM_1S,
+            "A task that waits for something outside, or for a review nobody took, is tried again then.",
+        ),
+        "engine.slots_for_recovery": partial(
+            Key, share, "The share of the slots that retries may take while fresh work is ready."
+        ),
+        "policy.preset": partial(
+            Key,
+            partial(choice, "ladder", later=("tiers", "recurring", "phase")),
+            "The rules for one-off tasks.",
+            hidden=True,
+        ),
+        "policy.max_retries_total": partial(
+            Key, _RETRIES, "Charged retries a task gets over all categories; only a person grants more."
+        ),
+        "policy.adaptive": partial(
+            Key,
+            switch,
+            "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
+            "`medbay policy learn` shows what would be chosen.",
+        ),
+        **{
+            f"policy.ladder.{category}.{name}": row
+            for category in LADDER
+            for name, row in (("delays", _DELAYS), ("max_retries", _MAX_RETRIES))
+        },
+        "recurring.triage_threshold": partial(
+            Key, _COUNT, "Failures in a row after which a triage of the task is started."
+        ),
+        "recurring.triage_cooldown": partial(Key, duration, "How long no second triage of the same task is started."),
+        "recurring.failure_backoff_multiplier": partial(
+            Key,
+            partial(factor, 1, 10),
+            "By how much each further failure in a row stretches the wait.",
+            at="recurring.multiplier",
+        ),
+        "recurring.failure_backoff_max_delay": partial(
+            Key,
+            _FROM_1S,
+            "The longest wait after a failure, unless the period itself is longer.",
+            at="recurring.cap_ms",
+        ),
+        "recurring.transient_max_delay": partial(
+            Key,
+            _FROM_1S,
+            "The longest wait after a failure that passes by itself (an outage, a limit without a named time).",
+            default_is="the greater of 15m and three periods",
+            example="15m",
+        ),
+        "recurring.ask_after": partial(
+            Key,
+            duration,
+            "After this long of nothing but failures a person is asked, once, while the schedule goes on; 0s: never.",
+        ),
+        "triage.agent": partial(
+            Key,
+            partial(choice, "rules", "command", later=("model", "claude")),
+            "Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
+            "input, a verdict on its standard output.",
+        ),
+        "triage.command": partial(
+            Key,
+            texts,
+            "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
+            example=["./triage.py"],
+        ),
+        "triage.timeout": partial(
+            Key,
+            _FROM_1S,
+            "How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
+        ),
+        "triage.fix_agent": partial(
+            Key, text, "The agent that works on the fixes a triage files; without one they are a person's."
+        ),
+        "triage.max_tokens": partial(
+            Key,
+            partial(whole, 1, 10**12),
+            "What one triage may use; one that reports more has no say, and a person is asked.",
+            default_is=_NO_LIMIT,
+            example=50_000,
+        ),
+        "triage.max_cost": partial(Key, money, "What one triage may cost.", default_is=_NO_LIMIT, example=0.5),
+        "triage.evaluate": partial(
+            Key,
+            evaluator,
+            "What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+            'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
+            example="./evaluate.py",
+        ),
+        "triage.rescue_threshold": partial(Key, share, "From this score on a failed attempt counts as a success."),
+        "budget.daily_tokens": partial(
+            Key,
+            partial(whole, 1, 10**15),
+            "Tokens; what does not fit waits for the next day.",
+            default_is=_NO_LIMIT,
+            example=5_000_000,
+        ),
+        "budget.daily_cost": partial(
+            Key, money, "Money, in the currency that attempts report.", default_is=_NO_LIMIT, example=20.0
+        ),
+        "budget.zone": partial(Key, zone, "Where midnight is the end of the day."),
+        "breakers.agency.failures": partial(
+            Key,
+            _COUNT,
+            "So many triages or evaluations in a row that failed stop new ones.",
+            at="limits.agency_failures",
+        ),
+        "breakers.retry_storm.limit": partial(
+            Key,
+            partial(whole, 1, 1_000_000),
+            "More retries than this due at once are a retry storm.",
+            at="limits.storm_retries",
+        ),
+        "breakers.crash_loop.failures": partial(
+            Key,
+            _COUNT,
+            "So many starts of a runner that failed on one host stop it there.",
+            at="limits.crash_failures",
+        ),
+        "breakers.crash_loop.window": partial(Key, _FROM_1S, "Within this time.", at="limits.crash_window_ms"),
+        "incidents.tasks": partial(
+            Key,
+            partial(whole, 2, 1_000_000),
+            "So many different tasks with the same shared cause make an incident.",
+            at="limits.incident_tasks",
+        ),
+        "incidents.window": partial(Key, _FROM_1S, "Within this time of each other.", at="limits.incident_window_ms"),
+        "runner.secrets": partial(
+            Key,
+            texts,
+            "Names of environment variables that processes do not get; `*` and `?` stand for any letters.",
+            example=["AWS_*", "*_TOKEN"],
+        ),
+        "runner.redact": partial(
+            Key,
+            patterns,
+            "What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
+            example=["ACME-[0-9a-f]{12}"],
+        ),
+        "agents.NAME.command": partial(
+            Key,
+            agent_command,
+            "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
+            "without a model its word and the option before it are left out.",
+            default_is="none: it has to be said",
+            needed=True,
+            example=["my-agent", "--prompt", "{prompt_file}"],
+        ),
+        "agents.NAME.role": partial(
+            Key, partial(choice, "", SPEC_ROLE), 'With "spec" it also reviews specifications that work fails on.'
+        ),
+        "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
+        "agents.NAME.model": partial(Key, text, "The model it is told to use, unless a task names another."),
+        "notify.NAME.command": partial(
+            Key,
+            command_words,
+            "The program that is started for each event, which it gets as JSON on its standard input; it runs in the "
+            "directory of this file, without a shell.",
+            default_is="none: it has to be said",
+            needed=True,
+            example=["./notify.sh"],
+        ),
+        "notify.NAME.on": partial(Key, event_names, "The events it is started for."),
+        "notify.NAME.timeout": partial(
+            Key, _FROM_1S, "How long it may take; then it and all it started is ended, and it is tried again later."
+        ),
+        "notify.NAME.heartbeat": partial(
+            Key,
+            _FROM_1S,
+            "Every so often it is also started with the event `heartbeat`, as long as the daemon's loop goes round.",
+            default_is="none: never",
+            example="5m",
+        ),
+    }
+)
