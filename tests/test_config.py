@@ -18,9 +18,9 @@ from medbay.bay import Bay
 from medbay.config import lines as toml_lines
 from medbay.config.fields import Config
 from medbay.config.keys import commented_file, key_at, paths, reference_tables, under
-from medbay.config.rows import LATER, SECTIONS
 from medbay.config.kinds import shown, without_password
 from medbay.config.load import check_text, load
+from medbay.config.rows import LATER, SECTIONS
 from medbay.core.delivery import Channel
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError

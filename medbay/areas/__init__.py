@@ -1,4 +1,4 @@
-"""The library by subject: each module is one area of a Bay (`bay.stories`, `bay.intake`), imported when it is first used.
+"""The library by subject: each module is one area of a Bay (`bay.stories`), imported when it is first used.
 
 An area takes the Bay it belongs to and calls services, as the Bay itself does. It prints nothing and decides nothing.
 """

@@ -59,3 +59,14 @@ def test_what_a_function_returned_is_its_own() -> None:
     assert redacted(Succeeded(), KNOWING) == Succeeded()
     plain = Failed(output=Output(tail="nothing of the kind", total_bytes=19))
     assert redacted(plain, KNOWING) is plain
+
+
+def test_a_traceback_that_is_the_whole_log_is_redacted_with_it() -> None:
+    """The same text stands in the log and in the result, and is clean in both."""
+    said = f"Traceback\nError: {SECRET}"
+    failed = Failed(exit_code=1, output=Output(tail=said, total_bytes=len(said), result={"traceback": said}))
+
+    found = redacted(failed, KNOWING).output
+
+    assert found.result == {"traceback": found.tail}
+    assert SECRET not in found.tail
