@@ -143,7 +143,8 @@ def _line(number: int, raw: str, variables: Mapping[str, str], comment: str, *, 
     if not text:
         return CronLine(number=number, text=raw, kind="blank")
     if text.startswith("#"):
-        return CronLine(number=number, text=raw, kind="comment", value=text.lstrip("# ").rstrip("# "))
+        said = text.replace("\0", "").lstrip("# ").rstrip("# ")
+        return CronLine(number=number, text=raw, kind="comment", value=said)
     if "\0" in text:
         return CronLine(number=number, text=raw, kind="unread", why="it has a NUL byte")
     if found := _VARIABLE.fullmatch(raw):

@@ -262,6 +262,15 @@ def test_every_line_is_read_or_named(lines: list[str], system: bool) -> None:
             assert requests.new_task(each.given, now=NOW).title
 
 
+def test_a_comment_with_a_nul_byte_still_describes_its_job() -> None:
+    """What no database takes is left out of the description."""
+    read = crontab.read("# nightly\0 pull\n0 3 * * * ./pull.sh\n", system=False)
+
+    (found,) = crontab.tasks(read, ROOT, source="x", now=NOW)
+
+    assert found.given["description"] == "nightly pull"
+
+
 @examples(200)
 @given(COMMAND)
 def test_what_is_escaped_reaches_the_command(text: str) -> None:
