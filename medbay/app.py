@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -101,6 +102,12 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool 
         store.close()
         raise
     return store
+
+
+def own_command(*words: str) -> list[str]:
+    """The command line of a `medbay` like this one, whatever the working directory and the PATH."""
+    code = f"import sys; sys.path.insert(0, {PACKAGE!r}); from medbay.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", code, *words]
 
 
 def is_postgres(url: str) -> bool:

@@ -12,23 +12,31 @@ from medbay.errors import UsageError
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+    from medbay.cli.live.page import PageProcess
+    from medbay.cli.live.up import Reporter
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
 @click.option("--until-idle", is_flag=True, help="End when nothing runs, is ready or waits to be retried.")
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
-@click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
+@click.option("--web/--no-web", default=None, help="With or without the dashboard. With --until-idle: without.")
 @pass_session
-def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
+def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, web: bool | None) -> int:
     """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
+
+    The dashboard is a process of its own: it comes up after a second, and the link that opens it is printed.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
     """
 
     queues = named_queues(queue)
-    return serve(session.bay(create=True), "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+    bay = session.bay(create=True)
+    page = web if web is not None else bay.place.config.web.enabled and not until_idle
+    return serve(
+        bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle, page=page, store=session.store
+    )
 
 
 @click.command(name="worker")
@@ -51,7 +59,16 @@ STILL_WAITING: Final = 75
 ROUND_EVERY_S: Final = 0.5  # the line in place counts down; events are printed when they happen
 
 
-def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
+def serve(
+    bay: Bay,
+    name: str,
+    *,
+    workers: int | None,
+    queues: tuple[str, ...] | None,
+    until_idle: bool = False,
+    page: bool = False,
+    store: str | None = None,
+) -> int:
     """Run an engine on this store and print its events, under the name of the command that started it."""
     from medbay.cli.live.display import Display, Interrupts, log_to
     from medbay.cli.live.up import Reporter
@@ -67,17 +84,30 @@ def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] |
         )
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
+        beside = _page(reporter, store) if page else None
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
         finally:
             interrupts.then = None
+            if beside is not None:
+                beside.stop()
             display.clear()
     if until_idle and not interrupts.count:
         reporter.sum_up(bay.inbox())
         return code
     reporter.note(f"stopped; {name} goes on from here")
     return (code or STILL_WAITING) if until_idle else 0
+
+
+def _page(reporter: Reporter, store: str | None) -> PageProcess:
+    """The dashboard beside the engine."""
+    from medbay.cli.live.page import PageProcess
+    from medbay.env import SystemClock
+
+    made = PageProcess(reporter.note, store=store, clock=SystemClock().monotonic_s)
+    made.start()
+    return made
 
 
 def named_queues(given: str | None) -> tuple[str, ...] | None:

@@ -83,6 +83,17 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """Where the page listens, and what opens it."""
+
+    enabled: bool = True  # with `medbay up`
+    host: str = "127.0.0.1"
+    port: int = 8484
+    token: str = "auto"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -94,6 +105,7 @@ class Config:
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
+    web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     folder: Path | None = None  # where the file is

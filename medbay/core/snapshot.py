@@ -41,6 +41,13 @@ class TaskList(Struct, frozen=True, kw_only=True):
         return frozenset(queue for worker in self.serving for queue in worker.queues)
 
 
+class FleetRow(Struct, frozen=True):
+    """A task on the timeline of a fleet, with its attempts there."""
+
+    task: Task
+    attempts: tuple[Attempt, ...] = ()
+
+
 class TaskDetail(Struct, frozen=True, kw_only=True):
     """One task with everything that is recorded about it."""
 
@@ -121,6 +128,23 @@ class ObservedWorker(Struct, frozen=True):
         if self.worker.stopped_at is not None:
             return "crashed" if self.worker.how == "crashed" else "lost" if self.worker.how == "lost" else "stopped"
         return "alive" if self.worker.lease_until > now else "expired"
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """What a person wants to know first."""
+
+    now: int
+    seq: int  # of the newest event it takes into account
+    places: Mapping[int, int]  # how many open tasks stand where in a list
+    done: int  # completed within a day
+    questions: tuple[Question, ...]
+    tasks: Mapping[str, Task]  # those that the questions are about
+    breakers: tuple[tuple[Breaker, int], ...]  # those that are open, with how many tasks each holds
+    workers: tuple[ObservedWorker, ...]
+    running: TaskList
+    waiting: TaskList
+    next_wake: int | None = None
+    empty: bool = False  # nothing was ever added
 
 
 class StoreReport(Struct, frozen=True, kw_only=True):
