@@ -68,10 +68,7 @@ def find_place(
     """The store a person means: named, or found upward from where they stand."""
     flags = dict(flags or {})
     home = _find_upward(start)
-    file = home / configuration.FILE_NAME if home else None
-    config = configuration.load(
-        file if file and (file.exists() or file.is_symlink()) else None, environ, {**flags, "store.url": store_url}
-    )
+    config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
@@ -83,6 +80,13 @@ def find_place(
     folder = home / FOLDER
     url = SQLITE + str(_sqlite_path(config.store.url, home))
     return StoreLocation(url=url, folder=folder, config=config)
+
+
+def find_config(start: Path) -> Path | None:
+    """Return the configuration file that is in force in a directory; None where there is none."""
+    home = _find_upward(start)
+    file = home / configuration.FILE_NAME if home else None
+    return file if file and (file.exists() or file.is_symlink()) else None
 
 
 def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
