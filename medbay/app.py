@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -204,7 +204,8 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    agents = AgentRunner(config.agents, shell)
+    profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
+    agents = AgentRunner(profiles, shell)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
@@ -216,7 +217,7 @@ def means_of(config: Config) -> Means:
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,

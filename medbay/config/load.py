@@ -95,20 +95,7 @@ def _config(given: Given, folder: Path | None) -> Config:
         part: _named(part, changed) if part in NAMED_PARTS else _changed(getattr(DEFAULTS, part), changed)
         for part, changed in changes.items()
     }
-    made = replace(DEFAULTS, **parts, folder=folder, given=MappingProxyType(given))
-    return _located(made, folder) if folder is not None and (made.agents or made.triage.command) else made
-
-
-def _located(config: Config, folder: Path) -> Config:
-    """The same with every program of an agent that is named by a relative path found from the folder of the file."""
-
-    def whole(command: tuple[str, ...]) -> tuple[str, ...]:
-        relative = bool(command) and "/" in command[0] and not os.path.isabs(command[0])
-        return (os.path.abspath(folder / command[0]), *command[1:]) if relative else command
-
-    agents = {name: replace(each, command=whole(each.command)) for name, each in config.agents.items()}
-    triage = replace(config.triage, command=whole(config.triage.command))
-    return replace(config, agents=MappingProxyType(agents), triage=triage)
+    return replace(DEFAULTS, **parts, folder=folder, given=MappingProxyType(given))
 
 
 def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
