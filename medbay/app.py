@@ -205,7 +205,7 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
-    agents = AgentRunner(profiles, shell)
+    agents = AgentRunner(profiles, ShellRunner(trees))
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 

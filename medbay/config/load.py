@@ -390,4 +390,5 @@ def _why_not(word: str, folder: Path) -> tuple[str, str] | None:
         return None
     if file.is_file():
         return f'"{word}" is not executable', f"chmod +x {shlex.quote(word)}"
-    return f'there is no program "{word}"', "a relative path starts at the directory of medbay.toml"
+    hint = "write its whole path" if os.path.isabs(word) else "a relative path starts at the directory of medbay.toml"
+    return f'there is no program "{word}"', hint

@@ -95,7 +95,7 @@ def test_check_names_programs_and_agents_that_are_not_there(cli: Cli) -> None:
     (cli.folder / "agent.sh").chmod(0o755)
     assert checked(cli, '[triage]\nagent = "command"\ncommand = ["./agent.sh"]\n') == []
     assert checked(cli, '[triage]\nevaluate = "/nowhere/evaluate --all"\n') == [
-        'try.toml:2: triage.evaluate: there is no program "/nowhere/evaluate"; write where it is'
+        'try.toml:2: triage.evaluate: there is no program "/nowhere/evaluate"; write its whole path'
     ]
     assert checked(cli, '[triage]\nevaluate = "cd x && ./agent.sh"\n') == []  # for the shell to say
     assert checked(cli, '[triage]\nevaluate = "it\'s"\n') == []
