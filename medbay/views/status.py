@@ -95,7 +95,8 @@ def _blocked(task: Task, now_ms: int) -> Phrase:
 
 def _pending(task: Task, now_ms: int) -> Phrase:
     if not task.ready and task.due_at is not None:
-        return _timed(glyphs.WAITING, "pending", "due", "wait", "at", task.due_at, now_ms)
+        zone = task.zone if task.cron else ""
+        return _timed(glyphs.WAITING, "pending", "due", "wait", "at", task.due_at, now_ms, zone=zone)
     if task.hold is not None:
         return _phrase(glyphs.HELD, "pending", f"held by {task.hold}", "held")
     return _phrase(glyphs.READY, "pending", "ready", "idle")
@@ -107,22 +108,31 @@ def _phrase(glyph: str, status: str, kind: str, token: Token, *, more: str = "")
 
 
 def _timed(
-    glyph: str, status: str, kind: str, token: Token, form: Form, at: int | None, now_ms: int, *, more: str = ""
+    glyph: str,
+    status: str,
+    kind: str,
+    token: Token,
+    form: Form,
+    at: int | None,
+    now_ms: int,
+    *,
+    more: str = "",
+    zone: str = "",
 ) -> Phrase:
     if at is None:
         return _phrase(glyph, status, kind, token, more=more)
     stem = f"{status} · {kind}"
-    words = f"{stem}{_said(form, at, now_ms)}{more}"
+    words = f"{stem}{_said(form, at, now_ms, zone)}{more}"
     return Phrase(glyph=glyph, words=words, token=token, kind=kind, stem=stem, form=form, at=at, more=more)
 
 
-def _said(form: Form, at: int, now_ms: int) -> str:
-    """The time of a phrase in words, a blank before it."""
+def _said(form: Form, at: int, now_ms: int, zone: str = "") -> str:
+    """The time of a phrase in words, a blank before it; a due time in the zone of its schedule, and how far away."""
     match form:
         case "in":
             return f" in {moments.short(at - now_ms)}" if at > now_ms else " due"
         case "at":
-            return f" {moments.clock(at, now_ms, seconds=False)}" if at > now_ms else " now"
+            return f" {moments.in_zone(at, now_ms, zone)} (in {moments.short(at - now_ms)})" if at > now_ms else " now"
         case "until":
             return f" until {moments.clock(at, now_ms, seconds=False)}"
         case "for":
