@@ -93,7 +93,6 @@ SYNONYMS: Final = {
     "rerun": "retry",
     "restart": "retry",
     "rm": "cancel",
-    "serve": "up",
     "start": "up",
     "status": "list",
     "stop": "cancel",
