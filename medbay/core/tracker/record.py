@@ -1,7 +1,7 @@
 """The failure record in an issue's notes: written strictly, read leniently, a person's own notes untouched.
 
-A record is one line from `ADWS_FAILED` to the end of that line; `needs_human` at the start of a line hands the issue to a
-person and stands over any record. Both markers are case-sensitive; in prose they mean nothing.
+A record is one line from `ADWS_FAILED` to the end of that line; `needs_human` at the start of a line hands the issue to
+a person and stands over any record. Both markers are case-sensitive; in prose they mean nothing.
 """
 
 from __future__ import annotations
