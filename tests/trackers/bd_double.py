@@ -741,7 +741,8 @@ def init(call: Call) -> int:
 def faults(space: Workspace, call: Call) -> None:
     """Do what a test planted for this call: fail, hang, or print what is no JSON."""
     planted = space.folder / "faults"
-    for row in planted.read_text(encoding="utf-8").splitlines() if planted.exists() else ():
+    rows = planted.read_text(encoding="utf-8").splitlines() if planted.exists() else []
+    for row in filter(None, rows):
         command, issue, kind, *more = row.split()
         if command == call.command and issue in ("*", *call.words):
             if kind == "hang":
