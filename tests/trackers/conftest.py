@@ -21,7 +21,7 @@ DOUBLE = Path(__file__).with_name("bd_double.py")
 CONFIG = """
 [beads]
 run = "./work.sh"
-checks = ["test -e checked"]
+checks = ["test -e checked || { echo 'FAILED tests/test_x.py::test_a - AssertionError: 1 != 2'; exit 1; }"]
 [triage]
 agent = "command"
 command = ["./judge.sh"]
