@@ -15,7 +15,7 @@ from medbay.core.tracker.tiers import PRESET
 from medbay.env import Ids
 from medbay.service import additions, tasks
 from medbay.service.additions import NewTask
-from medbay.store import attempts, issues, questions, workers
+from medbay.store import attempts, issues, meta, questions, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -126,6 +126,16 @@ def complete_split(tx: Tx, task_id: str) -> None:
     for _, part in issues.of_parts(tx, task_id):
         if part.waits_for == TRACKER and part.status == "pending":
             apply(tx, mirror.on_complete_split(part, tx.now))
+
+
+def take_turn(tx: Tx, source: str, *, owner: str, until: int) -> bool:
+    """Whether this daemon has the next cycle over a tracker: of several daemons one at a time, by lease."""
+    key = f"tracker:{source}"
+    held_by, _, held_until = (meta.value(tx, key) or "").partition(" ")
+    if held_by not in ("", owner) and int(held_until) > tx.now:
+        return False
+    meta.put(tx, key, f"{owner} {until}")
+    return True
 
 
 def wanted(tx: Tx, link: IssueLink, task: Task) -> Wanted:

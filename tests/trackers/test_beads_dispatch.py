@@ -117,3 +117,17 @@ def test_dispatch_needs_to_know_how_issues_are_worked_on(space: Workspace) -> No
 def test_an_attempt_may_not_dispatch(space: Workspace) -> None:
     """A person's command refuses inside an attempt."""
     assert space.cli("beads", "dispatch", "--once", env={"MEDBAY_ATTEMPT_KEY": "s:t:1"}).code == 4
+
+
+def test_the_daemon_dispatches_only_where_it_is_told_to(space: Workspace) -> None:
+    """`[beads] dispatch = true`; what succeeded is closed when it ends."""
+    issue = space.create("login")
+    (space.folder / "ok").touch()
+
+    assert space.cli("up", "--until-idle").code == 0
+    assert space.issue(issue)["status"] == "open"
+    config = (space.folder / "medbay.toml").read_text(encoding="utf-8")
+    (space.folder / "medbay.toml").write_text(config.replace("[beads]", "[beads]\ndispatch = true"), encoding="utf-8")
+
+    assert space.cli("up", "--until-idle").code == 0
+    assert space.issue(issue)["status"] == "closed"
