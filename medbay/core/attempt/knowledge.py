@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH, advice_line
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Pattern, RunnerUp
-from medbay.core.diagnosis.wording import relabel
+from medbay.core.diagnosis.wording import advise, relabel
 from medbay.core.model import Guidance
 from medbay.errors import UsageError
 
@@ -119,6 +119,7 @@ def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagn
         others = (said, *others)[:RUNNERS_UP_MAX]
     same = (category, subcategory) == (diagnosis.category, diagnosis.subcategory)
     kind = f"{category}/{subcategory}" if subcategory else category
+    place = f" at {diagnosis.location}" if diagnosis.location else ""
     return replace(
         diagnosis,
         category=category,
@@ -126,7 +127,7 @@ def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagn
         confidence=1.0,
         pattern=Pattern(TAUGHT, diagnosis.pattern.excerpt),
         summary=relabel(diagnosis.summary, before=diagnosis.kind, after=kind),
-        suggested_fix=diagnosis.suggested_fix if same else follows.advice,
+        suggested_fix=diagnosis.suggested_fix if same else advise(follows.advice, place=place),
         retryable=follows.retryable,
         charge=follows.charge,
         session=follows.session,

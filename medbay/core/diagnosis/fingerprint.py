@@ -26,6 +26,14 @@ _MASKS: Final = (
     ),
     ((" 0000",), r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
     (("file:///",), "file://(?=/)", ""),
+    # What is named as a directory says where it ran, not what failed.
+    (
+        ("/", "\\"),
+        r"(?i)(\b(?:in|inside|within|at|under|from|directory|dir|folder|project|repository|workspace|cwd|path)\b"
+        r":? ?['\"`(]?)"
+        r"(?:[A-Za-z]:)?[/\\](?:[\w.@+~-]{1,100}[/\\]){0,30}[\w@+~-]{0,100}(?=['\"`),;:]{0,2}(?:\s|$)|\.(?:\s|$))",
+        r"\1<dir>",
+    ),
     # Directories; the file name stays.
     (("/", "\\"), r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
     (("0x",), r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
