@@ -15,7 +15,6 @@ from medbay.core.diagnosis.text import CleanText
 
 GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
-DOUBT_BELOW: Final = 0.8  # less sure than this, a person should know that it may be something else
 LEAST: Final = 0.5  # a finding that decides is never less sure: below, nothing is acted on
 
 # What a wrapper throws because its command failed.
