@@ -128,7 +128,8 @@ def _teach_like(tx: Tx, learned: Taught) -> None:
     found = learned.diagnosis
     tx.execute_last(
         "INSERT INTO failure_pattern (fingerprint, category, subcategory, summary, excerpt, count, first_seen,"
-        " last_seen, taught_category, taught_subcategory, taught_by, taught_at) VALUES (?, ?, ?, ?, '', 0, ?, ?, ?, ?, ?, ?)"
+        " last_seen, taught_category, taught_subcategory, taught_by, taught_at)"
+        " VALUES (?, ?, ?, ?, '', 0, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (fingerprint) DO UPDATE SET summary = excluded.summary, last_seen = excluded.last_seen,"
         " taught_category = excluded.taught_category, taught_subcategory = excluded.taught_subcategory,"
         " taught_by = excluded.taught_by, taught_at = excluded.taught_at",

@@ -1,4 +1,4 @@
-"""Causes and what only follows from them: passed steps, dumps, pipes, limits, refusals, sessions, and how sure it is."""
+"""Causes and what only follows from them: passed steps, dumps, pipes, limits, refusals, and how sure it is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def test_a_named_cause_beats_a_broken_pipe_in_any_order(order: tuple[int, ...]) 
         ("sort: write failed: 'standard output': Broken pipe", "unknown/pipe"),
         ("Error: write EPIPE", "unknown/pipe"),
         (
-            "sort: invalid number at field start: invalid count at start of 'zero'\nTraceback (most recent call last):\n"
+            "sort: invalid number at field start: invalid count at start of 'zero'\n"
+            "Traceback (most recent call last):\n"
             '  File "<string>", line 1, in <module>\nBrokenPipeError: [Errno 32] Broken pipe',
             "code_error/config",
         ),
@@ -53,13 +54,15 @@ def test_a_broken_pipe_is_the_networks_only_on_a_connection(text: str, kind: str
         ("+ exit 3\n+ echo bye\nconnect ECONNREFUSED 1.2.3.4:80", "transient/network"),
         ("@@ -1 +1 @@\n+ a\n+ b\nconnect ECONNREFUSED 1.2.3.4:80", "transient/network"),
         (
-            "curl: (7) Failed to connect to 10.0.0.1 port 80\nmirror ok after 3 tries\napp.lua:2:25: expected ')' near 'do'",
+            "curl: (7) Failed to connect to 10.0.0.1 port 80\nmirror ok after 3 tries\n"
+            "app.lua:2:25: expected ')' near 'do'",
             "code_error/compile",
         ),
         ("connect ECONNREFUSED 10.0.0.1:80\nattempt 2 succeeded\nthe totals differ, giving up", "code_error"),
         ("connect ECONNREFUSED 10.0.0.1:80\nstill not connected after 3 attempts", "transient/network"),
         (
-            "=== RUN   TestTimesOut\n  1/3 Test #1: timeout_test ....   Passed    0.01 sec\nthe totals differ, giving up",
+            "=== RUN   TestTimesOut\n  1/3 Test #1: timeout_test ....   Passed    0.01 sec\n"
+            "the totals differ, giving up",
             "code_error",
         ),
     ],
@@ -107,7 +110,8 @@ def test_the_message_of_an_exception_outranks_what_it_dumps() -> None:
         ),
         ("RuntimeError: 1", "code_error/runtime"),
         (
-            "Object does not exist (_SB.A)\nCompilation failed. 1 Errors, 0 Warnings\nNo files were generated due to compiler error(s)",
+            "Object does not exist (_SB.A)\nCompilation failed. 1 Errors, 0 Warnings\n"
+            "No files were generated due to compiler error(s)",
             "code_error/compile",
         ),
     ],
@@ -127,7 +131,8 @@ def test_a_stated_cause_outranks_its_mechanism(text: str, kind: str) -> None:
         ("You've hit your usage limit. Purchase more credits or try again at Aug 18th, 2026 12:00 AM.", None, True),
         ("You exceeded your current quota, check your plan and billing details.\nPlease retry in 34.5s.", None, True),
         (
-            "API Error: 400 You have reached your specified API usage limits. You will regain access on 2026-09-01 at 00:00 UTC.",
+            "API Error: 400 You have reached your specified API usage limits. "
+            "You will regain access on 2026-09-01 at 00:00 UTC.",
             None,
             True,
         ),
@@ -212,7 +217,8 @@ def test_what_only_a_person_can_set_goes_to_a_person(text: str) -> None:
     [
         ("E   Failed: Timeout >5.0s\nFAILED t.py::test_x - Failed: Timeout >5.0s\n1 failed in 5s", "timeout/test"),
         (
-            'Traceback (most recent call last):\n  File "/usr/lib/python3/http/client.py", line 9, in read\nTimeoutError: slow',
+            'Traceback (most recent call last):\n  File "/usr/lib/python3/http/client.py", line 9, in read\n'
+            "TimeoutError: slow",
             "transient/network",
         ),
         (
@@ -267,13 +273,13 @@ def test_well_known_sentences_are_surely_known(text: str, kind: str) -> None:
         (
             "ERROR: Could not find a version that satisfies the requirement rich==99 (from versions: 13.6.0, 13.7.0)\n"
             "ERROR: No matching distribution found for rich==99",
-            "Correct the name or version of rich==99 in pyproject.toml or requirements.txt, or add the registry that has it."
-            " Available: 13.6.0, 13.7.0.",
+            "Correct the name or version of rich==99 in pyproject.toml or requirements.txt, or add the registry"
+            " that has it. Available: 13.6.0, 13.7.0.",
         ),
         (
             "ERROR: Could not find a version that satisfies the requirement richx (from versions: none)\n"
             "ERROR: No matching distribution found for richx",
-            "Correct the name or version of richx in pyproject.toml or requirements.txt, or add the registry that has it.",
+            "Correct the name or version of richx in pyproject.toml or requirements.txt, or add",
         ),
         ("deploy.sh: line 3: AWS_SECRET_ACCESS_KEY: unbound variable", "Set AWS_SECRET_ACCESS_KEY for this task"),
     ],
