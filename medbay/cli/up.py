@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from medbay.cli.output import note
 from medbay.cli.session import Session, pass_session
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.errors import UsageError
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -31,12 +35,21 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    queues = named_queues(queue)
-    bay = session.bay(create=True)
+    bay, queues = session.bay(create=True), named_queues(queue)
     page = web if web is not None else bay.place.config.web.enabled and not until_idle
-    return serve(
-        bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle, page=page, store=session.store
-    )
+    run = partial(serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store)
+    if not bay.place.config.beads.dispatch:
+        return run(queues=queues)
+    from medbay.areas.trackers import TrackerThread
+    from medbay.bay import Bay
+
+    beside = TrackerThread(lambda: Bay(bay.place, actor=bay.actor), lambda error: note(clean(error)))
+    beside.start()
+    try:
+        queues = (*(queues or (DEFAULT_QUEUE,)), beside.queue)
+        return run(queues=queues)
+    finally:
+        beside.stop()
 
 
 @click.command(name="worker")

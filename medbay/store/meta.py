@@ -59,6 +59,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "web_token": ("name",),
     "statistic": ("kind", "hour", "a", "b", "c"),
     "statistic_open": ("kind", "id"),
+    "issue": ("source", "issue_id"),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied
 
