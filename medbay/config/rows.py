@@ -55,6 +55,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "The same shared cause on several tasks is treated once.",
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
+        "queues.NAME": "A queue whose tasks have only so many slots. One such table for each.",
         "notify.NAME": "A channel that is told of events as they happen. One such table for each.",
     }
 )
@@ -118,6 +119,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
             "`medbay policy learn` shows what would be chosen.",
+        ),
+        "policy.load_aware": partial(
+            Key,
+            switch,
+            "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
+            "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -251,6 +258,14 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
         "agents.NAME.model": partial(Key, text, "The model it is told to use, unless a task names another."),
+        "queues.NAME.slots": partial(
+            Key,
+            _COUNT,
+            "How many tasks of the queue run at once, on all engines together; the others wait.",
+            default_is="none: it has to be said",
+            needed=True,
+            example=2,
+        ),
         "notify.NAME.command": partial(
             Key,
             command_words,
