@@ -103,6 +103,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--catch-up",
         "--priority",
         "--queue",
+        "--mutex",
     ),
     "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),

@@ -41,9 +41,11 @@ MUTEX_HEADS_SQL: Final = (
     f" SELECT (SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
     " AND mutex > (SELECT b.mutex FROM task b WHERE b.id = head.id)"
     " ORDER BY mutex, priority, ready_at, id LIMIT 1), number + 1 FROM head WHERE id IS NOT NULL AND number < ?)"
-    " SELECT t.id, t.mutex FROM head JOIN task t ON t.id = head.id WHERE NOT EXISTS (SELECT 1 FROM task l"
-    " WHERE l.mutex = t.mutex AND l.mutex <> '' AND l.live IS NOT NULL)"
-    " ORDER BY t.priority, t.ready_at, t.id LIMIT ?"
+    " SELECT id, mutex, priority, ready_at FROM (SELECT id, (SELECT b.mutex FROM task b WHERE b.id = head.id) AS mutex,"
+    " (SELECT b.priority FROM task b WHERE b.id = head.id) AS priority,"
+    " (SELECT b.ready_at FROM task b WHERE b.id = head.id) AS ready_at FROM head WHERE id IS NOT NULL) first"
+    " WHERE (SELECT l.id FROM task l WHERE l.mutex = first.mutex AND l.mutex <> '' AND l.live IS NOT NULL LIMIT 1)"
+    " IS NULL"
 )
 MUTEX_HEAD_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE id = ? AND {_BEHIND_MUTEX} AND NOT EXISTS (SELECT 1 FROM task l"
@@ -205,8 +207,9 @@ def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
 
 def free_mutexes(tx: Tx, queue: str, limit: int) -> list[tuple[str, str]]:
     """The most urgent tasks of a queue that wait behind a mutex nobody has: id and mutex, one for each mutex."""
-    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, _MUTEXES_LOOKED_AT, limit))
-    return [(row[0], row[1]) for row in rows]
+    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, _MUTEXES_LOOKED_AT))
+    ordered = sorted(rows, key=lambda row: (row[2], row[3] or 0, row[0]))
+    return [(row[0], row[1]) for row in ordered[:limit]]
 
 
 def take_mutex(tx: Tx, task_id: str, mutex: str) -> Task | None:
