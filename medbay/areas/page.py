@@ -82,7 +82,7 @@ class Page:
     def overview(self) -> dict[str, Any]:
         """Return the first page."""
         with self._bay.store.read() as tx:
-            found = overview.load(tx, recovery_share=self._share)
+            found = overview.load(tx, **self._capacity)
         seen, output = _written(found.running.logs), self._output(found)
         return overview_views.as_json(found, seen, output)
 
@@ -90,7 +90,7 @@ class Page:
         """Return one page of tasks, how many match and how they stand, and where the next page begins."""
         with self._bay.store.read() as tx:
             wanted = self._filter(asked, tx.now)
-            listed, more = listing.page(tx, wanted, _position(asked.cursor), recovery_share=self._share)
+            listed, more = listing.page(tx, wanted, _position(asked.cursor), **self._capacity)
             places = task_rows.count_places(tx, wanted)
             seq = history.last_event_seq(tx)
         rows = task_views.rows(listed, _written(listed.logs))
@@ -373,8 +373,9 @@ class Page:
             return tx.now, sum(each.lease_until > tx.now for each in workers.alive(tx))
 
     @property
-    def _share(self) -> float:
-        return self._bay.place.config.engine.slots_for_recovery
+    def _capacity(self) -> dict[str, Any]:
+        config = self._bay.place.config
+        return {"recovery_share": config.engine.slots_for_recovery, "queue_slots": config.queue_slots}
 
     def _filter(self, asked: TaskQuery, now: int) -> TaskFilter:
         known = LIFECYCLES["task"].states

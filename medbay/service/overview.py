@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from medbay.core.model import Attempt, Task
@@ -19,7 +20,7 @@ RUNNING, WAITING, HELD = 1, 2, 3
 ATTEMPTS_SHOWN: Final = 60  # of one task on the timeline of a fleet
 
 
-def load(tx: Tx, *, recovery_share: float) -> Overview:
+def load(tx: Tx, *, recovery_share: float, queue_slots: Mapping[str, int]) -> Overview:
     """Return what stands on the first page."""
     asked = teaching.offered(tx, questions.open_questions(tx))
     sections = {
@@ -28,6 +29,7 @@ def load(tx: Tx, *, recovery_share: float) -> Overview:
             TaskFilter(places=(place,), only_open=True, triages=None, order="need", limit=SHOWN),
             (),
             recovery_share=recovery_share,
+            queue_slots=queue_slots,
         )[0]
         for place in (RUNNING, WAITING)
     }

@@ -97,6 +97,8 @@ def _pending(task: Task, now_ms: int) -> Phrase:
     if not task.ready and task.due_at is not None:
         zone = task.zone if task.cron else ""
         return _timed(glyphs.WAITING, "pending", "due", "wait", "at", task.due_at, now_ms, zone=zone)
+    if task.hold is not None and task.hold == task.behind_mutex:
+        return _phrase(glyphs.HELD, "pending", f"mutex {task.mutex}", "held")
     if task.hold is not None:
         return _phrase(glyphs.HELD, "pending", f"held by {task.hold}", "held")
     return _phrase(glyphs.READY, "pending", "ready", "idle")
