@@ -108,6 +108,7 @@ class Bay:
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
         self._ids = Ids()
+        self.agents = app.agents_of(place.config)
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
@@ -130,7 +131,7 @@ class Bay:
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
-        given, agents = {"title": title, "run": run, **options}, self.place.config.agents
+        given, agents = {"title": title, "run": run, **options}, self.agents
         new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
         return self._write(lambda tx: additions.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
 
@@ -139,7 +140,7 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, cwd = self.place.config.agents, os.getcwd()
+        agents, cwd = self.agents, os.getcwd()
         return self._write(
             lambda tx: exchange.add_lines(
                 tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents
@@ -153,13 +154,13 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        agents, cwd = self.place.config.agents, os.getcwd()
+        agents, cwd = self.agents, os.getcwd()
         how = partial(exchange.bring_in, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
         return self._write(lambda tx: how(tx, lines, everything=everything))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.agents, dry_run=dry_run, **how)
         made = self._write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
@@ -341,7 +342,7 @@ class Bay:
         **changes: Any,
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
-        fields = requests.edited_fields(changes, agents=self.place.config.agents)
+        fields = requests.edited_fields(changes, agents=self.agents)
         others = tuple(after)
         return self._act(
             task_id,

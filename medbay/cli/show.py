@@ -46,9 +46,9 @@ def command(session: Session, task_id: str) -> None:
         return
     shown, config = screen(), bay.place.config
     if not shown.terminal:
-        _for_programs(found, work.work(found, config.agents, _triage_agent(config)))
+        _for_programs(found, work.work(found, bay.agents, _triage_agent(config)))
         return
-    runs = cut(clean(work.runs(found, config.agents, _triage_agent(config))), shown.width - 2)
+    runs = cut(clean(work.runs(found, bay.agents, _triage_agent(config))), shown.width - 2)
     lines = (*_head(found, shown), shown.paint(f"  {runs}", DIM), *_recurring(found, shown))
     for line in (*lines, *_attempts(found, shown), *_rest(found, shown)):
         say(line)

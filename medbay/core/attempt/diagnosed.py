@@ -7,12 +7,15 @@ from datetime import datetime, tzinfo
 from medbay.core.attempt import checks
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.model import Task
-from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 
 
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis."""
     failed = outcome if isinstance(outcome, Failed) else None
+    result = outcome.output.result
+    if isinstance(outcome, OverBudget):
+        result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
     return diagnose(
         outcome.output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
@@ -25,7 +28,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
-        result=outcome.output.result,
+        result=result,
     )
 
 

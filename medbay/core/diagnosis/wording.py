@@ -43,6 +43,12 @@ _LEADS: Final = {
     "unknown/config": "Environment problem",
     "unknown/conflict": "Conflict",
     "unknown/malformed_output": "Malformed output",
+    "unknown/asked": "It asks",
+    "unknown/denied": "Not allowed",
+    "unknown/max_turns": "Turns used up",
+    "unknown/refused": "Refused",
+    "unknown/no_evidence": "No evidence",
+    "code_error/session": "Session not known",
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",
 }
