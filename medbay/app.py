@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -69,10 +69,7 @@ def find_place(
     """The store a person means: named, or found upward from where they stand."""
     flags = dict(flags or {})
     home = _find_upward(start)
-    file = home / configuration.FILE_NAME if home else None
-    config = configuration.load(
-        file if file and (file.exists() or file.is_symlink()) else None, environ, {**flags, "store.url": store_url}
-    )
+    config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
@@ -84,6 +81,13 @@ def find_place(
     folder = home / FOLDER
     url = SQLITE + str(_sqlite_path(config.store.url, home))
     return StoreLocation(url=url, folder=folder, config=config)
+
+
+def find_config(start: Path) -> Path | None:
+    """Return the configuration file that is in force in a directory; None where there is none."""
+    home = _find_upward(start)
+    file = home / configuration.FILE_NAME if home else None
+    return file if file and (file.exists() or file.is_symlink()) else None
 
 
 def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
@@ -208,7 +212,14 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 
 def agents_of(config: Config) -> KnownProfiles:
     """The agents there are: those that are configured, and those that are known by name."""
-    return KnownProfiles(config.agents)
+    own = {name: _located(config, each) for name, each in config.agents.items()}
+    return KnownProfiles(own)
+
+
+def _located(config: Config, profile: agent.Profile) -> agent.Profile:
+    """A profile whose program is found from the directory of the configuration."""
+    program = config.located((profile.program,))[0] if profile.program else ""
+    return replace(profile, command=config.located(profile.command), program=program)
 
 
 def means_of(config: Config) -> Means:
@@ -218,7 +229,7 @@ def means_of(config: Config) -> Means:
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
