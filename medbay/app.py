@@ -205,15 +205,15 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    agents = AgentRunner(agents_of(config), ShellRunner(trees))
+    profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
+    agents = AgentRunner(profiles, ShellRunner(trees))
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
 
 def agents_of(config: Config) -> KnownProfiles:
     """The agents there are: those that are configured, and those that are known by name."""
-    own = {name: _located(config, each) for name, each in config.agents.items()}
-    return KnownProfiles(own)
+    return KnownProfiles(config.agents)
 
 
 def _located(config: Config, profile: agent.Profile) -> agent.Profile:

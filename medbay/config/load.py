@@ -233,11 +233,9 @@ class _Reading:
             self.mistake(parts, f"{'.'.join(parts)} {said}", f"write how {name} is started")
 
     def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:
-        """Either a command of its own, or an agent that is known by name."""
+        """A command of its own, or an agent that is known by name; with both the command's record is read as its."""
         where = ".".join(parts)
-        if "command" in raw and "preset" in raw:
-            self.mistake(parts, f"{where} has a command and a preset", "leave one of them out")
-        elif "command" not in raw and "preset" not in raw and name not in preset_names():
+        if "command" not in raw and "preset" not in raw and name not in preset_names():
             known = ", ".join(each for each in preset_names() if each != agent.CUSTOM)
             self.mistake(parts, f"{where} has no command and no preset", f"known by name are {known}")
 

@@ -253,7 +253,8 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "agents.NAME.preset": partial(
             Key,
             preset,
-            "An agent that is known by name, in place of `command`; not needed where NAME itself is one.",
+            "An agent that is known by name, not needed where NAME itself is one. With a `command` it says how the "
+            "command's output is read.",
             default_is="NAME, if there is one of that name",
             example="claude",
         ),

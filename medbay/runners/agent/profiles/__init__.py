@@ -45,7 +45,7 @@ class KnownProfiles(Mapping[str, Profile]):
             if name not in names() or name == CUSTOM:
                 raise KeyError(name)
             profile = Profile(name=name)
-        if profile.command:
+        if profile.command and not profile.preset:
             return replace(profile, preset=CUSTOM)
         known = preset(profile.preset or name)
         return replace(profile, preset=known.name, provider=profile.provider or known.provider)
