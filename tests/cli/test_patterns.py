@@ -43,6 +43,18 @@ def cured_twice(cli: Cli, note: str) -> None:
 # reclassify
 
 
+def test_a_correction_carries_over_to_failures_in_the_same_words(cli: Cli) -> None:
+    """Another row, another file, another task: the same rule in the same wording follows the person's word."""
+    cli.good("reclassify", failing(cli, text="zorp in row 77 of 'orders'"), "transient/network")
+
+    other = failing(cli, "pull users", text="zorp in row 12 of 'users'")
+    found = cli.good("show", other, "--json").json["attempts"][0]["diagnosis"]
+    different = failing(cli, "pull totals", text="the frobnicator hums")
+
+    assert (found["category"], found["subcategory"], found["rule"]) == ("transient", "network", "taught.like")
+    assert cli.good("show", different, "--json").json["attempts"][0]["diagnosis"]["category"] == "unknown"
+
+
 def test_a_waiting_task_says_what_it_is_now_and_when_it_is_tried(cli: Cli) -> None:
     """One line per task on stdout; what was taught on stderr."""
     task_id = failing(cli)
@@ -289,3 +301,17 @@ def test_the_installed_command_walks_the_whole_way(cli: Cli) -> None:
     assert [(each["given"], each["cured"]) for each in known["advice"]] == [(2, 2)]
     names = [event.name for event in cli.bay().events(task_id=first)]
     assert names.count("task:reclassified") == 1
+
+
+def test_a_correction_that_changes_nothing_is_refused(cli: Cli) -> None:
+    """It would count as a lesson; after a correction the corrected kind is what counts."""
+    task_id = failing(cli)
+    kind = cli.good("show", task_id, "--json").json["attempts"][-1]["diagnosis"]
+    same = f"{kind['category']}/{kind['subcategory']}" if kind["subcategory"] else kind["category"]
+
+    called = cli("reclassify", task_id, same)
+
+    assert called.code == 4
+    assert called.err.startswith(f"medbay: attempt 1 of {task_id} is {same} already; ")
+    cli.good("reclassify", task_id, "transient/network")
+    assert cli("reclassify", task_id, "transient/network").code == 4
