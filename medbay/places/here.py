@@ -23,7 +23,7 @@ class Here:
     def __init__(
         self, runners: Mapping[str, Runner], leftovers: Leftovers, *, later: Mapping[str, MakeRunner] | None = None
     ) -> None:
-        """`later` are those that are made when their first attempt starts: nobody pays for one that is never used."""
+        """`later` are those that are made when their first attempt starts: one that is never used costs nothing."""
         self._runners: dict[str, Runner] = {}
         self._feeding: list[Feeding] = []
         self._leftovers = leftovers

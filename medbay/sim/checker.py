@@ -55,7 +55,7 @@ class Checker:
             raise Broken("2 one process tree per task", f"{process.task_id} runs as {numbers}")
 
     def committed(self, actor: str, graph: Graph) -> None:
-        """Look at everything the last commit touched, as far as nobody looked at it before it was committed."""
+        """Check everything the last commit touched, unless it was checked before it was committed."""
         with self._store.read() as tx:
             self.fresh_events = (*self._within, *self._hear(tx, actor, graph))
         self._within, self._before = (), None
@@ -68,7 +68,7 @@ class Checker:
         self._within += tuple(self._hear(tx, actor, graph))
 
     def undone(self) -> None:
-        """What was looked at within a transaction did not happen."""
+        """What was checked within a transaction did not happen."""
         if self._before is not None:
             self.known, self.waiting, self._seq, self._probes, self.splits = self._before
         self._within, self._before = (), None
@@ -207,7 +207,7 @@ class Checker:
             members = tasks.of_loop(tx, loop)
             turns = [task.id for task in members if not task.finished and task.waits_for is None]
             if len(turns) > 1 or (not turns and any(not task.finished for task in members)):
-                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'nobody'}")
+                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'none'}")
             for task in members:
                 if task.id not in touched:
                     self.known[task.id].task = task
@@ -253,7 +253,7 @@ class Checker:
 
 
 class Probes:
-    """The canaries of every breaker, as the events tell of them."""
+    """The canaries of every breaker, as the events report them."""
 
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something

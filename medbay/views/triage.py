@@ -92,7 +92,7 @@ def item_words(each: Item, *, dry_run: bool) -> str:
 
 
 def item_detail(each: Item) -> str:
-    """Return what an agent said about a task, and beside it what was changed."""
+    """Return what was changed, and what the agent said about it."""
     return "; ".join(part for part in (", ".join(each.diff), each.detail) if part)
 
 
