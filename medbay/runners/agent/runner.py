@@ -1,4 +1,4 @@
-"""The agent runner: the command of a profile, with the prompt of the attempt in a file beside its log."""
+"""The agent runner: the command of a profile, with the prompt of the attempt in a file next to its log."""
 
 from __future__ import annotations
 
