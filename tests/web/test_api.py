@@ -237,7 +237,7 @@ def test_the_log_of_an_attempt_is_read_by_line(site: Site, tmp_path: Any) -> Non
     """By number, from its end, at the cause, by search with the true count; a secret is not shown."""
     lines = [f"line {number}" for number in range(1, 3001)]
     lines[1499] = "connect ECONNREFUSED 10.0.0.1:443"
-    lines[9] = "export AWS_SECRET_ACCESS_KEY=abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    lines[9] = "signed in with ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     script = tmp_path / "long.sh"
     script.write_text("cat <<'END'\n" + "\n".join(lines) + "\nEND\nexit 1\n")
     task = site.bay.add("long", run=["sh", str(script)])
