@@ -37,7 +37,9 @@ _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
     "lock": (5_000, 10_000, 20_000, 40_000, 60_000),
 }
 # What time does not change: a full context, a session that is refused, a model that will not. A fresh session may.
-_NOT_WAITED_FOR: Final[Mapping[str, tuple[int, ...]]] = dict.fromkeys(("context_window", "session", "refused"), (5_000,))
+_NOT_WAITED_FOR: Final[Mapping[str, tuple[int, ...]]] = dict.fromkeys(
+    ("context_window", "session", "refused"), (5_000,)
+)
 
 Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
 
