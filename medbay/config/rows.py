@@ -23,6 +23,7 @@ from medbay.config.kinds import (
     factor,
     money,
     patterns,
+    preset,
     share,
     store_url,
     switch,
@@ -37,7 +38,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models web intake".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -55,7 +56,9 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
+        "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
+        "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
 )
 
@@ -118,6 +121,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
             "`medbay policy learn` shows what would be chosen.",
+        ),
+        "policy.load_aware": partial(
+            Key,
+            switch,
+            "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
+            "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -246,15 +255,51 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
             "without a model its word and the option before it are left out. A relative path starts at the "
             "directory of this file.",
-            default_is="none (required)",
-            needed=True,
+            default_is="none",
             example=["my-agent", "--prompt", "{prompt_file}"],
+        ),
+        "agents.NAME.preset": partial(
+            Key,
+            preset,
+            "An agent that is known by name, not needed where NAME itself is one. With a `command` it says how the "
+            "command's output is read.",
+            default_is="NAME, if there is one of that name",
+            example="claude",
+        ),
+        "agents.NAME.program": partial(
+            Key,
+            text,
+            "The program of the preset, where it is not on the PATH under its own name.",
+            example="/opt/claude",
+        ),
+        "agents.NAME.allow": partial(
+            Key,
+            texts,
+            "What it may do without being asked, in the words of the agent itself (Claude Code: tools; Codex: the mode "
+            "of its sandbox; Gemini: the approval mode).",
+            default_is="what the preset allows",
+            example=["Bash(make *)", "Edit"],
+        ),
+        "agents.NAME.max_turns": partial(
+            Key,
+            partial(whole, 1, 100_000),
+            "How many turns one attempt may take, where the agent can be told.",
+            default_is=_NO_LIMIT,
+            example=200,
         ),
         "agents.NAME.role": partial(
             Key, partial(choice, "", SPEC_ROLE), 'With "spec" it also reviews specifications that work fails on.'
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
         "agents.NAME.model": partial(Key, text, "The model it uses, unless a task names another."),
+        "queues.NAME.slots": partial(
+            Key,
+            _COUNT,
+            "How many tasks of the queue run at once, on all engines together; the others wait.",
+            default_is="none (required)",
+            needed=True,
+            example=2,
+        ),
         "notify.NAME.command": partial(
             Key,
             command_words,
@@ -277,5 +322,26 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             default_is="never",
             example="5m",
         ),
+        "beads.dispatch": partial(
+            Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."
+        ),
+        "beads.path": partial(
+            Key,
+            text,
+            "The workspace; by default the `.beads` found upward from here.",
+            example="../app",
+        ),
+        "beads.agent": partial(Key, text, "The agent that works on issues.", example="claude"),
+        "beads.run": partial(
+            Key,
+            text,
+            "The command that works on issues, for the shell: it gets `MEDBAY_ISSUE`, and the issue as JSON in the "
+            "file `MEDBAY_INPUT`.",
+            example="./work.sh",
+        ),
+        "beads.checks": partial(
+            Key, texts, "The checks of issues with the tag `implement_verify_close`.", example=["make test"]
+        ),
+        "beads.poll": partial(Key, _FROM_1S, "How often `medbay up` asks for new issues."),
     }
 )

@@ -26,7 +26,10 @@ ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
 BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
+MUTEX: Final = "mutex:"  # what the key begins with that tasks are parked under behind a mutex
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
+TRACKER: Final = "tracker"  # what an issue waits for: its record is cleared there, or its parts are made
+DECIDED_ELSEWHERE: Final = (TRIAGE, TRACKER)  # what a person's word or a block stands over
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
@@ -43,6 +46,7 @@ class Guidance(Struct, frozen=True):
     text: str
     fingerprint: str = ""  # of the failure it was given against
     cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
+    answer: str = ""  # to what an agent asked, in a person's own words
 
 
 class Check(Struct, frozen=True):
@@ -81,6 +85,7 @@ class Task(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    mutex: str = ""  # of those that name it at most one runs at a time, on all engines together
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False
@@ -152,6 +157,11 @@ class Task(Struct, frozen=True):
         return self.status in ("completed", "cancelled")
 
     @property
+    def behind_mutex(self) -> str:
+        """The key it is parked under while it is ready and waits for its mutex; empty without one."""
+        return MUTEX + self.mutex if self.mutex else ""
+
+    @property
     def recurs(self) -> bool:
         """Whether it has more than one iteration: by cron, every so often, or in a loop."""
         return bool(self.cron) or self.every_ms is not None or self.owner_kind == "loop"
@@ -207,6 +217,13 @@ class Attempt(Struct, frozen=True):
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
     failure: Mapping[str, Any] | None = None  # how its work failed, once an evaluator is to look at it
+    agent: str = ""  # the profile that worked on it
+    model: str = ""  # as the agent named it
+    session: str = ""  # of the agent, in which the work can go on
+    resumes: str = ""  # the session it went on with
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tool_calls: int | None = None
 
 
 class Triage(Struct, frozen=True, kw_only=True):
@@ -314,6 +331,7 @@ class Worker(Struct, frozen=True):
     policy_hash: str = ""
     stopped_at: int | None = None
     how: str = ""  # how it ended: stopped, lost, crashed
+    short_of: str = ""  # what its machine lacks, in words, while retries wait for that
 
 
 class HistoryRow(Struct, frozen=True, kw_only=True):
