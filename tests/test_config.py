@@ -267,7 +267,7 @@ def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path) -> 
 
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load(tmp_path / "none.toml", {}, {})
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="is not a regular file"):
         load(tmp_path, {}, {})
     with pytest.raises(ConfigError, match=r"latin\.toml:2: is not UTF-8 text"):
         load(tmp_path / "latin.toml", {}, {})
@@ -545,7 +545,7 @@ def test_a_listing_spends_few_calls_on_the_configuration(tmp_path: Path, written
 
     code, calls = counted.stderr.split()
     assert code == "0"
-    assert int(calls) < 100
+    assert int(calls) < 120  # of which 15 ask whose file it is and whether it needs a decision
 
 
 def test_without_a_file_nothing_is_made_twice() -> None:
@@ -560,6 +560,7 @@ def test_a_relative_store_of_the_file_is_beside_the_file_from_anywhere_below(tmp
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
 
-    found = {app.find_place(start, store_url=None, environ={}).url for start in (tmp_path, below)}
+    environ = {"MEDBAY_TRUST": "1", "XDG_DATA_HOME": str(tmp_path / "data")}
+    found = {app.find_place(start, store_url=None, environ=environ).url for start in (tmp_path, below)}
 
     assert found == {f"sqlite:///{tmp_path}/other.db"}

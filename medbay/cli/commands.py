@@ -61,6 +61,7 @@ TABLE: Final = (
     Entry("service", "service", "let systemd run it: install, uninstall, status", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store and this machine, and say how to fix it", OTHER),
+    Entry("trust", "trust", "allow what this medbay.toml starts and connects to", OTHER),
     Entry("completion", "completion", "print the completion script of a shell", OTHER),
 )
 

@@ -83,6 +83,16 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """The file that settings were read from, as it was at that moment."""
+
+    path: Path
+    text: str
+    owner: int  # the user it belongs to
+    shown: str  # the path as short as it can be said from here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -97,6 +107,7 @@ class Config:
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     folder: Path | None = None  # where the file is
+    file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
     def source(self, path: str) -> str:

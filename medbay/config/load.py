@@ -18,18 +18,19 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, TriageConfig
+from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, ConfigFile, TriageConfig
 from medbay.config.key import BY_VARIABLE, Key, Setting
 from medbay.config.keys import key_at, keys_of, paths
 from medbay.config.kinds import Wrong, shown
-from medbay.config.lines import Document
+from medbay.config.lines import Document, is_too_deep
 from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
 from medbay.errors import ConfigError
+from medbay.foreign import open_regular
 
 FILE_NAME: Final = "medbay.toml"
 STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
-_TEXT_MAX = 1_000_000
+_TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
 _CALLED = {"agents": "an agent", "notify": "a channel"}
@@ -43,12 +44,11 @@ def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, obje
 
     A flag that is None was not given; an empty variable is not set.
     """
-    given = {**_of_file(path)} if path is not None else {}
-    given |= _of_environment(environ)
-    given |= _of_flags(flags)
+    given, file = _of_file(path) if path is not None else ({}, None)
+    given = {**given, **_of_environment(environ), **_of_flags(flags)}
     if not given and path is None:
         return DEFAULTS
-    return _config(given, path.parent if path else None)
+    return replace(_config(given, path.parent if path else None), file=file)
 
 
 def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[ConfigError, ...]:
@@ -110,21 +110,29 @@ def _needed(part: str) -> set[str]:
 # Where values come from
 
 
-def _of_file(path: Path) -> Given:
-    file = _shown_path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror or error}", file=file) from None
+def _of_file(path: Path) -> tuple[Given, ConfigFile]:
+    shown_path = _shown_path(path)
+    data, owner = _bytes_of(path, shown_path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError("is not UTF-8 text", file=file, line=line, hint="save the file as UTF-8") from None
-    reading = _read_text(text, file)
+        raise ConfigError("is not UTF-8 text", file=shown_path, line=line, hint="save the file as UTF-8") from None
+    reading = _read_text(text, shown_path)
     if reading.mistakes:
         raise min(reading.mistakes, key=lambda mistake: mistake.line or 0)
-    return reading.given
+    return reading.given, ConfigFile(path=path, text=text, owner=owner, shown=shown_path)
+
+
+def _bytes_of(path: Path, shown_path: str) -> tuple[bytes, int]:
+    """What a file holds, and the user it belongs to. A link may lead to it, but not to a device or a pipe."""
+    try:
+        with open(open_regular(path, follow=True), "rb") as handle:
+            return handle.read(_TEXT_MAX + 1), os.fstat(handle.fileno()).st_uid
+    except ValueError as error:
+        raise ConfigError(f"is {error}", file=shown_path, hint="make it a file of settings") from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror or error}", file=shown_path) from None
 
 
 def _of_environment(environ: Mapping[str, str]) -> Given:
@@ -233,6 +241,9 @@ def _read_text(text: str, file: str) -> _Reading:
     reading = _Reading(Document(file, text))
     if len(text) > _TEXT_MAX:
         reading.mistakes.append(ConfigError("is too large for a configuration", file=file, line=1))
+        return reading
+    if is_too_deep(text):
+        reading.mistakes.append(ConfigError("has a key of too many parts", file=file, line=1))
         return reading
     try:
         document = tomllib.loads(text)

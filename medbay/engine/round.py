@@ -16,7 +16,7 @@ from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.identity import register
 from medbay.engine.lease import ClockWatch, Lease
-from medbay.engine.live import Live, Process, Unrecorded, launch_of
+from medbay.engine.live import Live, Process, Unrecorded, broken, launch_of
 from medbay.engine.recovery import reap
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settlement import Settler
@@ -143,7 +143,7 @@ class Engine:
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
         for key, each in list(self.live.items()):
-            outcome = each.running.poll(now_s)
+            outcome = each.poll(now_s)
             if outcome is None:
                 continue
             del self.live[key]
@@ -322,14 +322,19 @@ class Engine:
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
                 self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
-            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
             free -= 1
             try:
+                launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free < 0)
                 launch = self.triager.prepared(claim, launch)
                 running = self._place.start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
+                continue
+            except StoreError:
+                raise
+            except Exception as error:
+                self._unstarted(claim, broken(claim, error))
                 continue
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)

@@ -28,6 +28,7 @@ BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
+_ASKED_STEPS_MAX: Final = 100_000
 
 
 class SqliteTx(Putting):
@@ -323,6 +324,30 @@ class _Translated:
 
 _TRANSLATED: Final = _Translated()
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
+
+
+def machine_of(path: str) -> str:
+    """The machine that a store says it was made on, asked of a file that may be anything; empty where it does not say.
+
+    Nothing is written, nothing but a table is read, and a query made to run for ever is ended.
+    """
+    from urllib.parse import quote
+
+    try:
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=1, isolation_level=None)
+    except sqlite3.Error:
+        return ""
+    try:
+        connection.set_progress_handler(lambda: 1, _ASKED_STEPS_MAX)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta' AND type = 'table'").fetchone() is None:
+            return ""
+        found = connection.execute("SELECT value FROM meta WHERE key = 'machine_id'").fetchone()
+        return str(found[0]) if found else ""
+    except (sqlite3.Error, ValueError, OverflowError):
+        return ""
+    finally:
+        connection.close()
 
 
 def copy_database(source: sqlite3.Connection, path: str) -> None:

@@ -25,6 +25,7 @@ from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE, compiled
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
 from medbay.core.diagnosis.wording import advise, bare_name, summarize
+from medbay.core.redaction import redact
 
 KEPT_MAX: Final = 512  # diagnoses, each of a few KB at most
 
@@ -251,11 +252,11 @@ def _record(
         category=category,
         subcategory=subcategory,
         confidence=verdict.confidence,
-        pattern=Pattern(verdict.rule, excerpt),
+        pattern=Pattern(verdict.rule, redact(excerpt)),
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
-        summary=summarize(category, subcategory, _said(verdict, finding, told), str(location or "")),
-        suggested_fix=_advice(verdict, finding, line, text),
+        summary=redact(summarize(category, subcategory, _said(verdict, finding, told), str(location or ""))),
+        suggested_fix=redact(_advice(verdict, finding, line, text)),
         retryable=follows.retryable,
         retry_after_ms=None,
         provider=provider_of(subcategory, line, runner, text.body),
