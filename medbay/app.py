@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -152,6 +153,7 @@ def build_engine(
 ) -> Engine:
     """A real engine on this machine; `guard` is the mark of every process it starts."""
     config = place.config
+    refuse_links(place.folder)
     host = this_host()
     settings = Settings(
         root=place.folder.resolve(),
@@ -179,6 +181,17 @@ def build_engine(
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a `.medbay/` with a link in it: what comes with a repository must not say where files are written."""
+    with suppress(OSError):
+        for each in os.scandir(folder):
+            if each.is_symlink():
+                what = f"{each.path} is a link, and logs would be written where it leads"
+                raise NotAllowed(
+                    what, hint="remove it; to have them elsewhere, move the whole store and name it with --store"
+                )
 
 
 def build_deliveries(

@@ -176,6 +176,9 @@ class Daemon:
                 look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
                 if self._clock.monotonic_s() >= self._emit_at_s():
                     self._emit()
+        except StoreRemoved:
+            self.engine.kill_all()
+            raise
         except StoreError:
             self._sleep(AWAY_S)
 
