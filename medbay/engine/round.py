@@ -23,12 +23,13 @@ from medbay.engine.settlement import Settler
 from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.errors import SpawnFailed, StaleClaim, StoreError, StoreTooNew
 from medbay.places.protocol import Place
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
+from medbay.store import meta
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
@@ -62,6 +63,7 @@ class Engine:
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.outdated: StoreTooNew | None = None  # set once a later version has migrated the store
         self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
@@ -199,6 +201,7 @@ class Engine:
         """Give dead workers up and put their attempts through the door of every ending."""
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
+            self._notice_newer(meta.refusal(tx))
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
             over = worker_rows.left_behind(tx)
             left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
@@ -229,6 +232,12 @@ class Engine:
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _notice_newer(self, refused: StoreTooNew | None) -> None:
+        """A later version has migrated the store: nothing more is begun here, and what runs comes to its end."""
+        if refused is not None and self.outdated is None:
+            log.warning("a newer Medbay has migrated the store (%s): no more work is begun here", refused.message)
+            self.outdated, self.claiming = refused, False
 
     def _take_up(self, claims: Iterable[Claim]) -> None:
         """Go on with attempts that outlived their engine, where the place has such; one that is gone by now is lost."""
