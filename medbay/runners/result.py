@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from medbay.core.budget import read_usage
+from medbay.core.budget import TOKEN_PARTS, read_usage
 from medbay.core.model import TEXT_MAX
 from medbay.core.untrusted import parsed
 from medbay.foreign import open_regular, read_regular
@@ -127,7 +127,7 @@ def _usage(value: object) -> dict[str, Any] | None:
     """What it cost, in tokens and money; each may be left out."""
     if read_usage(value) is None or not isinstance(value, dict):
         return None
-    return {name: value[name] for name in ("tokens", "cost") if name in value}
+    return {name: value[name] for name in ("tokens", *TOKEN_PARTS, "cost") if name in value}
 
 
 def _artifacts(value: object) -> list[str] | None:
