@@ -43,7 +43,7 @@ from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore, machine_of, sync_directory
+from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -128,6 +128,7 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: boo
     path = _sqlite_path(place.url, Path.cwd())
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
+    refuse_no_file(str(path))  # before a folder for its logs is made beside it
     if not trusted:
         trust.refuse_strange_store(path)
     if create:

@@ -43,7 +43,7 @@ def command(session: Session, show: bool, revoke: bool, pin: bool) -> int:
 
     if show + revoke + pin > 1:
         raise UsageError("--show, --revoke and --pin go alone", hint="leave the others out")
-    config, file, home = _settings(Path.cwd())
+    config, file, home = _settings(_meant(Path.cwd()))
     kept = trust.decisions(os.environ)
     if not show:
         refuse_inside_attempts("medbay trust")
@@ -87,12 +87,20 @@ def agree(session: Session, home: Path) -> None:
         trust.keep(kept, file)
 
 
-def _settings(start: Path) -> tuple[Config, ConfigFile, Path]:
-    """The settings of the file that is meant, the file, and its directory."""
+def _meant(start: Path) -> Path:
+    """The directory whose file is meant: one that has it, or a project, from here upward."""
     from medbay import app
+    from medbay.config.load import FILE_NAME
+
+    here = start.resolve()
+    known = (each for each in (here, *here.parents) if (each / app.FOLDER).is_dir() or (each / FILE_NAME).exists())
+    return next(known, here)
+
+
+def _settings(home: Path) -> tuple[Config, ConfigFile, Path]:
+    """The settings of the file in a directory, the file, and the directory."""
     from medbay.config.load import FILE_NAME, load
 
-    home = app.find_home(start) or start.resolve()
     path = home / FILE_NAME
     if not os.path.lexists(path):
         raise NotFound(f"there is no {FILE_NAME} in {home}", hint="medbay init makes one")

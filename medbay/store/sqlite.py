@@ -6,7 +6,6 @@ import ctypes
 import fcntl
 import os
 import sqlite3
-import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -302,8 +301,8 @@ def _when_free(connection: sqlite3.Connection, sql: str) -> None:
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
         refuse_network_file_system(path)
-        make_private(path)
         refuse_no_file(path)
+        make_private(path)
     try:
         connection = sqlite3.connect(
             path,
@@ -327,8 +326,8 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def refuse_no_file(path: str) -> None:
-    """A device or a directory is no store."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    """A device or a directory is no store; what is not there yet can become one."""
+    if os.path.exists(path) and not os.path.isfile(path):
         raise StoreError(f"cannot open the store {path}: it is not a regular file", hint="name a file with --store")
 
 

@@ -28,7 +28,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return made
 
 
-@pytest.mark.parametrize("name", ["/dev/null", "/dev", "other.db", "text", "pipe"])
+@pytest.mark.parametrize("name", ["null", "folder", "other.db", "text", "pipe"])
 def test_what_is_no_store_is_said_plainly_and_left_as_it_is(cli: Cli, name: str) -> None:
     """A device, a directory, a database of another program, a text."""
     with sqlite3.connect("other.db") as other:
@@ -36,6 +36,8 @@ def test_what_is_no_store_is_said_plainly_and_left_as_it_is(cli: Cli, name: str)
     other.close()
     Path("text").write_text("not a database, but long enough to be looked at as one")
     os.mkfifo("pipe")
+    Path("folder").mkdir()
+    Path("null").symlink_to(os.devnull)
     before = Path("other.db").read_bytes()
 
     for words in (["list"], ["add", "a", "--run", "true"], ["doctor"]):
@@ -45,6 +47,7 @@ def test_what_is_no_store_is_said_plainly_and_left_as_it_is(cli: Cli, name: str)
         assert "internal" not in called.out + called.err
         assert "cannot open the store" in called.out + called.err
     assert Path("other.db").read_bytes() == before
+    assert not Path(os.devnull).parent.joinpath(".medbay").exists()
 
 
 def test_a_log_directory_that_is_a_link_is_refused(cli: Cli, tmp_path: Path) -> None:
