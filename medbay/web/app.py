@@ -34,7 +34,9 @@ ERRORS = {
         (503, "the store is away"),
     )
 }
-RESOURCES = "now tasks attempts questions breakers patterns events fleet people live health".split()  # one file each
+RESOURCES = (
+    "now tasks attempts questions breakers patterns events fleet statistics people live health".split()
+)  # one file each
 
 
 def make(place: StoreLocation, *, port: int, clock: Clock | None = None) -> App:
