@@ -142,7 +142,7 @@ class Page:
 
         return {
             "now": moments.iso(found.now),
-            "task": {**task_views.detail(found), "phrase": phrase_as_json(phrase), "live": found.task.live},
+            "task": {**_shortened(task_views.detail(found)), "phrase": phrase_as_json(phrase), "live": found.task.live},
             "work": work(found, config.agents, config.triage.agent),
             "recurs": schedule.how(found.task) or None,
             "explanation": {
@@ -406,6 +406,11 @@ class Page:
 def _iso(at: int) -> str:
     """Times in sentences are marked, so that the page can say them in the reader's zone."""
     return f"⟨{moments.iso(at)}⟩"
+
+
+def _shortened(task: dict[str, Any]) -> dict[str, Any]:
+    """A task with the newest entries of each of its lists: one that recurs for years has many."""
+    return {name: value[-ROWS_MAX:] if isinstance(value, list) else value for name, value in task.items()}
 
 
 def _same_again(task: Task, last: Attempt | None) -> bool:

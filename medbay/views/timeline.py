@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, HistoryRow, Question, Retry
 from medbay.core.snapshot import Explanation, FleetRow, TaskDetail
@@ -31,8 +33,9 @@ def as_json(found: TaskDetail, explained: Explanation) -> dict[str, Any]:
     """Return the four lanes of a task, what is known of its future, and when it all begins."""
     task, now = found.task, found.now
     end = task.ended_at if task.finished and task.ended_at is not None else now
+    found = _recent(found)
     return {
-        "from": moments.iso(task.created_at),
+        "from": moments.iso(_begin(found)),
         "now": moments.iso(now),
         "until": moments.iso(end),
         "state": list(_states(found, end)),
@@ -41,6 +44,24 @@ def as_json(found: TaskDetail, explained: Explanation) -> dict[str, Any]:
         "judgement": sorted(_judgements(found), key=lambda each: str(each["at"])),
         "coming": [] if task.finished else list(_coming(explained)),
     }
+
+
+def _begin(found: TaskDetail) -> int:
+    """Where the lanes begin: with the task, or with the oldest attempt that is shown."""
+    whole = not found.attempts or found.attempts[0].number == 1
+    return found.task.created_at if whole else found.attempts[0].started_at
+
+
+def _recent(found: TaskDetail) -> TaskDetail:
+    """The same without what happened before the oldest attempt that is shown."""
+    begin = _begin(found)
+    return replace(
+        found,
+        history=tuple(each for each in found.history if each.at >= begin),
+        retries=tuple(each for each in found.retries if (each.executed_at or each.due_at) >= begin),
+        questions=tuple(each for each in found.questions if (each.answered_at or found.now) >= begin),
+        triages=tuple(each for each in found.triages if each.started_at >= begin),
+    )
 
 
 def fleet_row_as_json(row: FleetRow, now: int) -> dict[str, Any]:
@@ -68,7 +89,7 @@ def _group(row: FleetRow) -> str:
 
 def _states(found: TaskDetail, end: int) -> Iterator[dict[str, Any]]:
     """The spans between the transitions."""
-    at, status = found.task.created_at, "pending"
+    at, status = _begin(found), "pending"
     for step in found.history:
         if step.at > at:
             yield _span(status, at, step.at)

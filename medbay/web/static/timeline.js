@@ -51,7 +51,7 @@ function zoneShift(at) {
 }
 /** Hatches and dots over a bar: what the colour says is said twice. @param {{token: string, x: number, y: number, w: number, high: number}} props */
 export function Pattern({ token, x, y, w, high }) {
-  if (w < 6) return null;
+  if (!(w >= 6 && w < 5000)) return null;
   const marks = [];
   if (token === "wait") for (let at = x + 4; at < x + w - 1; at += 7) marks.push(html`<line class="p-line" x1=${at} y1=${y + high - 2} x2=${Math.min(at + high / 2, x + w)} y2=${y + 2} />`);
   if (token === "held") for (let at = x + 4; at < x + w - 2; at += 7) marks.push(html`<circle class="p-dot" cx=${at} cy=${y + high / 2} r="1.7" />`);
@@ -115,7 +115,8 @@ export function Lanes({ data, open }) {
 function foldable(waits, attempts, from, to, now) {
   const total = to - from;
   return waits.filter((each) => each.b - each.a > total * 0.4 && !attempts.some((one) => ms(one.from) < each.b && (one.to ? ms(one.to) : now) > each.a))
-    .map((each) => ({ from: each.a + total * 0.03, to: each.b - total * 0.03 })).slice(0, 3);
+    .map((each) => ({ from: each.a + total * 0.03, to: each.b - total * 0.03 })).sort((one, two) => one.from - two.from)
+    .filter((each, n, all) => n === 0 || each.from >= all[n - 1].to).slice(0, 2);
 }
 /** The same as a table. @param {{data: any}} props */
 function LaneTable({ data }) {
