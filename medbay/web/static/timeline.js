@@ -95,7 +95,8 @@ export function Lanes({ data, open }) {
   const bar = (/** @type {any} */ each, /** @type {number} */ lane, /** @type {any} */ more = {}) => {
     const a = x(ms(each.from)), b = Math.max(a + 3, x(each.to ? ms(each.to) : ended ? end : now)), y = row(lane);
     const words = `${each.words} (${span(ms(each.from), each.to ? ms(each.to) : undefined)})`;
-    return html`<g><rect class="bar hit f-${each.token} ${more.hollow ? "f-hollow" : ""}" x=${a} y=${y} width=${b - a} height=${HIGH} rx="2" tabindex="0" role="img" aria-label=${words} ...${tip.on(words)} onDblClick=${more.open} />${more.hollow ? null : html`<${Pattern} token=${each.token} x=${a} y=${y} w=${b - a} high=${HIGH} />`}${more.label && b - a > more.label.length * 7 ? html`<text class=${more.hollow || each.token === "idle" || each.token === "wait" ? `t-${each.token}` : "t-on"} x=${a + 5} y=${y + 15} pointer-events="none">${more.label}</text>` : null}</g>`;
+    const room = more.label && b - a > more.label.length * 7 ? more.label.length * 7 + 6 : 0;
+    return html`<g><rect class="bar hit f-${each.token} ${more.hollow ? "f-hollow" : ""}" x=${a} y=${y} width=${b - a} height=${HIGH} rx="2" tabindex="0" role="img" aria-label=${words} ...${tip.on(words)} onDblClick=${more.open} />${more.hollow ? null : html`<${Pattern} token=${each.token} x=${a + room} y=${y} w=${b - a - room} high=${HIGH} />`}${more.label && b - a > more.label.length * 7 ? html`<text class=${more.hollow || each.token === "idle" || each.token === "wait" ? `t-${each.token}` : "t-on"} x=${a + 5} y=${y + 15} pointer-events="none">${more.label}</text>` : null}</g>`;
   };
   const { marks, words } = ticks(from, to, Math.max(2, width / 110));
   return html`<div ref=${box}><svg class="lanes" viewBox=${`0 0 ${width} ${high}`} height=${high} role="group" aria-label="timeline">
@@ -144,9 +145,9 @@ export function FleetLanes({ data, from, to, open, at: current }) {
   const { marks, words } = ticks(from, to, Math.max(2, (width - left) / 110));
   let index = -1;
   return html`<div ref=${box}><svg class="lanes" viewBox=${`0 0 ${width} ${high}`} height=${high} role="group" aria-label="timeline of the fleet">
-    ${marks.map((at) => html`<g><line class="axis" x1=${x(at)} x2=${x(at)} y1="0" y2=${high - AXIS} opacity=".55" /><text x=${x(at) + 3} y=${high - 6}>${words(at)}</text></g>`)}
+    ${marks.map((at) => html`<g><line class="axis" x1=${x(at)} x2=${x(at)} y1="14" y2=${high} opacity=".55" /><text x=${x(at) + 3} y="10">${words(at)}</text></g>`)}
     ${lines.map((each, n) => {
-      const y = n * step + 4;
+      const y = n * step + 4 + AXIS;
       if (each.head) return html`<text class="lane" x="0" y=${y + 13}>${each.head}</text>`;
       index += 1;
       const row = each.row, chosen = index === current, due = ms(row.next_at);
@@ -158,7 +159,7 @@ export function FleetLanes({ data, from, to, open, at: current }) {
         ${row.attempts.map((/** @type {any} */ one) => { const a = clip(ms(one.from)), b = Math.max(a + 3, clip(one.to ? ms(one.to) : now)); return html`<g><rect class="bar hit f-${one.token}" x=${a} y=${y} width=${b - a} height="17" rx="2" tabindex="0" role="img" aria-label=${`${row.id} ${one.words}`} ...${tip.on(`${row.title}: ${one.words}`)} onDblClick=${() => open(row.id)} /><${Pattern} token=${one.token} x=${a} y=${y} w=${b - a} high=${17} />${b - a > 16 ? html`<text class="t-on" x=${a + 3} y=${y + 13} pointer-events="none">${one.glyph}</text>` : null}</g>`; })}
         ${due > now && due <= to ? html`<rect class="future" x=${x(due)} y=${y} width="9" height="17" rx="2" ...${tip.on(`${row.title}: next ${clockWords(due)}`)} />` : null}</g>`;
     })}
-    <line class="nowline" x1=${x(now)} x2=${x(now)} y1="0" y2=${high - AXIS} /><text x=${x(now) + 3} y="10">now</text></svg>${tip.card}</div>`;
+    <line class="nowline" x1=${x(now)} x2=${x(now)} y1="14" y2=${high} /><text x=${x(now) + 3} y="24">now</text></svg>${tip.card}</div>`;
 }
 /** @param {string} text @param {number} most */
 const cutTo = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
