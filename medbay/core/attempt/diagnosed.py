@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 
-from medbay.core.attempt import checks
+from medbay.core.attempt import checks, prompt
+from medbay.core.attempt.echo import without_echo
 from medbay.core.diagnosis import Diagnosis, diagnose
-from medbay.core.model import Task
+from medbay.core.agent import is_agents
+from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
 
 
-def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
-    """Hand everything the outcome knows to the diagnosis."""
+def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, handed: str = "") -> Diagnosis:
+    """Hand everything the outcome knows to the diagnosis, but not what its attempt was handed."""
     failed = outcome if isinstance(outcome, Failed) else None
+    output = without_echo(outcome.output, handed) if handed else outcome.output
     return diagnose(
-        outcome.output.text(),
+        output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
         signal=getattr(outcome, "signal", None),
@@ -25,11 +28,13 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
-        result=outcome.output.result,
+        result=output.result,
     )
 
 
-def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) -> Diagnosis | None:
+def diagnose_checked(
+    task: Task, outcome: Checked, now: int, *, zone: tzinfo, handed: str = ""
+) -> Diagnosis | None:
     """Of the check that failed, or of a gate that could not answer."""
     found = checks.judge(outcome.results, task.threshold)
     if found.verdict == "PASS":
@@ -37,5 +42,10 @@ def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) ->
     if found.verdict == "ERROR":
         return checks.diagnose_error(task.id, found)
     assert found.blamed is not None
-    diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone)
+    diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone, handed=handed)
     return checks.name_check(diagnosis, found.blamed)
+
+
+def handed_to(task: Task, attempt: Attempt) -> str:
+    """What an attempt was handed and may print again: its guidance, of an agent its whole prompt."""
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance) if is_agents(task) else attempt.guidance

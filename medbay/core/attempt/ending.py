@@ -15,7 +15,7 @@ from medbay.core.attempt import checks as verifying
 from medbay.core.attempt import knowledge, rescue
 from medbay.core.attempt.cause import cause_of, is_charged, is_providers
 from medbay.core.attempt.counting import count_ended, count_uncharged, counters, forget_failures, record_of
-from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome
+from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome, handed_to
 from medbay.core.attempt.failure import ERROR_MAX, Failure, follow
 from medbay.core.attempt.knowledge import Known, Learned, Seen
 from medbay.core.attempt.rescue import Evaluation
@@ -179,9 +179,11 @@ def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
         return None
     match ended.outcome:
         case Checked():
-            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone)
+            handed = handed_to(ended.task, ended.attempt)
+            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone, handed=handed)
         case Failed() | TimedOut() | Stalled() | OverBudget():
-            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+            handed = handed_to(ended.task, ended.attempt)
+            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone, handed=handed)
         case _:
             return None
 
@@ -211,7 +213,9 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft[Task], work: Working
         draft.emit("task:retry_exhausted", attempt=number, reason=why, category="unknown")
         draft.block("exhausted", why)
         return _decision(ended, draft, work, asked)
-    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone).retry_after_ms
+    handed = handed_to(ended.task, ended.attempt)
+    found = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone, handed=handed)
+    named = found.retry_after_ms
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
         due += policy.requeue_delay(record)
