@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
+from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
@@ -33,6 +35,7 @@ from medbay.integrations.protocol import SenderMeans
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.runner import AgentRunner
@@ -133,6 +136,9 @@ def build_engine(
         means=means_of(config),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
+        stall_ms=config.runner.stall_ms,
+        agent_stall_ms=config.runner.agent_stall_ms,
+        takes_advice=takes_advice,
         queues=queues or (DEFAULT_QUEUE,),
     )
     guard = guard or Ids().store()
@@ -225,6 +231,11 @@ def means_of(config: Config) -> Means:
         evaluate=chosen.evaluate,
         rescue_threshold=chosen.rescue_threshold,
     )
+
+
+def shell_of(config: Config) -> str:
+    """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
+    return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

@@ -37,6 +37,7 @@ from medbay.engine.cycle import TriageCycle
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, StoreBusy
+from medbay.places import scripts
 from medbay.service import (
     additions,
     bulk,
@@ -125,13 +126,13 @@ class Bay:
     # Adding
 
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
-        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
+        """Add a task: `run` is a list of words, or a string for the shell; options are those of `medbay add`.
 
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
         given, agents = {"title": title, "run": run, **options}, self.place.config.agents
-        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
+        new = partial(requests.new_task, given, defaults=self._defaults(), agents=agents)
         return self._write(lambda tx: additions.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -139,10 +140,10 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, cwd = self.place.config.agents, os.getcwd()
+        agents, defaults = self.place.config.agents, self._defaults()
         return self._write(
             lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents
+                tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, defaults=defaults, agents=agents
             )
         )
 
@@ -159,11 +160,15 @@ class Bay:
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        shell, agents = app.shell_of(self.place.config), self.place.config.agents
+        by = JobWriter(ids=self._ids, actor=self.actor, agents=agents, shell=shell, dry_run=dry_run, **how)
         made = self._write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
         return made
+
+    def _defaults(self) -> requests.Defaults:
+        return requests.Defaults(cwd=os.getcwd(), shell=app.shell_of(self.place.config))
 
     # Looking
 
@@ -246,7 +251,14 @@ class Bay:
         with self.store.read() as tx:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
-            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            found = explaining.explain(
+                tx,
+                task,
+                self.policy,
+                recovery_share=share,
+                rescue_threshold=rescue,
+                takes_advice=scripts.takes_advice(task, self.place.folder.parent),
+            )
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 

@@ -33,6 +33,7 @@ def explain(
     *,
     recovery_share: float = 0.5,
     rescue_threshold: float = RESCUE_THRESHOLD,
+    takes_advice: bool = True,
 ) -> Explanation:
     """Collect the answer from the store; nothing is guessed."""
     recent = attempts.of_task(tx, task.id, 20)
@@ -44,7 +45,8 @@ def explain(
         known = patterns.get(tx, last.diagnosis.fingerprint)
         if not task.finished:
             found = apply_teaching(last.diagnosis, known)
-            coming = forecast(task, found, learning.in_force(tx, policy, found.kind), tx.now)
+            rules = learning.in_force(tx, policy, found.kind)
+            coming = forecast(task, found, rules, tx.now, takes_advice=takes_advice)
     held = _held(tx, task)
     around = circumstances(tx, task, held, recovery_share=recovery_share)
     reasons = _told(holding.reasons(task, tx.now, around), tx.now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,3 +53,109 @@ def test_a_job_that_prints_its_guidance_is_judged_by_its_own_words(everyday: Cli
     found = shown(everyday, task)
     assert [each["diagnosis"]["category"] for each in found["attempts"][:3]] == ["transient", "unknown", "unknown"]
     assert "ECONNREFUSED" not in json.dumps(found["attempts"][2]["diagnosis"])
+
+
+def test_a_failed_part_of_a_pipeline_is_a_failure(everyday: Cli) -> None:
+    """`--run` is bash with pipefail where bash is there; the task keeps its shell, and its checks use it."""
+    task = everyday.add("dump", "--run", "no-such-dump --all-databases | gzip > a.gz")
+    checked = everyday.add("checked", "--run", "true", "--check", "no-such-check | cat")
+
+    assert everyday("up", "--until-idle").code == 75
+
+    found = shown(everyday, task)
+    assert (found["shell"], found["status"], found["attempts"][0]["exit_code"]) == ("bash", "blocked", 127)
+    assert "no-such-dump" in found["summary"]
+    assert [each["status"] for each in shown(everyday, checked)["attempts"][0]["checks"]] == ["ERROR"]
+
+
+def test_a_success_whose_log_names_a_failure_says_so_and_can_be_listed(everyday: Cli) -> None:
+    """With sh, or behind `|| true`: completed, counted, filterable, in the words of the log."""
+    said = "its log says: mysqldump: not found"
+    piped = everyday.add("dump", "--shell", "sh", "--run", "/nope/mysqldump 2>&1 | sed 's/.*/mysqldump: not found/'")
+    everyday.add("fine", "--run", "echo all of it")
+
+    up = everyday("up", "--until-idle")
+
+    assert up.code == 0 and f"completed · {said}" in up.out + up.err
+    assert f"completed · {said}" in everyday.screen("show", piped).out
+    assert [each["id"] for each in everyday.good("list", "--warned", "--json").json] == [piped]
+    assert everyday.good("list", "--warned", "--json").json[0]["warning"] == "mysqldump: not found"
+    listed = everyday.screen("list")
+    assert said in listed.out and "1 succeeded with a failure in the log" in listed.out
+    assert "its log says: no-such: command not found" in everyday("run", "--run", "no-such; true").err
+
+
+@pytest.mark.parametrize(
+    ("run", "code"),
+    [
+        ("yes | head -1", 0),
+        ("cd / && yes | head -1 | cat", 0),
+        ("yes | head -1 && echo never", 141),  # what was to follow did not run
+        ("set -e; yes | head -1; echo never", 141),
+        ("yes | (head -1; exit 141)", 141),
+        ("true | cat; exit 141", 141),
+        ("false | yes | head -1", 141),
+        ("exit 141", 141),
+    ],
+)
+def test_a_part_that_is_ended_by_a_closed_pipe_is_no_failure(cli: Cli, run: str, code: int) -> None:
+    """Where it is not the last, and nothing was to follow."""
+    assert cli("run", "--attempts", "1", "--run", run).code == code
+
+
+def test_the_shell_is_configured_named_and_kept(everyday: Cli) -> None:
+    """By the file, by the option, and for tasks of before; `add --help` and `doctor` say which it is."""
+    configure(everyday, '[runner]\nshell = "bash -u -c"')
+    by_file = everyday.add("file", "--run", "echo $NO_SUCH_NAME")
+    by_option = everyday.add("option", "--shell", "sh", "--run", "echo $NO_SUCH_NAME; readlink /proc/$$/exe")
+    with everyday.bay().store.write() as tx:
+        tx.execute("UPDATE task SET shell = '' WHERE id = ?", (by_option,))
+
+    everyday("up", "--until-idle")
+
+    assert "unbound variable" in everyday.good("log", by_file).out
+    assert shown(everyday, by_option)["status"] == "completed"
+    assert "bash" not in everyday.good("log", by_option).out
+    assert "bash with pipefail" in everyday.good("add", "--help").out.replace("\n", " ").replace("  ", "")
+    assert "bash -u -c" in everyday("doctor").out
+    assert everyday("add", "x", "--run", "true", "--shell", "'").code == 2
+
+
+SAME = "echo 'src/app.ts(45,12): error TS2304: Cannot find name \"foo\".'; exit 1"
+
+
+OTHER = "echo FAILED tests/test_a.py::test_$(echo abcdef | cut -c$MEDBAY_ATTEMPT); exit 1"
+
+
+def test_a_command_that_takes_no_advice_asks_after_its_one_repetition(everyday: Cli) -> None:
+    """The second failure with the same fingerprint is a person's; one that differs, or that hears, goes on."""
+    deaf = everyday.add("deaf", "--run", SAME)
+    (everyday.folder / "hears.sh").write_text(f"# MEDBAY_GUIDANCE\n{SAME}\n", encoding="utf-8")
+    hears = everyday.add("hears", "--", "sh", "hears.sh")
+    named = everyday.add("named", "--takes-advice", "--run", SAME)
+    refused = everyday.add("refused", "--no-advice", "--", "sh", "hears.sh")
+    differs = everyday.add("differs", "--run", OTHER)
+
+    assert everyday("up", "--until-idle").code in (1, 75)
+
+    tried = {name: len(shown(everyday, task)["attempts"]) for name, task in (("deaf", deaf), ("refused", refused))}
+    assert tried == {"deaf": 2, "refused": 2}
+    assert all(len(shown(everyday, task)["attempts"]) > 2 for task in (hears, named, differs))
+    found = shown(everyday, deaf)
+    assert found["block_kind"] == "human"
+    assert "takes no advice" in found["reason"] and "Cannot find name" in found["reason"]
+    assert "takes no advice" in everyday.good("inbox").out
+
+
+def test_run_says_how_long_it_may_take_and_gives_up_when_asked(everyday: Cli) -> None:
+    """Its first line; `--attempts` and `--max-wait` end it with the command's own code."""
+    (everyday.folder / "medbay.toml").write_text(QUICK.replace('"20ms"', '"30s"'), encoding="utf-8")
+    twice = everyday("run", "--attempts", "2", "--run", "echo odd; exit 3")
+    waits = everyday("run", "--max-wait", "5ms", "--run", "echo odd; exit 4")
+    plain = everyday("run", "--", "true")
+
+    assert "at most 2 attempts" in twice.err.splitlines()[0]
+    assert (twice.code, twice.out) == (3, "odd\nodd\n")
+    assert "gives up after 2 attempts" in twice.err
+    assert (waits.code, waits.out) == (4, "odd\n") and "gives up: it would have waited" in waits.err
+    assert "at most 4 attempts" in plain.err.splitlines()[0] and "--max-wait" in plain.err.splitlines()[0]

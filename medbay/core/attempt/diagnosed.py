@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 
+from medbay.core.agent import is_agents
 from medbay.core.attempt import checks, prompt
 from medbay.core.attempt.echo import without_echo
 from medbay.core.diagnosis import Diagnosis, diagnose
-from medbay.core.agent import is_agents
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
 
@@ -32,9 +32,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
     )
 
 
-def diagnose_checked(
-    task: Task, outcome: Checked, now: int, *, zone: tzinfo, handed: str = ""
-) -> Diagnosis | None:
+def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo, handed: str = "") -> Diagnosis | None:
     """Of the check that failed, or of a gate that could not answer."""
     found = checks.judge(outcome.results, task.threshold)
     if found.verdict == "PASS":
