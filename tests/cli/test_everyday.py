@@ -159,3 +159,29 @@ def test_run_says_how_long_it_may_take_and_gives_up_when_asked(everyday: Cli) ->
     assert "gives up after 2 attempts" in twice.err
     assert (waits.code, waits.out) == (4, "odd\n") and "gives up: it would have waited" in waits.err
     assert "at most 4 attempts" in plain.err.splitlines()[0] and "--max-wait" in plain.err.splitlines()[0]
+
+
+def test_an_attempt_that_stands_still_is_ended_and_the_next_one_knows_why(everyday: Cli) -> None:
+    """No output, no file, no CPU, no child for as long as `--stall` says; a function likewise."""
+    (everyday.folder / "jobs.py").write_text("import time\n\ndef wait():\n    time.sleep(1000)\n", encoding="utf-8")
+    task = everyday.add(
+        "stands",
+        "--stall",
+        "1s",
+        "--run",
+        '[ $MEDBAY_ATTEMPT = 1 ] && { echo asking; exec sleep 999; }; env | grep -c "asking"',
+    )
+    wait = ("--stall", "1s", "--python", "jobs.py:wait", "--isolated")
+    called = everyday.good("add", "called", *wait).out.strip()
+
+    assert everyday("up", "--until-idle").code in (1, 75)
+
+    first, second = shown(everyday, task)["attempts"]
+    assert (first["outcome"], first["diagnosis"]["category"], first["diagnosis"]["subcategory"]) == (
+        "stalled",
+        "timeout",
+        "stalled",
+    )
+    assert 'no sign of progress for 1s; last output: "asking"; last started: sleep 999' in second["guidance"]
+    assert shown(everyday, task)["status"] == "completed"
+    assert shown(everyday, called)["attempts"][0]["outcome"] == "stalled"

@@ -285,7 +285,7 @@ def own_code(attempts: list[Attempt]) -> int:
     if not attempts:
         return 0
     last = attempts[-1]
-    if last.outcome == "timed_out":
+    if last.outcome in ("timed_out", "stalled"):
         return TIME_LIMIT
     if last.exit_code is not None:
         return last.exit_code

@@ -47,7 +47,9 @@ def may_be_scripts(command: Sequence[str] | str) -> list[str]:
     if not isinstance(command, str):
         return list(command)[:_WORDS_MAX]
     try:
-        words = shlex.split(command, comments=False)
+        split = shlex.shlex(command, posix=True, punctuation_chars=True)
+        split.whitespace_split = True
+        words = list(split)
     except ValueError:
         words = []
     found = [*words, *_WORD.findall(command)]

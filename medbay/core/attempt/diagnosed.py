@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from medbay.core.agent import is_agents
-from medbay.core.attempt import checks, prompt
+from medbay.core.attempt import checks, prompt, standstill
 from medbay.core.attempt.echo import without_echo
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.model import Attempt, Task
@@ -16,7 +16,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
     """Hand everything the outcome knows to the diagnosis, but not what its attempt was handed."""
     failed = outcome if isinstance(outcome, Failed) else None
     output = without_echo(outcome.output, handed) if handed else outcome.output
-    return diagnose(
+    found = diagnose(
         output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
@@ -30,6 +30,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
         runner=runner,
         result=output.result,
     )
+    return standstill.described(found, outcome, output.tail) if isinstance(outcome, Stalled) else found
 
 
 def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo, handed: str = "") -> Diagnosis | None:
