@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli.session import Session, pass_session
+from medbay.cli.values import GroupedCommand, refuse_missing_directory
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ TITLE_SHOWN: Final = 120
 
 @click.command(
     name="run",
+    cls=GroupedCommand,
     context_settings={"allow_interspersed_args": False},
     short_help="run one command to its end, with healing",
 )
@@ -33,7 +35,7 @@ TITLE_SHOWN: Final = 120
 )
 @click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Give up after N attempts.")
 @click.option("--max-wait", metavar="D", help="Give up rather than wait longer than this in all, such as 5m.")
-@click.option("--title", help="What to call it. Default: the command itself.")
+@click.option("--title", metavar="TEXT", help="What to call it. Default: the command itself.")
 @click.option("--timeout", metavar="D", help="End an attempt after this long, such as 30s or 2m.")
 @click.option("--stall", metavar="D", help="End an attempt that shows no progress for this long.")
 @click.option("--cwd", metavar="DIR", help="Where to run it. Default: here.")
@@ -47,8 +49,8 @@ TITLE_SHOWN: Final = 120
     "--check-threshold", type=float, metavar="X", help="The share of the checks that has to pass. Default: 1."
 )
 @click.option("--fail-fast/--no-fail-fast", default=None, help="The first check that fails stops the others.")
-@click.option("--tag", multiple=True, help="A tag (repeatable).")
-@click.option("--priority", type=int, help="0, most urgent, to 4.")
+@click.option("--tag", metavar="T", multiple=True, help="A tag (repeatable).")
+@click.option("--priority", metavar="N", type=int, help="0 is most urgent, 4 least. Default: 2.")
 @click.option("--policy", hidden=True)  # one value so far: ladder
 @click.argument("words", metavar="[--] CMD [ARG]...", nargs=-1, type=click.UNPROCESSED)
 @pass_session
@@ -59,7 +61,7 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
     person has to decide. Ctrl-C gives up.
     """
     if bool(words) == (line is not None):
-        raise UsageError("say what to run, once", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
+        raise UsageError("name one command to run", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
     from medbay.cli.live.display import Display
     from medbay.cli.live.run import Patience
     from medbay.core.durations import parse_duration
@@ -119,4 +121,5 @@ def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
+        refuse_missing_directory(bay, given)
     return bay.add(title, run=run, queue=PRIVATE_QUEUES + Ids().store(), **given)

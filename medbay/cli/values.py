@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.completion import task_ids
+from medbay.cli.completion import agents, tags, task_ids
 from medbay.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
 _SPEC_BYTES_MAX: Final = 1_000_000
@@ -25,7 +28,12 @@ _OPTIONS: Final = (
     ),
     click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
     click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
-    click.option("--agent", metavar="NAME", help="An agent that works on it: [agents.NAME] in medbay.toml."),
+    click.option(
+        "--agent",
+        metavar="NAME",
+        shell_complete=agents,
+        help="An agent that works on it: [agents.NAME] in medbay.toml.",
+    ),
     click.option("--person", is_flag=True, default=None, help="Nothing runs: a person is asked to do it."),
     click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option(
@@ -59,7 +67,7 @@ _OPTIONS: Final = (
     ),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),
-    click.option("--tag", multiple=True, metavar="T", help="A tag (repeatable)."),
+    click.option("--tag", multiple=True, metavar="T", shell_complete=tags, help="A tag (repeatable)."),
     click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least. Default: 2."),
     click.option("--policy", metavar="P", hidden=True),  # one value so far: ladder
     click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
@@ -89,7 +97,54 @@ _OPTIONS: Final = (
 )
 
 
-class DashCommand(click.Command):
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "What runs": (
+        "--run",
+        "--python",
+        "--args",
+        "--isolated",
+        "--agent",
+        "--person",
+        "--cwd",
+        "--env",
+        "--env-file",
+        "--env-from",
+    ),
+    "When": (
+        "--at",
+        "--after",
+        "--cron",
+        "--zone",
+        "--every",
+        "--max-iterations",
+        "--catch-up",
+        "--priority",
+        "--queue",
+    ),
+    "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
+    "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
+    "Description": ("--title", "--description", "--spec", "--tag", "--key", "--on-conflict", "--file"),
+}
+"""The options of a task by subject, as `--help` shows them."""
+_OTHERS: Final = "Other"
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options by subject."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options in the groups of `GROUPS`, each in its order there; the rest follows."""
+        options = (each for each in self.get_params(ctx) if isinstance(each, click.Option))
+        rows = {each.opts[0]: row for each in options if (row := each.get_help_record(ctx)) is not None}
+        for group, names in GROUPS.items():
+            if shown := [rows.pop(name) for name in names if name in rows]:
+                with formatter.section(group):
+                    formatter.write_dl(shown)
+        with formatter.section(_OTHERS):
+            formatter.write_dl(list(rows.values()))
+
+
+class DashCommand(GroupedCommand):
     """A command that takes another one after `--`, and nothing without it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -130,6 +185,15 @@ def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
     return given
+
+
+def refuse_missing_directory(bay: Bay, given: Mapping[str, Any]) -> None:
+    """Refuse a directory that does not exist, where the task runs on this machine: with PostgreSQL it may not."""
+    from medbay.app import is_postgres
+
+    directory = given.get("cwd")
+    if directory and not is_postgres(bay.place.url) and not os.path.isdir(directory):
+        raise UsageError(f"there is no directory {directory}", hint="create it, or name another with --cwd")
 
 
 def _read_spec(name: str) -> str:
