@@ -100,6 +100,7 @@ _OPTIONS: Final = (
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "What runs": (
         "--run",
+        "--shell",
         "--python",
         "--args",
         "--isolated",
@@ -109,6 +110,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--env",
         "--env-file",
         "--env-from",
+        "--takes-advice",
     ),
     "When": (
         "--at",
@@ -121,7 +123,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--priority",
         "--queue",
     ),
-    "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
+    "Limits": ("--timeout", "--stall", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
     "Description": ("--title", "--description", "--spec", "--tag", "--key", "--on-conflict", "--file"),
 }

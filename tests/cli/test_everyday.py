@@ -151,7 +151,8 @@ def test_run_says_how_long_it_may_take_and_gives_up_when_asked(everyday: Cli) ->
     """Its first line; `--attempts` and `--max-wait` end it with the command's own code."""
     (everyday.folder / "medbay.toml").write_text(QUICK.replace('"20ms"', '"30s"'), encoding="utf-8")
     twice = everyday("run", "--attempts", "2", "--run", "echo odd; exit 3")
-    waits = everyday("run", "--max-wait", "5ms", "--run", "echo odd; exit 4")
+    (everyday.folder / "medbay.toml").write_text(QUICK.replace('"10ms"', '"30s"'), encoding="utf-8")
+    waits = everyday("run", "--max-wait", "5s", "--run", "echo odd; exit 4")
     plain = everyday("run", "--", "true")
 
     assert "at most 2 attempts" in twice.err.splitlines()[0]
