@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from medbay import app, env
 from medbay.app import StoreLocation
+from medbay.areas import Area
 from medbay.core.attempt.knowledge import Known
 from medbay.core.delivery import ChannelState
 from medbay.core.holds.breaker import Breaker
@@ -74,6 +75,9 @@ from medbay.store.tasks import TaskFilter
 from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
+if TYPE_CHECKING:
+    from medbay.areas.trackers import Trackers
+
 T = TypeVar("T")
 
 _BUSY_TRIES: Final = 5
@@ -95,6 +99,8 @@ def open_bay(
 class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
+    trackers: Area[Trackers] = Area("trackers", "Trackers")
+
     def __init__(
         self,
         place: StoreLocation,
@@ -108,7 +114,7 @@ class Bay:
         self.policy: Policy = app.policy_of(place.config)
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
-        self._ids = Ids()
+        self.ids = Ids()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
@@ -133,7 +139,7 @@ class Bay:
         """
         given, agents = {"title": title, "run": run, **options}, self.place.config.agents
         new = partial(requests.new_task, given, defaults=self._defaults(), agents=agents)
-        return self._write(lambda tx: additions.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
+        return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -141,9 +147,9 @@ class Bay:
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
         agents, defaults = self.place.config.agents, self._defaults()
-        return self._write(
+        return self.write(
             lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, defaults=defaults, agents=agents
+                tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, defaults=defaults, agents=agents
             )
         )
 
@@ -155,14 +161,14 @@ class Bay:
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
         agents, cwd = self.place.config.agents, os.getcwd()
-        how = partial(exchange.bring_in, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
-        return self._write(lambda tx: how(tx, lines, everything=everything))
+        how = partial(exchange.bring_in, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
+        return self.write(lambda tx: how(tx, lines, everything=everything))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
         shell, agents = app.shell_of(self.place.config), self.place.config.agents
-        by = JobWriter(ids=self._ids, actor=self.actor, agents=agents, shell=shell, dry_run=dry_run, **how)
-        made = self._write(lambda tx: jobs.apply_file(tx, file, by))
+        by = JobWriter(ids=self.ids, actor=self.actor, agents=agents, shell=shell, dry_run=dry_run, **how)
+        made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
         return made
@@ -251,14 +257,9 @@ class Bay:
         with self.store.read() as tx:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
-            found = explaining.explain(
-                tx,
-                task,
-                self.policy,
-                recovery_share=share,
-                rescue_threshold=rescue,
-                takes_advice=scripts.takes_advice(task, self.place.folder.parent),
-            )
+            hears = scripts.takes_advice(task, self.place.folder.parent)
+            rest = {"recovery_share": share, "rescue_threshold": rescue, "takes_advice": hears}
+            found = explaining.explain(tx, task, self.policy, **rest)
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 
@@ -329,7 +330,7 @@ class Bay:
             return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
 
         if not dry_run:
-            made = self._write(act)
+            made = self.write(act)
             if action == "cancel":
                 app.end_cancelled(self.store, self.place, made.done)
             return made
@@ -371,7 +372,7 @@ class Bay:
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
         """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
         asked = requests.loop(**options)
-        return self._write(
+        return self.write(
             lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
         )
 
@@ -385,7 +386,7 @@ class Bay:
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
-        return self._write(
+        return self.write(
             lambda tx: tasks.answer(
                 tx,
                 question_or_task,
@@ -407,7 +408,7 @@ class Bay:
 
     def forget_preference(self, scope: str) -> Preference:
         """Forget what was answered within a scope; what was known is returned."""
-        return self._write(lambda tx: teaching.forget(tx, scope))
+        return self.write(lambda tx: teaching.forget(tx, scope))
 
     # Breakers and incidents
 
@@ -427,11 +428,11 @@ class Bay:
     def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
         """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""
         said = why or f"opened by {self.actor}"
-        return self._write(lambda tx: breaker_service.open_one(tx, key, actor=self.actor, why=said, until=until))
+        return self.write(lambda tx: breaker_service.open_one(tx, key, actor=self.actor, why=said, until=until))
 
     def close_breaker(self, key: str) -> Breaker:
         """Say that it is over: what it held is released, spread out."""
-        return self._write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
+        return self.write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
 
     # Studying the record
 
@@ -455,7 +456,7 @@ class Bay:
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:
         """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
-        return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
+        return self.write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
 
     def forget_pattern(self, fingerprint: str) -> Known:
         """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
@@ -548,7 +549,7 @@ class Bay:
             policy=self.policy,
             means=partial(app.means_of, self.place.config),
             daemon=lambda queues: self.daemon(queues=queues),
-            write=self._write,
+            write=self.write,
         )
         return cycle.run(task_id, dry_run=dry_run, begun=begun)
 
@@ -562,18 +563,22 @@ class Bay:
             command(tx, task)
             return tasks.resolve(tx, task.id)
 
-        return self._write(act)
+        return self.write(act)
 
     def _redaction(self) -> Redaction:
         """What is taken out of the words of people before they are stored."""
         return app.redaction_of(self.place.config, os.environ)
+
+    def now(self) -> int:
+        """The time of this Bay's clock, in milliseconds."""
+        return self._clock.now_ms()
 
     def _read(self, ask: Callable[[Tx], T]) -> T:
         """One read transaction."""
         with self.store.read() as tx:
             return ask(tx)
 
-    def _write(self, act: Callable[[Tx], T]) -> T:
+    def write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""
         for _ in range(_BUSY_TRIES):
             try:

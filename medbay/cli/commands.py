@@ -39,6 +39,8 @@ TABLE: Final = (
     Entry("inbox", "inbox", "the questions that wait for a person", VIEW),
     Entry("explain", "explain", "why a task is where it is, and what would change that", VIEW),
     Entry("graph", "graph", "dependencies between tasks, and what is stuck behind what", VIEW),
+    Entry("workflow", "workflow", "the workflows that a tag on an issue may start: list", UNDERSTAND),
+    Entry("beads", "beads", "issues of Beads as work: dispatch", START),
     Entry("workers", "workers", "the engines on this store and what they run", VIEW),
     Entry("incidents", "incidents", "one failure shared by many tasks; show ID has the rest", VIEW),
     Entry("answer", "answer", "answer a question", ACT),

@@ -76,6 +76,18 @@ class TriageConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeadsConfig:
+    """Issues of Beads as a source of work."""
+
+    dispatch: bool = False
+    path: str = ""
+    agent: str = ""
+    run: str = ""
+    checks: tuple[str, ...] = ()
+    poll_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
     """How processes are started."""
 
@@ -100,6 +112,7 @@ class Config:
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
+    beads: BeadsConfig = field(default_factory=BeadsConfig)
     folder: Path | None = None  # where the file is
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 

@@ -38,7 +38,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models web intake".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -57,6 +57,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
+        "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
 )
 
@@ -293,5 +294,26 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             default_is="never",
             example="5m",
         ),
+        "beads.dispatch": partial(
+            Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."
+        ),
+        "beads.path": partial(
+            Key,
+            text,
+            "The workspace; by default the `.beads` found upward from here.",
+            example="../app",
+        ),
+        "beads.agent": partial(Key, text, "The agent that works on issues.", example="claude"),
+        "beads.run": partial(
+            Key,
+            text,
+            "The command that works on issues, for the shell: it gets `MEDBAY_ISSUE`, and the issue as JSON in the "
+            "file `MEDBAY_INPUT`.",
+            example="./work.sh",
+        ),
+        "beads.checks": partial(
+            Key, texts, "The checks of issues with the tag `implement_verify_close`.", example=["make test"]
+        ),
+        "beads.poll": partial(Key, _FROM_1S, "How often `medbay up` asks for new issues."),
     }
 )

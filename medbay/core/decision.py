@@ -18,7 +18,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import holding
 from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
-from medbay.core.model import TRIAGE, CheckResult, Event, Question, RetryStatus, Task, changed
+from medbay.core.model import DECIDED_ELSEWHERE, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
 from medbay.core.schedule import occurrences
 
@@ -294,7 +294,7 @@ class Draft(Generic[R]):
             self.set(planned_at=occurrences.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False, wants_triage=False)
-        if self.task.waits_for == TRIAGE:
+        if self.task.waits_for in DECIDED_ELSEWHERE:
             self.set(waits_for=None)
         self.emit("task:blocked", kind=kind, reason=reason)
 

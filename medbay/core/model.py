@@ -28,6 +28,8 @@ PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
 BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
+TRACKER: Final = "tracker"  # what an issue waits for: its record is cleared there, or its parts are made
+DECIDED_ELSEWHERE: Final = (TRIAGE, TRACKER)  # what a person's word or a block stands over
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]

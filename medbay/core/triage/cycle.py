@@ -13,7 +13,7 @@ from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
 from medbay.core.durations import format_duration
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
-from medbay.core.model import TRIAGE, Question, Task, Triage
+from medbay.core.model import DECIDED_ELSEWHERE, Question, Task, Triage
 from medbay.core.people import question
 from medbay.core.policy.presets import Recurring
 from medbay.core.triage import agency
@@ -136,7 +136,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
 
 def waits_no_more(draft: Draft[Task]) -> None:
     """Somebody decided about it: a triage has nothing more to say."""
-    if draft.task.waits_for == TRIAGE:
+    if draft.task.waits_for in DECIDED_ELSEWHERE:
         draft.set(waits_for=None)
     draft.set(wants_triage=False)
 

@@ -20,11 +20,12 @@ from medbay.core.attempt.knowledge import Advice
 from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, Rewired, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
-from medbay.core.model import TEXT_MAX, TITLE_MAX, TRIAGE, Event, Question, Retry, Role, Task
+from medbay.core.model import TEXT_MAX, TITLE_MAX, TRACKER, TRIAGE, Event, Question, Retry, Role, Task
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.policy import policy
 from medbay.core.schedule import recurring
+from medbay.core.tracker import tiers
 from medbay.core.triage import escalation, rights
 from medbay.core.triage.case import TriageCase
 from medbay.core.triage.escalation import diagnosis_of
@@ -197,10 +198,13 @@ def _wait(draft: Draft[Task], case: TriageCase, why: str, advice: Advice | None 
         _stop_waiting(draft)
         return None
     advice = advice or Advice(found.suggested_fix)
-    step = policy.retry_step("retry_with_guidance", why, found, record_of(task), case.policy, draft.now, advice=advice)
+    record = record_of(task)
+    step = policy.retry_step("retry_with_guidance", why, found, record, case.policy, draft.now, advice=advice)
+    if task.policy == tiers.PRESET:
+        step = tiers.waiting(step, found, record, draft.now, tiers.COOLDOWNS_MS[-1])
     assert step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(task.guidance, step.guidance))
-    _stop_waiting(draft)
+    draft.set(waits_for=TRACKER if task.policy == tiers.PRESET else None)
     draft.emit("task:recovery_action", attempt=case.triage.number, action=step.action, why=why)
     return schedule_retry(draft, _failure(case), step)
 
@@ -355,8 +359,8 @@ def _narrow(
 
 
 def _delay(case: TriageCase, named_ms: int | None, now: int) -> int:
-    """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
-    if named_ms is not None or case.task.recurs:
+    """What the verdict says, else the ladder's next delay; a recurring task and an issue have waited already."""
+    if named_ms is not None or case.task.recurs or case.task.policy == tiers.PRESET:
         return named_ms or 0
     found = diagnosis_of(case)
     advice, record = Advice(found.suggested_fix), record_of(case.task)
@@ -474,6 +478,8 @@ def parts(case: TriageCase, pieces: Sequence[Piece], now: int) -> tuple[Made, ..
             if (limit := getattr(case.task, name)) is not None
         }
         own = {**share, "checks": case.task.checks if at == len(pieces) - 1 else ()}
+        if case.task.policy == tiers.PRESET:
+            own["waits_for"] = TRACKER  # until the whole split is in the tracker
         unmet = case.task.unmet + len(before)
         task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, position=at, **own)
         made.append(_added(case, task, now, after=(*case.after, *before)))

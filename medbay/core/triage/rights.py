@@ -13,6 +13,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
 from medbay.core.model import TRIAGE, Task
 from medbay.core.policy.backoff import DAY_MS
+from medbay.core.tracker import tiers
 from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.cycle import RUNNER, is_newest
 from medbay.core.triage.verdict import WORDS, Adjustment, Refusal, Verdict, Word
@@ -172,7 +173,7 @@ def _splits(verdict: Verdict, case: TriageCase) -> Iterator[str]:
 
 
 def _cannot_be_split(task: Task) -> Iterator[str]:
-    if not is_agents(task):
+    if not is_agents(task) and task.policy != tiers.PRESET:
         yield "only what an agent works on can be split"
     if task.recurs:
         yield "a split ends the task, and this one recurs"
