@@ -258,7 +258,7 @@ class Bay:
             share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
             task = tasks.resolve(tx, task_id)
             hears = scripts.takes_advice(task, self.place.folder.parent)
-            rest = {"recovery_share": share, "rescue_threshold": rescue, "takes_advice": hears}
+            rest: dict[str, Any] = {"recovery_share": share, "rescue_threshold": rescue, "takes_advice": hears}
             found = explaining.explain(tx, task, self.policy, **rest)
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
