@@ -42,6 +42,7 @@ from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
+from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, sync_directory
@@ -134,6 +135,8 @@ def build_engine(
         grace_ms=config.engine.grace_ms,
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
+        queue_slots=config.queue_slots,
+        load_aware=config.policy.load_aware,
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,
@@ -241,6 +244,11 @@ def means_of(config: Config) -> Means:
 def shell_of(config: Config) -> str:
     """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
     return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
+
+
+def defaults_of(config: Config) -> Defaults:
+    """What a new task has that does not say otherwise."""
+    return Defaults(cwd=os.getcwd(), shell=shell_of(config))
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

@@ -138,7 +138,7 @@ class Bay:
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
         given, agents = {"title": title, "run": run, **options}, self.place.config.agents
-        new = partial(requests.new_task, given, defaults=self._defaults(), agents=agents)
+        new = partial(requests.new_task, given, defaults=app.defaults_of(self.place.config), agents=agents)
         return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -146,7 +146,7 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, defaults = self.place.config.agents, self._defaults()
+        agents, defaults = self.place.config.agents, app.defaults_of(self.place.config)
         return self.write(
             lambda tx: exchange.add_lines(
                 tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, defaults=defaults, agents=agents
@@ -172,9 +172,6 @@ class Bay:
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
         return made
-
-    def _defaults(self) -> requests.Defaults:
-        return requests.Defaults(cwd=os.getcwd(), shell=app.shell_of(self.place.config))
 
     # Looking
 
@@ -228,13 +225,17 @@ class Bay:
                 tasks.resolve(tx, task_id),
                 rules=self.policy.recurring,
                 recovery_share=config.engine.slots_for_recovery,
+                queue_slots=config.queue_slots,
                 rescue_threshold=config.triage.rescue_threshold,
             )
 
     def listing(self, query: ListQuery) -> TaskList:
         """The tasks of a list in their order, with what is said beside them."""
         with self.store.read() as tx:
-            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+            config = self.place.config
+            return listings.load(
+                tx, query, recovery_share=config.engine.slots_for_recovery, queue_slots=config.queue_slots
+            )
 
     def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -255,11 +256,11 @@ class Bay:
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
-            task = tasks.resolve(tx, task_id)
+            config, task = self.place.config, tasks.resolve(tx, task_id)
+            share, rescue = config.engine.slots_for_recovery, config.triage.rescue_threshold
             hears = scripts.takes_advice(task, self.place.folder.parent)
-            rest: dict[str, Any] = {"recovery_share": share, "rescue_threshold": rescue, "takes_advice": hears}
-            found = explaining.explain(tx, task, self.policy, **rest)
+            how = partial(explaining.explain, recovery_share=share, rescue_threshold=rescue, takes_advice=hears)
+            found = how(tx, task, self.policy, queue_slots=config.queue_slots)
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 
