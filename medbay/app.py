@@ -55,7 +55,7 @@ PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes impor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLocation:
-    """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
+    """Where a store lives: its URL, the folder for its logs, and the configuration next to it."""
 
     url: str
     folder: Path
@@ -74,7 +74,7 @@ def find_place(
     home = _find_upward(start)
     config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
-        # The record is on the server; logs are files of this machine, beside the project or where we stand.
+        # The record is on the server; logs are files of this machine, next to the project or in the working directory.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if "store.url" in config.given and not config.in_file("store.url"):
         folder = _sqlite_path(config.store.url, start).parent
@@ -164,7 +164,7 @@ def build_engine(
 def build_deliveries(
     place: StoreLocation, *, clock: Clock, guard: str, queues: tuple[str, ...] | None = None
 ) -> DeliveryThread | None:
-    """What delivers to the configured channels, beside an engine with the same mark; None where there are none.
+    """What delivers to the configured channels, next to an engine with the same mark; None where there are none.
 
     Heartbeats are those of a daemon: the engine of one `medbay run`, in a queue of its own, sends none.
     """
@@ -199,7 +199,7 @@ def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str])
 
 
 def is_gone(worker: Worker) -> bool:
-    """Whether a worker of this machine cannot be running any more; of another one its lease alone can tell."""
+    """Whether a worker of this machine cannot be running any more; of another one only its lease says so."""
     return see(worker, this_host()) in ("dead", "rebooted")
 
 

@@ -156,7 +156,7 @@ class Bay:
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
     ) -> tuple[list[Task], int]:
-        """Add what an export says anew, all or none; the tasks, and how many lines had ended and were left out.
+        """Add the tasks of an export, all or none; the tasks, and how many lines had ended and were left out.
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
@@ -184,7 +184,7 @@ class Bay:
         return self._read(lambda tx: task_rows.titles(tx, sorted(task_ids)))
 
     def triages_among(self, task_ids: Iterable[str]) -> set[str]:
-        """Those of these tasks that look at others."""
+        """Those of these tasks that are triages."""
         return self._read(lambda tx: task_rows.with_role(tx, sorted(task_ids), "triage"))
 
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
@@ -230,7 +230,7 @@ class Bay:
             )
 
     def listing(self, query: ListQuery) -> TaskList:
-        """The tasks of a list in their order, with what is said beside them."""
+        """The tasks of a list in their order, with what is shown next to them."""
         with self.store.read() as tx:
             config = self.place.config
             return listings.load(
@@ -285,7 +285,7 @@ class Bay:
         return self._read(lambda tx: history.last_event_seq(tx))
 
     def workers(self) -> list[tuple[Worker, int]]:
-        """The engines on this store nobody has given up, with how many attempts each is running."""
+        """The engines on this store that are not given up, with how many attempts each is running."""
         with self.store.read() as tx:
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in worker_rows.alive(tx)]
@@ -489,7 +489,7 @@ class Bay:
         return self._read(lambda tx: worker_service.fleet(tx, stopped=stopped))
 
     def dead_engines(self) -> list[ObservedWorker]:
-        """Those that are not given up yet and whose process is gone, as far as this machine can tell."""
+        """Those that are not given up yet and whose process is gone, as far as this machine knows."""
         return [each for each in self.fleet() if app.is_gone(each.worker)]
 
     def backup(self, path: Path | str) -> Path:

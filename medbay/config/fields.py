@@ -64,7 +64,7 @@ class PolicyConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageConfig:
-    """Who looks at a failure that waiting did not heal."""
+    """Which agent judges a failure that retries did not heal."""
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class TriageConfig:
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths
     fix_agent: str = ""
-    evaluate: str | None = None  # the command that looks at failed attempts
+    evaluate: str | None = None  # the command that evaluates failed attempts
     rescue_threshold: float = RESCUE_THRESHOLD
 
 
@@ -93,7 +93,7 @@ class RunnerConfig:
     """How processes are started."""
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...] = ()  # what is taken out of logs besides what looks like a secret
+    redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
     shell: str | None = None  # of new tasks; None: bash with pipefail where it is there, else sh
     stall_ms: int = 0  # of commands and functions; 0: never
     agent_stall_ms: int = 600_000

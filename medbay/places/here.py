@@ -29,7 +29,7 @@ class Here:
         later: Mapping[str, MakeRunner] | None = None,
         measure: Callable[[], str] = short_of,
     ) -> None:
-        """`later` are those that are made when their first attempt starts: nobody pays for one that is never used."""
+        """`later` are those that are made when their first attempt starts: one that is never used costs nothing."""
         self._measure = measure
         self._runners: dict[str, Runner] = {}
         self._feeding: list[Feeding] = []

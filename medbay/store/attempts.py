@@ -118,7 +118,7 @@ def take_over(tx: Tx, taken: Attempt, *, worker_id: str, host: str) -> bool:
 
 
 def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
-    """Remember which process runs it, for whoever has to end it."""
+    """Remember which process runs it, for the engine that has to end it."""
     tx.put(
         "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
         (pid, pid_start, task_id, number),
@@ -150,6 +150,6 @@ def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:
 
 
 def has_succeeded(tx: Tx, task_id: str) -> bool:
-    """Whether any attempt of a task ended well."""
+    """Whether any attempt of a task succeeded."""
     sql = f"SELECT 1 FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} LIMIT 1"
     return tx.one(sql, (task_id,)) is not None

@@ -109,7 +109,7 @@ class TaskFilter:
     warned: bool = False  # only what succeeded and says in its log that something failed
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
-    triages: bool | None = None  # False: without the tasks that look at others; True: these alone
+    triages: bool | None = None  # False: without triages; True: triages alone
     order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
 
@@ -239,7 +239,7 @@ def count_live(tx: Tx, queue: str) -> int:
 
 
 def due(tx: Tx, limit: int) -> list[Task]:
-    """Tasks whose time has come and which nobody released yet."""
+    """Tasks whose time has come and which are not released yet."""
     return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
@@ -292,7 +292,7 @@ def next_due_at(tx: Tx) -> int | None:
 
 
 def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
-    """Tasks somebody asked to cancel, with their live attempt."""
+    """Tasks that are to be cancelled, with their live attempt."""
     return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
 
 
