@@ -38,6 +38,7 @@ from medbay.places.protocol import Runner
 from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
+from medbay.runners.agent.profiles import KnownProfiles
 from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
@@ -213,10 +214,21 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
+    profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     agents = AgentRunner(profiles, ShellRunner(trees))
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
+
+
+def agents_of(config: Config) -> KnownProfiles:
+    """The agents there are: those that are configured, and those that are known by name."""
+    return KnownProfiles(config.agents)
+
+
+def _located(config: Config, profile: agent.Profile) -> agent.Profile:
+    """A profile whose program is found from the directory of the configuration."""
+    program = config.located((profile.program,))[0] if profile.program else ""
+    return replace(profile, command=config.located(profile.command), program=program)
 
 
 def means_of(config: Config) -> Means:
@@ -234,7 +246,7 @@ def means_of(config: Config) -> Means:
         spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
         profiles=tuple(config.agents),
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
-        accounts={name: each.resources for name, each in config.agents.items()},
+        accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
         evaluate=chosen.evaluate,
         rescue_threshold=chosen.rescue_threshold,

@@ -23,7 +23,7 @@ _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
 _PATH_CHARS_MAX: Final = 4_096
 _SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
-_FAILED: Final = frozenset({"failed", "failure", "fail", "error"})
+_FAILED: Final = frozenset({"failed", "failure", "fail", "error", "asked", "question"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,7 @@ def _checked(said: Mapping[str, Any]) -> Result:
         "outcome": _outcome,
         "category": lambda value: _text(value, _WORD_CHARS_MAX),
         "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
+        "question": lambda value: _text(value, _SUMMARY_CHARS_MAX),
         "retry_after": _retry_after,
         "artifacts": _artifacts,
         "usage": _usage,

@@ -15,7 +15,7 @@ from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, Task
-from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
 
 _NOTE: Final = "[medbay]"  # what the runner adds to the end of a log
@@ -34,6 +34,9 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
     """Hand everything the outcome knows to the diagnosis, but not what its attempt was handed."""
     failed = outcome if isinstance(outcome, Failed) else None
     output = without_echo(outcome.output, handed) if handed else outcome.output
+    result = output.result
+    if isinstance(outcome, OverBudget):
+        result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
     found = diagnose(
         output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
@@ -46,7 +49,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
         log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
-        result=output.result,
+        result=result,
     )
     if isinstance(outcome, Stalled):
         return _or_input(standstill.described(found, outcome, output.tail), _last_line(output.tail))
