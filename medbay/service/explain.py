@@ -103,8 +103,10 @@ def _parts(tx: Tx, task: Task) -> tuple[Task, ...]:
 def _helper(tx: Tx, task: Task, chain: Iterable[str]) -> Task | None:
     """What waits for a person's answer and keeps the task from going on."""
     serving = (triages.open_review(tx, task.id), triages.open_fix(tx, task.id))
-    waiting = (*(tasks.get(tx, each) for each in chain), *serving)
-    return next((each for each in waiting if each is not None and is_persons(each) and each.status == "blocked"), None)
+    behind = [each for each in (tasks.get(tx, each) for each in chain) if each is not None and each.status == "blocked"]
+    asked = next((each for each in behind if is_persons(each) or questions.open_of_task(tx, each.id)), None)
+    theirs = (each for each in serving if each is not None and is_persons(each) and each.status == "blocked")
+    return asked or next(theirs, None)
 
 
 def _told(reasons: tuple[Reason, ...], now: int) -> tuple[Reason, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from medbay.bay import Bay
+from medbay.store.tasks import TaskFilter
 from tests.cli.calling import Cli
 from tests.postgres_server import Server
 
@@ -186,3 +188,87 @@ def test_an_attempt_that_stands_still_is_ended_and_the_next_one_knows_why(everyd
     assert 'no sign of progress for 1s; last output: "asking"; last started: sleep 999' in second["guidance"]
     assert shown(everyday, task)["status"] == "completed"
     assert shown(everyday, called)["attempts"][0]["outcome"] == "stalled"
+
+
+def test_one_token_is_asked_about_once(everyday: Cli) -> None:
+    """Whatever it was used for, and however its absence is worded; another host is another question."""
+    bad = "HTTP 401: Bad credentials (https://api.github.com/repos/x/r{0})"
+    tasks = [everyday.add(f"sync {n}", "--run", f"echo '{bad.format(n)}'; exit 1") for n in "abc"]
+    tasks.append(everyday.add("unset", "--run", "echo 'GITHUB_TOKEN is not set'; exit 1"))
+    hosts = [f"echo 'HTTP 401 Unauthorized: https://{host}/v1/{n}'; exit 1" for host in ("a.x", "b.x") for n in "12"]
+    for run in hosts:
+        everyday.add("host", "--run", run.replace("a.x", "api.one.example").replace("b.x", "api.two.example"))
+
+    assert everyday("up", "--until-idle").code == 75
+
+    asked = everyday.good("inbox", "--json").json
+    assert sorted(len(each["tasks"]) for each in asked) == [2, 2, 4]
+    assert any(set(each["tasks"]) == set(tasks) for each in asked)
+
+
+def test_a_named_time_holds_every_task_of_the_command(everyday: Cli) -> None:
+    """Without a provider's name: few start, no canary goes before the time, and nobody is asked."""
+    limited = "echo 'You have hit your usage limit. Try again in 2 hours'; echo x >> started; exit 1"
+    for n in range(20):
+        everyday.add(f"agent {n}", "--run", limited)
+    with everyday.bay() as bay:
+        daemon = bay.daemon(workers=4)
+        daemon.run(until=lambda: bay.count(TaskFilter(only_open=True)) == 20 and not _startable(bay))
+
+    assert len((everyday.folder / "started").read_text(encoding="utf-8").split()) <= 8
+    assert everyday.good("inbox", "--json").json == []
+    assert "held by provider:command-" in everyday.good("list").out
+
+
+def _startable(bay: Bay) -> bool:
+    tasks = bay.select(TaskFilter(only_open=True))
+    return any(task.live is not None or (task.ready and task.hold is None) for task in tasks)
+
+
+def test_free_retries_slow_down_by_themselves(everyday: Cli) -> None:
+    """Whatever delay is configured: quick failures in a row are not tried hundreds of times a minute."""
+    task = everyday.add("down", "--run", "echo 'connect ECONNREFUSED 10.0.0.7:5432'; exit 1")
+    with everyday.bay() as bay:
+        daemon = bay.daemon(workers=1)
+        daemon.run(until=lambda: bay.get(task).uncharged >= 12)
+
+    waits = [each["delay_s"] for each in shown(everyday, task)["retries"]]
+    assert max(waits[:10]) < 1 <= waits[10] < waits[11]
+
+
+def test_resume_answers_retry_grants_once_and_behind_a_question_is_said_so(everyday: Cli) -> None:
+    """What a person did is not asked again, and what waits for a person says for whom and how."""
+    first = everyday.add("first", "--run", "echo odd; exit 3", "--no-advice")
+    after = everyday.add("after", "--after", first)
+    everyday("up", "--until-idle")
+    everyday.good("retry", first)
+    granted = everyday.bay().get(first).granted
+    everyday.good("retry", first)
+
+    assert granted == everyday.bay().get(first).granted == 2
+    everyday("up", "--until-idle")
+    found = everyday.good("explain", after, "--json").json
+    assert found["waits_for_person"] == first
+    assert f"medbay answer {first}" in found["changes"]
+    assert f"medbay answer {first}" in everyday.good("explain", after).out
+
+
+def test_an_exception_says_when_it_may_be_tried_again(everyday: Cli) -> None:
+    """By its own attribute, or by the response that it carries."""
+    (everyday.folder / "jobs.py").write_text(
+        "class RateLimited(Exception):\n    retry_after = 7200\n\n"
+        "class Response:\n    headers = {'Retry-After': '7200'}\n\n"
+        "class HTTPError(Exception):\n    response = Response()\n\n"
+        "def own():\n    raise RateLimited('slow down')\n\n"
+        "def carried():\n    raise HTTPError('429 Too Many Requests')\n",
+        encoding="utf-8",
+    )
+    tasks = [everyday.good("add", each, "--python", f"jobs.py:{each}").out.strip() for each in ("own", "carried")]
+    with everyday.bay() as bay:
+        daemon = bay.daemon(workers=2)
+        daemon.run(until=lambda: all(bay.get(task).streak > 0 for task in tasks))
+
+    for task in tasks:
+        (attempt,) = shown(everyday, task)["attempts"]
+        assert attempt["diagnosis"]["category"] == "transient"
+        assert attempt["diagnosis"]["retry_after"] is not None
