@@ -15,6 +15,7 @@ from medbay.core.durations import LATEST_MS, parse_duration, parse_size
 from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, PYTHON, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
 from medbay.core.schedule.cron import EXPRESSION_MAX
+from medbay.core.schedule.expectation import time_of_day
 from medbay.errors import UsageError
 from medbay.service import calls, schedules, workforce
 from medbay.service.additions import NewTask, alike
@@ -351,6 +352,12 @@ def _policy(value: Any) -> str:
     return str(value)
 
 
+def _expect_by(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"expect_by is a time of day, not {value!r}", hint='write "06:00"')
+    return time_of_day(value) if value.strip() else ""
+
+
 def _resources(value: Any) -> tuple[str, ...]:
     return tuple(f"provider:{name}" for name in _words("provider")(value))
 
@@ -391,6 +398,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "zone": ("zone", _text("the zone", NAME_MAX, empty=False)),
     "every": ("every_ms", _duration("the time between two iterations")),
     "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
+    "expect_by": ("expect_by", _expect_by),
     "max_iterations": ("max_iterations", _count("max_iterations", 1)),
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),
