@@ -10,7 +10,10 @@ import pytest
 from medbay.bay import Bay
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import Cli
+from tests.cli.test_run import started
+from tests.guardians import kill_with_guardian
 from tests.postgres_server import Server
+from tests.waiting import wait_for
 
 CATEGORIES = ("transient", "code_error", "test_failure", "dependency_missing", "timeout", "unknown")
 QUICK = "\n".join(f'[policy.ladder.{name}]\ndelays = ["10ms", "20ms", "30ms"]' for name in CATEGORIES)
@@ -272,3 +275,17 @@ def test_an_exception_says_when_it_may_be_tried_again(everyday: Cli) -> None:
         (attempt,) = shown(everyday, task)["attempts"]
         assert attempt["diagnosis"]["category"] == "transient"
         assert attempt["diagnosis"]["retry_after"] is not None
+
+
+def test_a_question_about_a_lost_worker_is_what_up_exits_with(everyday: Cli) -> None:
+    """Its task had no attempt in this run, and still somebody is needed."""
+    configure(everyday, "[engine]\ncrash_budget = 1\n")
+    task = everyday.add("dies", "--run", "echo up > up; sleep 1000")
+    with started(everyday, "up") as process:
+        wait_for((everyday.folder / "up").exists)
+        kill_with_guardian(process)
+
+    again = everyday("up", "--until-idle")
+
+    assert shown(everyday, task)["block_kind"] == "human"
+    assert again.code == 75
