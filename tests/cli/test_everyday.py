@@ -289,3 +289,28 @@ def test_a_question_about_a_lost_worker_is_what_up_exits_with(everyday: Cli) -> 
 
     assert shown(everyday, task)["block_kind"] == "human"
     assert again.code == 75
+
+
+def test_one_cause_has_one_diagnosis_in_any_order(everyday: Cli) -> None:
+    """A named cause beats its consequence, and a broken pipe of a local process is no network."""
+    said = ["tar (child): /no/dir/x.tgz: Cannot open: No such file or directory", "tar: x: Cannot write: Broken pipe"]
+    tasks = [everyday.add("tar", "--run", f"echo '{a}'; echo '{b}'; exit 2") for a, b in (said, said[::-1])]
+    piped = everyday.add("pipe", "--run", "echo 'write: Broken pipe'; exit 2")
+
+    everyday("up", "--until-idle")
+
+    assert {kinds(everyday, task)[0] for task in tasks} == {"dependency_missing"}
+    assert kinds(everyday, piped)[0] != "transient"
+
+
+def test_an_agent_that_stands_still_is_ended_without_being_asked_for(everyday: Cli) -> None:
+    """By the setting for agents; a command goes on for as long as it likes."""
+    agent = f'[agents.slow]\ncommand = ["sh", "{everyday.folder}/wait.sh", "{{prompt_file}}"]\n'
+    configure(everyday, f'{agent}[runner]\nagent_stall = "1s"\n')
+    (everyday.folder / "wait.sh").write_text("echo thinking\nexec sleep 999\n", encoding="utf-8")
+    task = everyday.good("add", "think", "--agent", "slow", "--cwd", str(everyday.folder)).out.strip()
+    with everyday.bay() as bay:
+        bay.daemon(workers=1).run(until=lambda: bay.get(task).streak > 0)
+
+    (first, *_) = shown(everyday, task)["attempts"]
+    assert first["outcome"] == "stalled", first
