@@ -131,6 +131,8 @@ def build_engine(
         grace_ms=config.engine.grace_ms,
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
+        queue_slots=config.queue_slots,
+        load_aware=config.policy.load_aware,
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,

@@ -223,13 +223,17 @@ class Bay:
                 tasks.resolve(tx, task_id),
                 rules=self.policy.recurring,
                 recovery_share=config.engine.slots_for_recovery,
+                queue_slots=config.queue_slots,
                 rescue_threshold=config.triage.rescue_threshold,
             )
 
     def listing(self, query: ListQuery) -> TaskList:
         """The tasks of a list in their order, with what is said beside them."""
         with self.store.read() as tx:
-            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+            config = self.place.config
+            return listings.load(
+                tx, query, recovery_share=config.engine.slots_for_recovery, queue_slots=config.queue_slots
+            )
 
     def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -250,9 +254,15 @@ class Bay:
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
-            task = tasks.resolve(tx, task_id)
-            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            config = self.place.config
+            found = explaining.explain(
+                tx,
+                tasks.resolve(tx, task_id),
+                self.policy,
+                recovery_share=config.engine.slots_for_recovery,
+                rescue_threshold=config.triage.rescue_threshold,
+                queue_slots=config.queue_slots,
+            )
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 

@@ -60,6 +60,7 @@ TABLE: Final = (
     Entry("preferences", "preferences", "your remembered answers: list, forget", UNDERSTAND),
     Entry("policy", "policy", "the retry policy: show, check, dry-run, learn, replay, simulate", UNDERSTAND),
     Entry("lifecycle", "lifecycle", "the states of a task and who may move between them", UNDERSTAND),
+    Entry("drill", "drill", "try the promises on this machine, with faults made on purpose", UNDERSTAND),
     Entry("simulate", "simulate", "run the real engine against faults, in virtual time", UNDERSTAND),
     Entry("export", "exchange", "print tasks as JSON lines", OTHER, "export"),
     Entry("import", "exchange", "add the tasks of an export or a crontab", OTHER, "import_"),

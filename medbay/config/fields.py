@@ -59,6 +59,7 @@ class PolicyConfig:
     ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
     adaptive: bool = False
+    load_aware: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,14 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConfig:
+    """A queue whose tasks have only so many slots, on all engines together."""
+
+    name: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -109,6 +118,7 @@ class Config:
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
+    queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
     folder: Path | None = None  # where the file is
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
@@ -116,6 +126,11 @@ class Config:
     def source(self, path: str) -> str:
         """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
         return self.given[path].source if path in self.given else DEFAULT
+
+    @property
+    def queue_slots(self) -> Mapping[str, int]:
+        """How many tasks of each limited queue may run at once."""
+        return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
 
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
@@ -130,7 +145,7 @@ class Config:
 
 
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
-    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel)}
+    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel), "queues": (QueueConfig, QueueConfig)}
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""
 

@@ -55,6 +55,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
+        "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
@@ -119,6 +120,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
             "`medbay policy learn` shows what would be chosen.",
+        ),
+        "policy.load_aware": partial(
+            Key,
+            switch,
+            "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
+            "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -256,6 +263,14 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
         "agents.NAME.model": partial(Key, text, "The model it uses, unless a task names another."),
+        "queues.NAME.slots": partial(
+            Key,
+            _COUNT,
+            "How many tasks of the queue run at once, on all engines together; the others wait.",
+            default_is="none (required)",
+            needed=True,
+            example=2,
+        ),
         "notify.NAME.command": partial(
             Key,
             command_words,

@@ -174,6 +174,10 @@ class Place(Protocol):
         """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
         ...
 
+    def short_of(self) -> str:
+        """What it has too little of to start retries now, as `CPU`; empty when there is enough of everything."""
+        ...
+
     def close(self) -> None:
         """The engine stops and no attempt is live."""
         ...

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.agent import profile_of
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.triage.case import Means
 from medbay.engine.lease import KILL_AT, Lease
 from medbay.engine.live import Process as Footprint
@@ -262,7 +263,9 @@ class SimDaemon:
                 clock=ground.clock,
                 ids=ground.ids,
                 place=Here(
-                    {"shell": runner, "triage": runner, "agent": runner}, SimLeftovers(self.machine, ground.clock)
+                    {"shell": runner, "triage": runner, "agent": runner},
+                    SimLeftovers(self.machine, ground.clock),
+                    measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
                 ),
                 see=self.machine.see,
                 settings=self._settings(),
@@ -283,7 +286,15 @@ class SimDaemon:
     def _settings(self) -> Settings:
         plan = self._ground.plan
         means = AGENTS if plan.agents else Means()
-        return Settings(root=ROOT, slots=plan.slots, lease_ms=plan.lease_ms, grace_ms=plan.grace_ms, means=means)
+        return Settings(
+            root=ROOT,
+            slots=plan.slots,
+            lease_ms=plan.lease_ms,
+            grace_ms=plan.grace_ms,
+            means=means,
+            queue_slots={DEFAULT_QUEUE: plan.queue_slots} if plan.queue_slots else {},
+            load_aware=plan.loaded,
+        )
 
     def _collect_unstored(self, engine: Engine) -> bool:
         """Ask how attempts ended, and get no further; whether there was nothing to store."""

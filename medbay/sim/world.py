@@ -65,7 +65,7 @@ class World:
         self._digest = hashlib.blake2b(digest_size=8)
         self._rng = self._stream("schedule")
         self.store = (open_store or _in_memory)(self.clock)
-        self.checker = Checker(self.store, self.clock, slots=plan.slots)
+        self.checker = Checker(self.store, self.clock, slots=plan.slots, queue_slots=plan.queue_slots)
         self.machines = Machines(plan.hosts, self.clock, self._process_started)
         self.ground = Ground(
             plan=plan,

@@ -7,6 +7,7 @@ from typing import Final
 from medbay.store.breakers import NEXT_LOOK_SQL
 from medbay.store.database import Tx
 from medbay.store.questions import NEXT_SEND_SQL
+from medbay.store.tasks import free_mutexes
 
 # Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
 LIVE_ATTEMPT_SQL: Final = (
@@ -55,7 +56,9 @@ def has_live_attempt(tx: Tx, queue: str) -> bool:
 
 def has_claimable(tx: Tx, queue: str) -> bool:
     """Whether a worker of this queue would find something to claim."""
-    return tx.one(FRESH_SQL, (queue,)) is not None or tx.one(SUSPECT_SQL, (queue,)) is not None
+    if tx.one(FRESH_SQL, (queue,)) is not None or tx.one(SUSPECT_SQL, (queue,)) is not None:
+        return True
+    return bool(free_mutexes(tx, queue, 1))
 
 
 def has_pending_retry(tx: Tx, queue: str) -> bool:

@@ -70,6 +70,10 @@ class Tx(Protocol):
         """From here to the end of the transaction, nobody else is past the same name."""
         ...
 
+    def try_serialise(self, name: str) -> bool:
+        """The same without waiting; False when somebody else is past the name."""
+        ...
+
     def savepoint(self) -> AbstractContextManager[None]:
         """What happens inside is undone alone when it raises."""
         ...

@@ -30,6 +30,7 @@ BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 CLOCK_SQL: Final = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 NUMBER_LAST_SQL: Final = "SELECT pg_advisory_xact_lock(hashtext('medbay events'))"
 SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+TRY_SERIALISE_SQL: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
 OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn anew for a copied one
 COLUMNS_SQL: Final = (
     "SELECT attname::text FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
@@ -116,6 +117,12 @@ class PostgresTx(Putting):
         """From here to the end of the transaction, nobody else is past the same name."""
         with translated():
             self._cursor.execute(SERIALISE_SQL, (name,))
+
+    def try_serialise(self, name: str) -> bool:
+        """The same without waiting; False when somebody else is past the name."""
+        with translated():
+            row = self._cursor.execute(TRY_SERIALISE_SQL, (name,)).fetchone()
+        return bool(row and row[0])
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

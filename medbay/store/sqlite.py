@@ -71,6 +71,10 @@ class SqliteTx(Putting):
     def serialise(self, name: str) -> None:
         """There is only one writer."""
 
+    def try_serialise(self, name: str) -> bool:
+        """There is only one writer."""
+        return True
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """What happens inside is undone alone when it raises."""

@@ -54,6 +54,12 @@ def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
     return changed == 1
 
 
+def note_shortage(tx: Tx, noted: Worker, short_of: str) -> Worker:
+    """Record what the machine of a worker lacks, while retries wait for that."""
+    tx.execute("UPDATE worker SET short_of = ? WHERE id = ?", (short_of, noted.id))
+    return replace(noted, short_of=short_of)
+
+
 def end(tx: Tx, ended: Worker, *, how: str) -> Worker | None:
     """Close a worker's row; None when somebody else did."""
     changed = tx.execute(
