@@ -27,14 +27,13 @@ _PATHS: Final = ("file_path", "path")
 def judge(brief: Brief) -> Judgement:
     """Ask Claude, and again in the same session where its answer cannot be used; raises JudgeFailed when none came."""
     try:
-        return asyncio.run(_judge(brief))
+        roots = [Path.cwd().resolve(), *([Path(brief.logs).resolve()] if brief.logs else [])]
+        return asyncio.run(_judge(brief, roots))
     except ClaudeSDKError as error:
         raise JudgeFailed(f"{type(error).__name__}: {error}") from None
 
 
-async def _judge(brief: Brief) -> Judgement:
-    roots = [Path.cwd().resolve(), *([Path(brief.logs).resolve()] if brief.logs else [])]
-
+async def _judge(brief: Brief, roots: list[Path]) -> Judgement:
     async def may(
         tool: str, given: dict[str, Any], _: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:

@@ -1,4 +1,4 @@
-"""Any model as a judge, through pydantic-ai: a typed answer, sent back twice with what was wrong; no retries of the SDK."""
+"""Any model as a judge, through pydantic-ai: a typed answer, sent back twice with what was wrong; no retries below."""
 
 from __future__ import annotations
 
@@ -72,11 +72,12 @@ def judge(brief: Brief) -> Judgement:
         limits = UsageLimits(request_limit=TRIES + 1, total_tokens_limit=brief.max_tokens)
         found = agent.run_sync(brief.prompt, usage_limits=limits)
     except ModelHTTPError as error:
-        raise JudgeFailed(f"{error.model_name}: HTTP {error.status_code}: {error.body}") from None
+        after = (error.headers or {}).get("retry-after")
+        said = f"{brief.model.partition(':')[0]}: HTTP {error.status_code}: {error.body}"
+        raise JudgeFailed(f"{said}\nRetry-After: {after}" if after else said) from None
     except (AgentRunError, UserError, ValueError) as error:
         raise JudgeFailed(f"{type(error).__name__}: {error}") from None
-    used = found.usage
-    spent = used() if callable(used) else used
+    spent = found.usage
     usage = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "model": brief.model}
     if (cost := _cost(found)) is not None:
         usage["cost"] = cost

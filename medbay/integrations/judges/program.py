@@ -95,6 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _wrong_verdict(text: str) -> str:
+    try:
+        _object(text)
+    except ValueError:
+        return "the answer is not one JSON object"
     found = reading.read(text)
     return found.why if isinstance(found, Unreadable) else ""
 
