@@ -35,6 +35,7 @@ from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
+from medbay.runners.agent.profiles import KnownProfiles
 from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
@@ -51,7 +52,7 @@ PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes impor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLocation:
-    """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
+    """Where a store lives: its URL, the folder for its logs, and the configuration next to it."""
 
     url: str
     folder: Path
@@ -70,7 +71,7 @@ def find_place(
     home = _find_upward(start)
     config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
-        # The record is on the server; logs are files of this machine, beside the project or where we stand.
+        # The record is on the server; logs are files of this machine, next to the project or in the working directory.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if "store.url" in config.given and not config.in_file("store.url"):
         folder = _sqlite_path(config.store.url, start).parent
@@ -157,7 +158,7 @@ def build_engine(
 def build_deliveries(
     place: StoreLocation, *, clock: Clock, guard: str, queues: tuple[str, ...] | None = None
 ) -> DeliveryThread | None:
-    """What delivers to the configured channels, beside an engine with the same mark; None where there are none.
+    """What delivers to the configured channels, next to an engine with the same mark; None where there are none.
 
     Heartbeats are those of a daemon: the engine of one `medbay run`, in a queue of its own, sends none.
     """
@@ -192,7 +193,7 @@ def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str])
 
 
 def is_gone(worker: Worker) -> bool:
-    """Whether a worker of this machine cannot be running any more; of another one its lease alone can tell."""
+    """Whether a worker of this machine cannot be running any more; of another one only its lease says so."""
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
@@ -206,10 +207,21 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
+    profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     agents = AgentRunner(profiles, ShellRunner(trees))
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
+
+
+def agents_of(config: Config) -> KnownProfiles:
+    """The agents there are: those that are configured, and those that are known by name."""
+    return KnownProfiles(config.agents)
+
+
+def _located(config: Config, profile: agent.Profile) -> agent.Profile:
+    """A profile whose program is found from the directory of the configuration."""
+    program = config.located((profile.program,))[0] if profile.program else ""
+    return replace(profile, command=config.located(profile.command), program=program)
 
 
 def means_of(config: Config, folder: Path | None = None) -> Means:
@@ -228,7 +240,7 @@ def means_of(config: Config, folder: Path | None = None) -> Means:
         spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
         profiles=tuple(config.agents),
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
-        accounts={name: each.resources for name, each in config.agents.items()},
+        accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
         evaluate=_judge_command(config, logs, scores=True) if chosen.evaluate is True else chosen.evaluate or None,
         rescue_threshold=chosen.rescue_threshold,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -114,6 +114,7 @@ class Bay:
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
         self.ids = Ids()
+        self.profiles = app.agents_of(place.config)
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
@@ -136,8 +137,8 @@ class Bay:
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
-        given, agents = {"title": title, "run": run, **options}, self.place.config.agents
-        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
+        given = {"title": title, "run": run, **options}
+        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=self.profiles)
         return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -145,27 +146,28 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, cwd = self.place.config.agents, os.getcwd()
-        return self.write(
-            lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents
-            )
-        )
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "cwd": os.getcwd(), "agents": self.profiles}
+        return self.write(lambda tx: exchange.add_lines(tx, exchange.again(seen, unseen), known, **by))
 
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
     ) -> tuple[list[Task], int]:
-        """Add what an export says anew, all or none; the tasks, and how many lines had ended and were left out.
+        """Add the tasks of an export, all or none; the tasks, and how many lines had ended and were left out.
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        agents, cwd = self.place.config.agents, os.getcwd()
-        how = partial(exchange.bring_in, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
-        return self.write(lambda tx: how(tx, lines, everything=everything))
+        by: dict[str, Any] = {
+            "ids": self.ids,
+            "actor": self.actor,
+            "cwd": os.getcwd(),
+            "agents": self.profiles,
+            "key": key,
+        }
+        return self.write(lambda tx: exchange.bring_in(tx, lines, everything=everything, **by))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, dry_run=dry_run, **how)
         made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
@@ -182,7 +184,7 @@ class Bay:
         return self._read(lambda tx: task_rows.titles(tx, sorted(task_ids)))
 
     def triages_among(self, task_ids: Iterable[str]) -> set[str]:
-        """Those of these tasks that look at others."""
+        """Those of these tasks that are triages."""
         return self._read(lambda tx: task_rows.with_role(tx, sorted(task_ids), "triage"))
 
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
@@ -228,7 +230,7 @@ class Bay:
             )
 
     def listing(self, query: ListQuery) -> TaskList:
-        """The tasks of a list in their order, with what is said beside them."""
+        """The tasks of a list in their order, with what is shown next to them."""
         with self.store.read() as tx:
             config = self.place.config
             return listings.load(
@@ -287,7 +289,7 @@ class Bay:
         return self._read(lambda tx: history.last_event_seq(tx))
 
     def workers(self) -> list[tuple[Worker, int]]:
-        """The engines on this store nobody has given up, with how many attempts each is running."""
+        """The engines on this store that are not given up, with how many attempts each is running."""
         with self.store.read() as tx:
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in worker_rows.alive(tx)]
@@ -357,7 +359,7 @@ class Bay:
         **changes: Any,
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
-        fields = requests.edited_fields(changes, agents=self.place.config.agents)
+        fields = requests.edited_fields(changes, agents=self.profiles)
         others = tuple(after)
         return self._act(
             task_id,
@@ -491,7 +493,7 @@ class Bay:
         return self._read(lambda tx: worker_service.fleet(tx, stopped=stopped))
 
     def dead_engines(self) -> list[ObservedWorker]:
-        """Those that are not given up yet and whose process is gone, as far as this machine can tell."""
+        """Those that are not given up yet and whose process is gone, as far as this machine knows."""
         return [each for each in self.fleet() if app.is_gone(each.worker)]
 
     def backup(self, path: Path | str) -> Path:
@@ -590,11 +592,3 @@ class Bay:
             except StoreBusy as error:
                 busy = error
         raise busy
-
-
-def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """What was taken before, then the rest, which is remembered as it is taken."""
-    yield from list(seen)
-    for line in unseen:
-        seen.append(line)
-        yield line

@@ -196,4 +196,9 @@ def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
     glyph, token = view.LOOKS[each.tier]
     words = view.item_words(each, dry_run=dry_run)
-    return [Cell(glyph, COLOURS[token]), Cell(each.issue_id), Cell(words, COLOURS[token]), Cell(clean(each.detail))]
+    return [
+        Cell(glyph, COLOURS[token]),
+        Cell(each.issue_id),
+        Cell(words, COLOURS[token]),
+        Cell(clean(view.item_detail(each))),
+    ]

@@ -64,7 +64,7 @@ class PolicyConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageConfig:
-    """Who looks at a failure that waiting did not heal."""
+    """Which agent judges a failure that retries did not heal."""
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class RunnerConfig:
     """How processes are started."""
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...] = ()  # what is taken out of logs besides what looks like a secret
+    redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
+from medbay.core.agent import CUSTOM, PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.events import EVENT_NAMES
@@ -179,6 +181,25 @@ def agent_command() -> Kind:
     )
 
 
+@cache
+def preset_names() -> tuple[str, ...]:
+    """The agents that are known by name: each is a file of the package, which nothing here loads."""
+    folder = Path(__file__).parents[1] / "runners" / "agent" / "profiles"
+    return tuple(sorted(each.stem for each in folder.glob("[a-z]*.py")))
+
+
+def preset() -> Kind:
+    """An agent that is known by name."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or raw not in preset_names() or raw == CUSTOM:
+            raise Wrong
+        return raw
+
+    says = " or ".join(shown(each) for each in preset_names() if each != CUSTOM)
+    return Kind(says=says, read=read)
+
+
 def account() -> Kind:
     """A provider, or one account of it."""
 
@@ -191,7 +212,7 @@ def account() -> Kind:
 
 
 def evaluator() -> Kind:
-    """Whether and by what failed attempts are looked at: a command line, or nothing."""
+    """What evaluates failed attempts: a command line, or nothing."""
 
     def read(raw: object) -> str | bool | None:
         if raw is True:
@@ -323,7 +344,7 @@ def _says_duration(low_ms: int) -> str:
 
 
 def _as_list(raw: object) -> str:
-    """What somebody meant who wrote a command line where its words are wanted."""
+    """What was meant by a command line where a list of words is expected."""
     words = raw.split() if isinstance(raw, str) else []
     return f"write {shown(words)}" if 0 < len(words) < 5 else ""
 

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, TriageConfig
 from medbay.config.key import BY_VARIABLE, Key, Setting
 from medbay.config.keys import key_at, keys_of, paths
-from medbay.config.kinds import Wrong, shown
+from medbay.config.kinds import Wrong, preset_names, shown
 from medbay.config.lines import Document
 from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
@@ -113,7 +113,7 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
 def _named(part: str, tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """What each table with a name of its own makes, in the order of the file; one that is not whole makes nothing."""
     needed, (_, made) = _needed(part), NAMED_PARTS[part]
-    whole = {name: values for name, values in tables.items() if len(needed & set(values)) == 1}
+    whole = {name: values for name, values in tables.items() if not needed or len(needed & set(values)) == 1}
     return MappingProxyType({name: made(name=name, **values) for name, values in whole.items()})
 
 
@@ -224,11 +224,21 @@ class _Reading:
         self.named.setdefault(parts[0], []).append(name)
         if not agent.NAME.fullmatch(name):
             self.mistake(parts, f"{shown(name)} is no name for {_CALLED[parts[0]]}", "letters, digits, dots, dashes")
+        if parts[0] == "agents":
+            self._check_agent(name, raw, parts)
+            return
         needed = _needed(parts[0])
         if len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
             hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is started"
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
+
+    def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:
+        """A command of its own, or an agent that is known by name; with both the command's record is read as its."""
+        where = ".".join(parts)
+        if "command" not in raw and "preset" not in raw and name not in preset_names():
+            known = ", ".join(each for each in preset_names() if each != agent.CUSTOM)
+            self.mistake(parts, f"{where} has no command and no preset", f"known by name are {known}")
 
     def _take(self, parts: Parts, raw: object) -> None:
         key = key_at(".".join(parts))
@@ -350,7 +360,7 @@ def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
     if chosen.evaluate is True and chosen.agent not in ("model", "claude"):
         hint = 'agent = "model" or "claude", or evaluate = "CMD"'
         yield Missing(("triage", "evaluate"), f"the agent {chosen.agent} cannot evaluate", hint)
-    if chosen.fix_agent and chosen.fix_agent not in known:
+    if chosen.fix_agent and chosen.fix_agent not in {*known, *preset_names()}:
         hint = _did_you_mean(chosen.fix_agent, sorted(known), '"{}"') or f"[agents.{chosen.fix_agent}] makes one"
         yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
 
@@ -371,7 +381,10 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
     if word := _first_word(chosen.evaluate if isinstance(chosen.evaluate, str) else ""):
         yield ("triage", "evaluate"), word
     for name, profile in config.agents.items():
-        yield ("agents", name, "command"), profile.command[0]
+        if profile.command:
+            yield ("agents", name, "command"), profile.command[0]
+        elif profile.program:
+            yield ("agents", name, "program"), profile.program
     for name, channel in config.notify.items():
         if channel.kind == "command":
             yield ("notify", name, "command"), channel.target[0]

@@ -70,6 +70,10 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,
         fresh_session=task.fresh_session,
+        session=attempt.resumes,
+        session_tokens=claim.session_tokens,
+        max_tokens=task.max_tokens,
+        max_cost=task.max_cost,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
@@ -83,7 +87,7 @@ def _prompt(claim: Claim, settings: Settings) -> str:
     task, attempt = claim.task, claim.attempt
     if task.role == "review":
         task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
-    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance)
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance, resumes=bool(attempt.resumes))
 
 
 class Unrecorded:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from medbay.core.model import Event, Worker
+from medbay.core.agent import runner_of
+from medbay.core.model import Attempt, Event, Worker
 from medbay.core.outcome import Failed, Lost, Outcome, Output, Requeued, redacted
 from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
@@ -205,6 +206,7 @@ class Engine:
             left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
             left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
         running = self._place.still_running({(each.task_id, each.number) for each in left})
+        remains = self._remains(left)
         if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
@@ -219,6 +221,7 @@ class Engine:
                     hard=hard,
                     settings=self.settings,
                     running=running,
+                    remains=remains,
                 )
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
@@ -230,6 +233,16 @@ class Engine:
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _remains(self, left: Iterable[Attempt]) -> dict[tuple[str, int], Output]:
+        """What lost attempts of this host left of a record of their own; read before anything is locked."""
+        here = (each for each in left if each.agent and each.host == self._host.name)
+        found = {}
+        for each in here:
+            output = self._place.left_by(runner_of(each.agent), each.log_path)
+            shown = redacted(Lost(why="", output=output), self.settings.redaction)
+            found[each.task_id, each.number] = shown.output
+        return found
 
     def _take_up(self, claims: Iterable[Claim]) -> None:
         """Go on with attempts that outlived their engine, where the place has such; one that is gone by now is lost."""

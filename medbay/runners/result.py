@@ -23,7 +23,7 @@ _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
 _PATH_CHARS_MAX: Final = 4_096
 _SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
-_FAILED: Final = frozenset({"failed", "failure", "fail", "error"})
+_FAILED: Final = frozenset({"failed", "failure", "fail", "error", "asked", "question"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def read_result(path: str | Path) -> Result:
 
 
 def taken_as_failed(unclear: Result) -> Result:
-    """What counts where the exit status is good and the result cannot be read: nobody knows how the work ended."""
+    """What counts where the exit status is good and the result cannot be read: how the work ended is not known."""
     why = f"It ended with status 0, but its result file does not say how: {unclear.ignored}"
     said = {**(unclear.fields or {}), "outcome": "failed", "category": "malformed_output", "summary": why}
     return Result(fields=said, ignored=unclear.ignored)
@@ -102,6 +102,7 @@ def _checked(said: Mapping[str, Any]) -> Result:
         "outcome": _outcome,
         "category": lambda value: _text(value, _WORD_CHARS_MAX),
         "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
+        "question": lambda value: _text(value, _SUMMARY_CHARS_MAX),
         "retry_after": _retry_after,
         "artifacts": _artifacts,
         "usage": _usage,

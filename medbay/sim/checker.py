@@ -66,7 +66,7 @@ class Checker:
             raise Broken("one running task per mutex", f'{process.task_id} and {beside[0]} run, both with "{mutex}"')
 
     def committed(self, actor: str, graph: Graph) -> None:
-        """Look at everything the last commit touched, as far as nobody looked at it before it was committed."""
+        """Check everything the last commit touched, unless it was checked before it was committed."""
         with self._store.read() as tx:
             self.fresh_events = (*self._within, *self._hear(tx, actor, graph))
         self._within, self._before = (), None
@@ -79,7 +79,7 @@ class Checker:
         self._within += tuple(self._hear(tx, actor, graph))
 
     def undone(self) -> None:
-        """What was looked at within a transaction did not happen."""
+        """What was checked within a transaction did not happen."""
         if self._before is not None:
             self.known, self.waiting, self._seq, self._probes, self.splits = self._before
         self._within, self._before = (), None
@@ -218,7 +218,7 @@ class Checker:
             members = tasks.of_loop(tx, loop)
             turns = [task.id for task in members if not task.finished and task.waits_for is None]
             if len(turns) > 1 or (not turns and any(not task.finished for task in members)):
-                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'nobody'}")
+                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'none'}")
             for task in members:
                 if task.id not in touched:
                     self.known[task.id].task = task
@@ -266,7 +266,7 @@ class Checker:
 
 
 class Probes:
-    """The canaries of every breaker, as the events tell of them."""
+    """The canaries of every breaker, as the events report them."""
 
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something

@@ -82,7 +82,7 @@ _MOSTLY_SERVICES: Final = (*("service",) * 12, "good", "heals", "flaky", "poison
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What one attempt will do when nobody interferes."""
+    """What one attempt will do without interference."""
 
     kind: str  # "success", "kill" (its engine), or one of FAILURES
     after_ms: int
@@ -108,7 +108,7 @@ class Work:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.healed = False  # the liveness phase: services are up, nobody kills engines, flaky work succeeds
+        self.healed = False  # the liveness phase: services are up, no engine is killed, flaky work succeeds
         self._outages = {service: _outages(plan, service) for service in (*SERVICES, PROVIDER)}
 
     def draw_command(self, rng: Random) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def has_claimable(tx: Tx, queue: str) -> bool:
 
 
 def has_pending_retry(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue waits to be retried, however far away; what recurs for ever keeps nobody busy."""
+    """Whether a task of this queue waits to be retried, however far away; an endless recurring task does not count."""
     return tx.one(PENDING_RETRY_SQL, (queue,)) is not None
 
 
@@ -72,7 +72,7 @@ def has_requeued(tx: Tx, queue: str) -> bool:
 
 
 def has_wanted_triage(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue waits for a triage to start; what recurs for ever keeps nobody busy."""
+    """Whether a task of this queue waits for a triage to start; an endless recurring task does not count."""
     return tx.one(WANTS_TRIAGE_SQL, (queue,)) is not None
 
 
@@ -127,7 +127,7 @@ def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
 
 
 def count_waiting(tx: Tx) -> int:
-    """How many tasks an engine would start now or later; what is paused waits for whoever paused it."""
+    """How many tasks an engine would start now or later; what is paused waits to be resumed."""
     row = tx.one("SELECT count(*) FROM task WHERE status IN ('pending', 'failed') AND paused = 0")
     return int(row[0]) if row else 0
 

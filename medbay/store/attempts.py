@@ -118,11 +118,21 @@ def take_over(tx: Tx, taken: Attempt, *, worker_id: str, host: str) -> bool:
 
 
 def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
-    """Remember which process runs it, for whoever has to end it."""
+    """Remember which process runs it, for the engine that has to end it."""
     tx.put(
         "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
         (pid, pid_start, task_id, number),
     )
+
+
+def tokens_of_session(tx: Tx, task_id: str, session: str) -> tuple[int, int]:
+    """What the attempts of a task used in one session of their agent, in and out."""
+    row = tx.one(
+        "SELECT COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0) FROM attempt"
+        " WHERE task_id = ? AND (session = ? OR (session = '' AND resumes = ?))",
+        (task_id, session, session),
+    )
+    return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def output(tx: Tx, task_id: str, number: int) -> Output | None:
@@ -150,6 +160,6 @@ def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:
 
 
 def has_succeeded(tx: Tx, task_id: str) -> bool:
-    """Whether any attempt of a task ended well."""
+    """Whether any attempt of a task succeeded."""
     sql = f"SELECT 1 FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} LIMIT 1"
     return tx.one(sql, (task_id,)) is not None

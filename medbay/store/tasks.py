@@ -108,7 +108,7 @@ class TaskFilter:
     category: str = ""
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
-    triages: bool | None = None  # False: without the tasks that look at others; True: these alone
+    triages: bool | None = None  # False: without triages; True: triages alone
     order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
 
@@ -238,7 +238,7 @@ def count_live(tx: Tx, queue: str) -> int:
 
 
 def due(tx: Tx, limit: int) -> list[Task]:
-    """Tasks whose time has come and which nobody released yet."""
+    """Tasks whose time has come and which are not released yet."""
     return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
@@ -291,7 +291,7 @@ def next_due_at(tx: Tx) -> int | None:
 
 
 def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
-    """Tasks somebody asked to cancel, with their live attempt."""
+    """Tasks that are to be cancelled, with their live attempt."""
     return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
 
 

@@ -201,7 +201,7 @@ def unserved(listed: Sequence[ListRow]) -> str:
 
 
 def facts(task: Task) -> list[str]:
-    """Return what `show` says beside the status: tags, failures, and what differs from the defaults."""
+    """Return what `show` shows next to the status: tags, failures, and what differs from the defaults."""
     said = [f"tag {clean(tag)}" for tag in task.tags]
     if task.streak:
         said.append(failures(task))

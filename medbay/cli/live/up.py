@@ -1,4 +1,4 @@
-"""What a daemon tells while it runs: a greeting, one line per change, one line in place, a summary at the end."""
+"""What a daemon prints while it runs: a greeting, one line per change, one line in place, a summary at the end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Reporter:
             display.line(f"  and {pending - len(soonest)} more (medbay list)")
 
     def round(self, stops: int = 0) -> None:
-        """Tell what happened since the last round, and how often a stop was asked for."""
+        """Print what happened since the last round, and how often a stop was asked for."""
         if stops > self._stops_seen and self._daemon is not None:
             self._stops_seen = stops
             self.note(_stopping(self._daemon, stops))
@@ -117,9 +117,8 @@ class Reporter:
             need = self._fitting(f"{first}{also}  {clean(asked.need)}", 4)
             display.line(f"  {display.paint(glyphs.YOU, 'you')} {need}")
             options = question.labels(asked)
-            display.line(
-                "      " + self._fitting(f"medbay answer {first} {asked.default}     {'   '.join(options)}", 6)
-            )
+            answer = f"medbay answer {first} {question.answer_words(asked)}"
+            display.line("      " + self._fitting(f"{answer}     {'   '.join(options)}", 6))
         if waiting > QUESTIONS_SHOWN:
             display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
         now = self._clock.now_ms()
@@ -156,7 +155,7 @@ class Reporter:
         return self._titles.get(task_id, "")
 
     def _learn_titles(self, task_ids: set[str]) -> None:
-        """Titles of tasks that were not named before, in one look at the store."""
+        """Titles of tasks that were not named before, in one query."""
         unknown = task_ids - self._titles.keys()
         if len(self._titles) >= TITLES_KEPT:
             self._titles.clear()

@@ -125,7 +125,9 @@ def _stop_waiting(draft: Draft[Task]) -> None:
 
 
 def _emit_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
-    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **event_data(verdict))
+    changes = [*rights.shown(rights.diff(case.task, verdict.adjust))] if verdict.adjust is not None else []
+    said = {**event_data(verdict), **({"changes": changes} if changes else {})}
+    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **said)
 
 
 def event_data(verdict: Verdict) -> dict[str, Any]:
@@ -329,7 +331,7 @@ def _adjust(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
     draft.emit("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
     retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
-    detail = ", ".join(rights.shown(diff))
+    detail = verdict.why or verdict.root_cause or line(wanted.guidance, EVIDENCE_MAX) or ", ".join(rights.shown(diff))
     closes = case.task.status == "failed"
     return _Done(
         action="adjusted",
