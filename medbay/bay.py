@@ -88,10 +88,14 @@ def open_bay(
     cwd: Path | str | None = None,
     create: bool = True,
     trust: bool = False,
+    trust_file: bool = False,
     actor: str = "",
 ) -> Bay:
-    """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here."""
-    place = app.find_place(Path(cwd or os.getcwd()), store_url=url, environ=os.environ)
+    """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here.
+
+    `trust` takes over a store of another machine or user, `trust_file` agrees to what its medbay.toml sets.
+    """
+    place = app.find_place(Path(cwd or os.getcwd()), store_url=url, environ=os.environ, trust_file=trust_file)
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
@@ -115,7 +119,7 @@ class Bay:
         self._clock: Clock = clock or SystemClock()
         self.ids = Ids()
         self.profiles = app.agents_of(place.config)
-        self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
+        self.store: KeptStore = app.open_store(place, self._clock, create=create, trusted=trust)
 
     def __enter__(self) -> Bay:
         return self

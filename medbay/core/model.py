@@ -95,6 +95,7 @@ class Task(Struct, frozen=True):
     zone: str = ""
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
+    expect_by: str = ""  # the time of day by which it has to have ended well, as 06:00
     max_iterations: int | None = None
     max_failure_restarts: int = FAILURE_RESTARTS
     owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
@@ -124,6 +125,9 @@ class Task(Struct, frozen=True):
     recovery: bool = False
     canary: bool = False
     forced: bool = False  # a person's retry: passes due time and holds, once
+
+    expect_at: int | None = None  # when it is looked at next whether it ended by then
+    slow_at: int | None = None  # from when on its live attempt takes much longer than it used to
 
     live: int | None = None  # number of the live attempt
     attempts: int = 0

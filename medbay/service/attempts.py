@@ -32,7 +32,7 @@ from medbay.core.owners import delivered
 from medbay.core.people.question import failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
-from medbay.core.schedule import occurrences
+from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
 from medbay.env import Ids
@@ -452,7 +452,8 @@ def _sent_for(worker: Worker, chosen: Sequence[Task], work: WorkingSet) -> list[
 def _claim_one(
     tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str], sent_for: Breaker | None = None
 ) -> Claim:
-    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for)
+    slow_at = _slow_at(tx, task) if task.iterations_done >= expectation.SUCCESSES_NEEDED else None
+    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for, slow_at=slow_at)
     change = decision.writes[0]
     assert isinstance(change, Change)
     agent = profile_of(task.runner)
@@ -477,6 +478,10 @@ def _claim_one(
     attempts.insert(tx, attempt)
     used = attempts.tokens_of_session(tx, task.id, resumes) if resumes else (0, 0)
     return Claim(changed(change.after, version=task.version + 1), attempt, again=task.attempts > 0, session_tokens=used)
+
+
+def _slow_at(tx: Tx, task: Task) -> int | None:
+    return expectation.slow_at(task, attempts.success_durations(tx, task.id, expectation.LOOKED_AT), tx.now)
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:
