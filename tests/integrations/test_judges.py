@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from medbay.integrations.judges import program
-from medbay.integrations.judges.program import Brief, JudgeFailed, Judgement
+from medbay.integrations.judges.program import Brief, JudgeAnswer, JudgeFailed
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: Any, *words: str) -> Any:
     """Run the program with a judge that gives this answer; its exit code, output and complaints."""
     from medbay.integrations.judges import model
 
-    def judge(brief: Brief) -> Judgement:
+    def judge(brief: Brief) -> JudgeAnswer:
         if isinstance(answer, Exception):
             raise answer
         assert brief.wrong(answer) == "", brief.wrong(answer)
-        return Judgement(text=answer, usage={"input_tokens": 3})
+        return JudgeAnswer(text=answer, usage={"input_tokens": 3})
 
     monkeypatch.setattr(model, "judge", judge)
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"verdict": "asked"}'))

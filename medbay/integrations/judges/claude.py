@@ -17,14 +17,14 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeFailed, Judgement
+from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeAnswer, JudgeFailed
 
 TOOLS: Final = ("Read", "Grep", "Glob")  # nothing that writes, runs or reaches a network
 TURNS_MAX: Final = 20
 _PATHS: Final = ("file_path", "path")
 
 
-def judge(brief: Brief) -> Judgement:
+def judge(brief: Brief) -> JudgeAnswer:
     """Ask Claude, and again in the same session where its answer cannot be used; raises JudgeFailed when none came."""
     try:
         roots = [Path.cwd().resolve(), *([Path(brief.logs).resolve()] if brief.logs else [])]
@@ -33,7 +33,7 @@ def judge(brief: Brief) -> Judgement:
         raise JudgeFailed(f"{type(error).__name__}: {error}") from None
 
 
-async def _judge(brief: Brief, roots: list[Path]) -> Judgement:
+async def _judge(brief: Brief, roots: list[Path]) -> JudgeAnswer:
     async def may(
         tool: str, given: dict[str, Any], _: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
@@ -68,7 +68,7 @@ async def _judge(brief: Brief, roots: list[Path]) -> Judgement:
                 raise JudgeFailed(_complaint(result))
             text = result.result or ""
             if not (why := brief.wrong(text)):
-                return Judgement(text=text, usage=usage)
+                return JudgeAnswer(text=text, usage=usage)
             asked = f"That answer cannot be used: {why}. Answer with one JSON object and nothing else."
     raise JudgeFailed(f"the verdict cannot be read after {TRIES} tries: {why}")
 

@@ -9,7 +9,7 @@ from pydantic_ai import Agent, ModelRetry, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 from pydantic_ai.models import Model, infer_model
 
-from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeFailed, Judgement
+from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeAnswer, JudgeFailed
 
 
 class PieceAnswer(BaseModel):
@@ -54,7 +54,7 @@ class ScoreAnswer(BaseModel):
     why: str = ""
 
 
-def judge(brief: Brief) -> Judgement:
+def judge(brief: Brief) -> JudgeAnswer:
     """Ask the model once, and again where its answer cannot be used; raises JudgeFailed when none came."""
     scores = '"score"' in brief.prompt and '"verdict"' not in brief.prompt
     output: type[BaseModel] = ScoreAnswer if scores else VerdictAnswer
@@ -81,7 +81,7 @@ def judge(brief: Brief) -> Judgement:
     usage = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "model": brief.model}
     if (cost := _cost(found)) is not None:
         usage["cost"] = cost
-    return Judgement(text=found.output.model_dump_json(exclude_none=True), usage=usage)
+    return JudgeAnswer(text=found.output.model_dump_json(exclude_none=True), usage=usage)
 
 
 def _model(name: str) -> Model:

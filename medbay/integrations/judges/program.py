@@ -38,7 +38,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class JudgeAnswer:
     """The text of an answer, and what it took."""
 
     text: str
