@@ -68,11 +68,12 @@ class TriageConfig:
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
+    model: str = ""
     timeout_ms: int = TRIAGE_TIMEOUT_MS
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths
     fix_agent: str = ""
-    evaluate: str | None = None  # the command that evaluates failed attempts
+    evaluate: str | bool | None = None  # the command that scores failed attempts; True: the agent of triage
     rescue_threshold: float = RESCUE_THRESHOLD
 
 
@@ -94,6 +95,9 @@ class RunnerConfig:
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
+    shell: str | None = None  # of new tasks; None: bash with pipefail where it is there, else sh
+    stall_ms: int = 0  # of commands and functions; 0: never
+    agent_stall_ms: int = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
