@@ -133,24 +133,21 @@ class Bay:
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
         """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
 
-        In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
-        `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
+        In place of `run`: `python="module:function"` with `args`, `isolated=True`; `agent="NAME"`; `person=True`.
         """
-        given, agents = {"title": title, "run": run, **options}, self.place.config.agents
-        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
-        return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
+        given, config = {"title": title, "run": run, **options}, self.place.config
+        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=config.agents)
+        add = partial(additions.add, ids=self.ids, actor=self.actor, assess=config.policy.assess)
+        return self.write(lambda tx: add(tx, new(now=tx.now)))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, cwd = self.place.config.agents, os.getcwd()
-        return self.write(
-            lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents
-            )
-        )
+        agents, assess = self.place.config.agents, self.place.config.policy.assess
+        add = partial(exchange.add_lines, ids=self.ids, actor=self.actor, cwd=os.getcwd(), agents=agents, assess=assess)
+        return self.write(lambda tx: add(tx, _again(seen, unseen), known))
 
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
