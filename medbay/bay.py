@@ -138,12 +138,12 @@ class Bay:
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
         """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
 
-        In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
-        `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
+        In place of `run`: `python="module:function"` with `args`, `isolated=True`; `agent="NAME"`; `person=True`.
         """
-        given = {"title": title, "run": run, **options}
+        given, assess = {"title": title, "run": run, **options}, self.place.config.policy.assess
         new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=self.profiles)
-        return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
+        add = partial(additions.add, ids=self.ids, actor=self.actor, assess=assess)
+        return self.write(lambda tx: add(tx, new(now=tx.now)))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -151,6 +151,7 @@ class Bay:
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
         by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "cwd": os.getcwd(), "agents": self.profiles}
+        by["assess"] = self.place.config.policy.assess
         return self.write(lambda tx: exchange.add_lines(tx, exchange.again(seen, unseen), known, **by))
 
     def import_lines(
