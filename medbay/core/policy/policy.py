@@ -36,6 +36,10 @@ _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
     "usage_limit": DOUBLING_TO_AN_HOUR,
     "lock": (5_000, 10_000, 20_000, 40_000, 60_000),
 }
+# What time does not change: a full context, a session that is refused, a model that will not. A fresh session may.
+_NOT_WAITED_FOR: Final[Mapping[str, tuple[int, ...]]] = dict.fromkeys(
+    ("context_window", "session", "refused"), (5_000,)
+)
 
 Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
 
@@ -186,7 +190,7 @@ def retry_step(
     advice: Advice,
 ) -> NextStep:
     """Once more after the ladder's delay for this many failures, told this advice."""
-    delays = policy.rungs[category_acted_on(diagnosis)].delays_ms
+    delays = _NOT_WAITED_FOR.get(diagnosis.subcategory or "") or policy.rungs[category_acted_on(diagnosis)].delays_ms
     return _after(_wait(delays, record.charged, diagnosis, record, policy), action, why, diagnosis, record, now, advice)
 
 
@@ -239,7 +243,8 @@ def _after(
 def schedule_of(kind: str, policy: Policy) -> tuple[int, ...]:
     """The waits that a class of failure has by the rules, nothing learned."""
     category, _, subcategory = kind.partition("/")
-    return _UNCHARGED_LISTS.get(subcategory) or policy.rungs.get(category, policy.rungs["unknown"]).delays_ms
+    listed = _UNCHARGED_LISTS.get(subcategory) or _NOT_WAITED_FOR.get(subcategory)
+    return listed or policy.rungs.get(category, policy.rungs["unknown"]).delays_ms
 
 
 def _used_up(diagnosis: Diagnosis, record: Record, policy: Policy) -> str:
