@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from medbay.bay import Bay
+from medbay.env import Ids
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import Cli
 from tests.cli.test_run import started
@@ -26,6 +27,9 @@ def everyday(request: pytest.FixtureRequest, bare: Cli, monkeypatch: pytest.Monk
         server: Server = request.getfixturevalue("postgres")
         monkeypatch.setenv("MEDBAY_STORE", server.url(request.getfixturevalue("database")))
     bare.good("init")
+    # A copy of the template has its name: engines of other tests would take our processes for leftovers of theirs.
+    with bare.bay() as bay, bay.store.write() as tx:
+        tx.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (Ids().store(),))
     configure(bare, "")
     return bare
 
@@ -313,4 +317,4 @@ def test_an_agent_that_stands_still_is_ended_without_being_asked_for(everyday: C
         bay.daemon(workers=1).run(until=lambda: bay.get(task).streak > 0)
 
     (first, *_) = shown(everyday, task)["attempts"]
-    assert first["outcome"] == "stalled", first
+    assert first["outcome"] == "stalled", (first["diagnosis"], everyday("log", task).out)
