@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -21,6 +22,7 @@ from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
+from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
@@ -36,6 +38,7 @@ from medbay.integrations.protocol import SenderMeans
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.profiles import KnownProfiles
@@ -43,6 +46,7 @@ from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
+from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
@@ -180,9 +184,12 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,
-        means=means_of(config),
+        means=means_of(config, place.folder),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
+        stall_ms=config.runner.stall_ms,
+        agent_stall_ms=config.runner.agent_stall_ms,
+        takes_advice=takes_advice,
         queues=queues or (DEFAULT_QUEUE,),
     )
     guard = guard or Ids().store()
@@ -278,14 +285,15 @@ def _located(config: Config, profile: agent.Profile) -> agent.Profile:
     return replace(profile, command=config.located(profile.command), program=program)
 
 
-def means_of(config: Config) -> Means:
-    """What triage works with."""
+def means_of(config: Config, folder: Path | None = None) -> Means:
+    """What triage works with; `folder` is where the logs are."""
     chosen = config.triage
+    logs = str((folder / "logs").resolve()) if folder is not None else ""
     for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=_judge_command(config, logs),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
@@ -295,9 +303,33 @@ def means_of(config: Config) -> Means:
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
         accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
-        evaluate=chosen.evaluate,
+        evaluate=_judge_command(config, logs, scores=True) if chosen.evaluate is True else chosen.evaluate or None,
         rescue_threshold=chosen.rescue_threshold,
     )
+
+
+def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[str, ...]:
+    """The program of the agent that judges: a person's own, a model's, or the built-in rules."""
+    chosen = config.triage
+    match chosen.agent:
+        case "command":
+            return config.located(chosen.command)
+        case "model" | "claude":
+            from medbay.integrations.judges import program as judge
+
+            return judge.start_command(PACKAGE, chosen.agent, chosen.model, logs=logs, scores=scores)
+        case _:
+            return rules.start_command(PACKAGE)
+
+
+def shell_of(config: Config) -> str:
+    """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
+    return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
+
+
+def defaults_of(config: Config) -> Defaults:
+    """What a new task has that does not say otherwise."""
+    return Defaults(cwd=os.getcwd(), shell=shell_of(config))
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

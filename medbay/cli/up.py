@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 from medbay.cli.output import note
 from medbay.cli.session import Session, pass_session
 from medbay.core.model import DEFAULT_QUEUE
-from medbay.errors import UsageError
+from medbay.errors import StoreFull, UsageError
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.cli.live.page import PageProcess
     from medbay.cli.live.up import Reporter
+
+ROOM_LOOK_S: Final = 1.0
+Made = TypeVar("Made")
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -35,7 +40,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    bay, queues = session.bay(create=True), named_queues(queue)
+    bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
     page = web if web is not None else bay.place.config.web.enabled and not until_idle
     run = partial(serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store)
     if not bay.place.config.beads.dispatch:
@@ -65,7 +70,20 @@ def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
     """
 
     queues = named_queues(queue)
-    return serve(session.bay(), "medbay worker", workers=workers, queues=queues)
+    return serve(when_there_is_room(session.bay), "medbay worker", workers=workers, queues=queues)
+
+
+def when_there_is_room(make: Callable[[], Made], wait: Callable[[float], None] = time.sleep) -> Made:
+    """Wait for space on the disk of the store, however long that takes; said once."""
+    said = False
+    while True:
+        try:
+            return make()
+        except StoreFull as error:
+            if not said:
+                note(clean(f"{error}; waiting for it"))
+            said = True
+            wait(ROOM_LOOK_S)
 
 
 STILL_WAITING: Final = 75
@@ -89,11 +107,13 @@ def serve(
     display = Display()
     reporter = Reporter(bay, display, name=name)
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
-        daemon = bay.daemon(
-            workers=workers,
-            queues=queues,
-            on_round=lambda: reporter.round(interrupts.count),
-            round_every_s=ROUND_EVERY_S,
+        daemon = when_there_is_room(
+            lambda: bay.daemon(
+                workers=workers,
+                queues=queues,
+                on_round=lambda: reporter.round(interrupts.count),
+                round_every_s=ROUND_EVERY_S,
+            )
         )
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()

@@ -115,6 +115,7 @@ class TaskFilter:
     agent: str = ""  # the runner of its profile
     hold: str = ""  # the key of what holds them
     places: tuple[int, ...] = ()  # where they stand in a list: the numbers of PLACE_SQL
+    warned: bool = False  # only what succeeded and says in its log that something failed
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
     moved_since: int | None = None  # what is open, or ended then or later
@@ -125,7 +126,7 @@ class TaskFilter:
     @property
     def narrows(self) -> bool:
         """Whether it leaves anything out that a person would have to name."""
-        named = self.statuses or self.tags or self.without_tags or self.text or self.category
+        named = self.statuses or self.tags or self.without_tags or self.text or self.category or self.warned
         return bool(named or self.fingerprint or self.agent or self.hold or self.places) or self.queue is not None
 
 
@@ -337,6 +338,15 @@ def next_expected_at(tx: Tx) -> int | None:
     """When the next of these is to be looked at."""
     row = tx.one(NEXT_EXPECTED_SQL) or ()
     return min((int(at) for at in row if at is not None), default=None)
+
+
+def with_specification(tx: Tx, but: str, limit: int) -> list[tuple[str, str, str, int, str]]:
+    """The newest tasks that ran and have a specification: id, text, status, attempts, category of the last failure."""
+    sql = (
+        "SELECT id, spec, status, attempts, last_category FROM task WHERE spec <> '' AND attempts > 0 AND id <> ?"
+        " ORDER BY created_at DESC, id LIMIT ?"
+    )
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in tx.rows(sql, (but, limit))]
 
 
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
@@ -572,6 +582,8 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.category:
         parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
         params += [wanted.category, wanted.category + "/%"]
+    if wanted.warned:
+        parts.append("t.warning <> ''")
     if wanted.text:
         parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())

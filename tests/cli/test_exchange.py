@@ -25,6 +25,9 @@ FULL = {
     "timeout": "1500ms",
     "memory": 512_000_000,
     "cpu_time": "90s",
+    "stall": "5m",
+    "shell": "sh",
+    "takes_advice": False,
     "priority": 0,
     "queue": "night",
     "tag": ["a", "b"],
@@ -61,7 +64,7 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
 
     full = lines[1]
     of_agents = {"max_tokens", "max_cost"}
-    assert {"run", *requests._FIELDS} - {"on_conflict"} - of_agents == {*full, *lines[2]} - {"id", "status"}
+    assert {"run", *requests._FIELDS} - {"on_conflict", "assess"} - of_agents == {*full, *lines[2]} - {"id", "status"}
     assert full["after"] == [lines[0]["id"]]
     assert again[1]["after"] == [again[0]["id"]]
     changing = {"id", "after"}

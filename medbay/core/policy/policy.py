@@ -28,6 +28,7 @@ ACTED_ON_FROM: Final = 0.5  # below this confidence a category is `unknown`
 # Free retries are bounded too: nothing is tried for ever.
 UNCHARGED_PATIENCE_MS: Final = 24 * HOUR_MS
 UNCHARGED_TRIES: Final = 20
+FREE_AND_QUICK: Final = 10  # free tries in a row that may follow each other as fast as is configured
 UNCHARGED_LIMIT_MS: Final = 72 * HOUR_MS
 
 # A limit without a time, and exit 75: 1m doubling to 1h. A lock that another holds: seconds.
@@ -203,8 +204,14 @@ def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: i
     if diagnosis.retry_after_ms is None:
         delays = _UNCHARGED_LISTS.get(diagnosis.subcategory or "", delays)
     why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
-    waits = _wait(delays, record.uncharged, diagnosis, record, policy)
+    delay, learned = _wait(delays, record.uncharged, diagnosis, record, policy)
+    waits = (max(delay, _least_ms(record.uncharged)), learned)
     return _after(waits, "retry_with_guidance", why, diagnosis, record, now, advice)
+
+
+def _least_ms(tries: int) -> int:
+    """The shortest wait after so many free tries in a row: whatever is configured, they slow down by themselves."""
+    return 0 if tries <= FREE_AND_QUICK else min(60_000, 1_000 << min(tries - FREE_AND_QUICK - 1, 10))
 
 
 def _wait(
