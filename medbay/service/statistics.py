@@ -115,16 +115,12 @@ def _by_name(tx: Tx, kind: str, window: Mapping[str, int]) -> dict[str, int]:
 
 
 def _fingerprints(tx: Tx, since: int, until: int) -> Iterable[FingerprintFigures]:
-    by_hour: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for hour, name, _, number, _ in statistics.by_hour(tx, "fingerprint", since=since, until=until):
-        by_hour[name].append((hour, number))
-    most = sorted(by_hour, key=lambda name: (-sum(number for _, number in by_hour[name]), name))
-    for name in most[:FINGERPRINTS]:
-        before = statistics.last_before(tx, "fingerprint", name, by_hour[name][0][0])
-        quiet = by_hour[name][0][0] - before if before is not None else None
-        yield FingerprintFigures(
-            fingerprint=name, hours=tuple(by_hour[name]), quiet_ms=quiet, known=patterns.get(tx, name)
-        )
+    counted = _by_name(tx, "fingerprint", {"since": since, "until": until})
+    for name in sorted(counted, key=lambda name: (-counted[name], name))[:FINGERPRINTS]:
+        hours = statistics.hours_of(tx, "fingerprint", name, since=since, until=until)
+        before = statistics.last_before(tx, "fingerprint", name, hours[0][0])
+        quiet = hours[0][0] - before if before is not None else None
+        yield FingerprintFigures(fingerprint=name, hours=tuple(hours), quiet_ms=quiet, known=patterns.get(tx, name))
 
 
 def _named(events: Iterable[Event], field: str) -> set[str]:

@@ -94,6 +94,15 @@ def by_hour(tx: Tx, kind: str, *, since: int, until: int) -> list[tuple[int, str
     return [(int(row[0]), row[1], row[2], int(row[3]), int(row[4])) for row in tx.rows(sql, (kind, since, until))]
 
 
+def hours_of(tx: Tx, kind: str, name: str, *, since: int, until: int) -> list[tuple[int, int]]:
+    """In which hours something was counted under a name, and how often."""
+    sql = (
+        "SELECT hour, sum(number) FROM statistic WHERE kind = ? AND a = ? AND hour >= ? AND hour < ?"
+        " GROUP BY hour ORDER BY hour"
+    )
+    return [(int(row[0]), int(row[1])) for row in tx.rows(sql, (kind, name, since, until))]
+
+
 def last_before(tx: Tx, kind: str, name: str, before: int) -> int | None:
     """The last hour before a moment in which something was counted under a name."""
     row = tx.one("SELECT max(hour) FROM statistic WHERE kind = ? AND hour < ? AND a = ?", (kind, before, name))
