@@ -116,11 +116,18 @@ def _by_name(tx: Tx, kind: str, window: Mapping[str, int]) -> dict[str, int]:
 
 def _fingerprints(tx: Tx, since: int, until: int) -> Iterable[FingerprintFigures]:
     counted = _by_name(tx, "fingerprint", {"since": since, "until": until})
-    for name in sorted(counted, key=lambda name: (-counted[name], name))[:FINGERPRINTS]:
-        hours = statistics.hours_of(tx, "fingerprint", name, since=since, until=until)
-        before = statistics.last_before(tx, "fingerprint", name, hours[0][0])
-        quiet = hours[0][0] - before if before is not None else None
-        yield FingerprintFigures(fingerprint=name, hours=tuple(hours), quiet_ms=quiet, known=patterns.get(tx, name))
+    most = sorted(counted, key=lambda name: (-counted[name], name))[:FINGERPRINTS]
+    if not most:
+        return
+    before = statistics.last_before(tx, "fingerprint", most, since)
+    hours: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for name, hour, number in statistics.hours_of(tx, "fingerprint", most, since=since, until=until):
+        hours[name].append((hour, number))
+    for name in most:
+        quiet = hours[name][0][0] - before[name] if name in before else None
+        yield FingerprintFigures(
+            fingerprint=name, hours=tuple(hours[name]), quiet_ms=quiet, known=patterns.get(tx, name)
+        )
 
 
 def _named(events: Iterable[Event], field: str) -> set[str]:

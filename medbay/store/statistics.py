@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from medbay.core.snapshot import OpenCase
@@ -94,19 +94,22 @@ def by_hour(tx: Tx, kind: str, *, since: int, until: int) -> list[tuple[int, str
     return [(int(row[0]), row[1], row[2], int(row[3]), int(row[4])) for row in tx.rows(sql, (kind, since, until))]
 
 
-def hours_of(tx: Tx, kind: str, name: str, *, since: int, until: int) -> list[tuple[int, int]]:
-    """In which hours something was counted under a name, and how often."""
+def hours_of(tx: Tx, kind: str, names: Sequence[str], *, since: int, until: int) -> list[tuple[str, int, int]]:
+    """In which hours something was counted under these names, and how often: name, hour, number."""
     sql = (
-        "SELECT hour, sum(number) FROM statistic WHERE kind = ? AND a = ? AND hour >= ? AND hour < ?"
-        " GROUP BY hour ORDER BY hour"
+        f"SELECT a, hour, sum(number) FROM statistic WHERE kind = ? AND hour >= ? AND hour < ?"
+        f" AND a IN ({', '.join('?' * len(names))}) GROUP BY a, hour ORDER BY a, hour"
     )
-    return [(int(row[0]), int(row[1])) for row in tx.rows(sql, (kind, name, since, until))]
+    return [(row[0], int(row[1]), int(row[2])) for row in tx.rows(sql, (kind, since, until, *names))]
 
 
-def last_before(tx: Tx, kind: str, name: str, before: int) -> int | None:
-    """The last hour before a moment in which something was counted under a name."""
-    row = tx.one("SELECT max(hour) FROM statistic WHERE kind = ? AND hour < ? AND a = ?", (kind, before, name))
-    return int(row[0]) if row and row[0] is not None else None
+def last_before(tx: Tx, kind: str, names: Sequence[str], before: int) -> dict[str, int]:
+    """The last hour before a moment in which something was counted under each of these names."""
+    sql = (
+        "SELECT a, max(hour) FROM statistic WHERE kind = ? AND hour < ?"
+        f" AND a IN ({', '.join('?' * len(names))}) GROUP BY a"
+    )
+    return {row[0]: int(row[1]) for row in tx.rows(sql, (kind, before, *names))}
 
 
 def every(tx: Tx) -> list[tuple[str, int, str, str, str, int, int]]:

@@ -9,8 +9,6 @@ CREATE TABLE statistic (
     total BIGINT NOT NULL,
     PRIMARY KEY (kind, hour, a, b, c)
 );
--- One name over time.
-CREATE INDEX statistic_name ON statistic (kind, a, hour);
 -- What is still under way where the log was read to: failures in a row since when, and whether a person had a hand in it.
 CREATE TABLE statistic_open (
     kind TEXT COLLATE "C" NOT NULL,
