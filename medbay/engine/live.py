@@ -14,6 +14,7 @@ from medbay.core.model import changed
 from medbay.core.outcome import Outcome, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.engine.settings import Settings
+from medbay.places.environment import known_variables
 from medbay.places.protocol import AttemptKey, Launch, Running
 from medbay.service.attempts import Claim, Finished
 
@@ -34,7 +35,7 @@ class Live:
         return self.claim.task.status == "pending_verification"
 
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
-        """Whether something may have to look at its result now."""
+        """Whether its result may have to be checked or evaluated now."""
         if isinstance(outcome, Succeeded):
             return self.verifying or bool(self.claim.task.checks)
         return self.verifying or (evaluates and isinstance(outcome, Failure))
@@ -45,7 +46,9 @@ class Live:
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=redacted(outcome, redaction.knowing(dict(claim.task.env))),
+            outcome=redacted(
+                outcome, redaction.knowing(known_variables(claim.task.env, claim.task.env_file, claim.task.cwd))
+            ),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,
@@ -66,6 +69,8 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         result_path=settings.result_path(task.id, attempt.number),
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
         env=dict(task.env),
+        env_file=task.env_file,
+        env_from=task.env_from,
         guidance=attempt.guidance,
         prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,

@@ -81,7 +81,7 @@ def explain(
 
 def without_engine(found: Explanation) -> Explanation:
     """Return the explanation of a live attempt whose engine died: nothing runs until another one takes over."""
-    why = f"attempt {found.task.live} was running when its engine died, and nobody has taken over"
+    why = f"attempt {found.task.live} was running when its engine died, and no other engine has taken over"
     reasons = (Reason(3, why, "event") if each.number == 3 else each for each in found.reasons)
     return replace(found, reasons=tuple(reasons), orphaned=True)
 
@@ -186,7 +186,7 @@ def _stopped(tx: Tx, task: Task, serving: Sequence[Worker]) -> Breaker | None:
 
 
 def queues_out_of_share(tx: Tx, queues: Iterable[str], recovery_share: float) -> set[str]:
-    """The queues in which recovery has its share of the slots of everybody who serves them, and fresh work waits."""
+    """The queues in which recovery has its share of the slots of all engines that serve them, and fresh work waits."""
     live = activity.live_recovery_by_worker(tx)
     if not live:
         return set()

@@ -1,4 +1,4 @@
-"""The tasks of a list in their order with what is said beside them, loaded in one transaction."""
+"""The tasks of a list in their order with what is shown next to them, loaded in one transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECENT_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """Which tasks a list shows, and how much is said beside them."""
+    """Which tasks a list shows, and how much is shown next to them."""
 
     wanted: TaskFilter
     limit: int | None = None

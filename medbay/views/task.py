@@ -118,6 +118,8 @@ def _specification(task: Task) -> dict[str, Any]:
         **work.call_as_json(task),
         "cwd": task.cwd,
         "env": dict(task.env),
+        "env_file": task.env_file or None,
+        "env_from": list(task.env_from),
         **work.agent_limits(task),
         "timeout_s": moments.seconds(task.timeout_ms),
         "memory_bytes": task.memory_bytes,
