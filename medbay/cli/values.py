@@ -42,6 +42,9 @@ _OPTIONS: Final = (
         click.option("--cron", metavar="E", help="Repeat at these times: minute hour day month weekday, or @reboot."),
         click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin. Default: UTC."),
         click.option("--every", metavar="D", help="Repeat at this interval: 60s."),
+        click.option(
+            "--expect-by", metavar="HH:MM", help="Ask a person when it has not succeeded by this time of day."
+        ),
         click.option("--max-iterations", type=int, metavar="N", help="Stop after N successful runs."),
         click.option(
             "--catch-up",
@@ -113,6 +116,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--every",
         "--max-iterations",
         "--catch-up",
+        "--expect-by",
         "--priority",
         "--queue",
         "--mutex",

@@ -46,6 +46,7 @@ class Guidance(Struct, frozen=True):
     text: str
     fingerprint: str = ""  # of the failure it was given against
     cured: bool | None = None  # whether the attempt that got it succeeded; None: not known yet
+    answer: str = ""  # to what an agent asked, in a person's own words
 
 
 class Check(Struct, frozen=True):
@@ -96,6 +97,7 @@ class Task(Struct, frozen=True):
     zone: str = ""
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
+    expect_by: str = ""  # the time of day by which it has to have succeeded, as 06:00
     max_iterations: int | None = None
     max_failure_restarts: int = FAILURE_RESTARTS
     owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
@@ -125,6 +127,9 @@ class Task(Struct, frozen=True):
     recovery: bool = False
     canary: bool = False
     forced: bool = False  # a person's retry: passes due time and holds, once
+
+    expect_at: int | None = None  # when it is looked at next whether it ended by then
+    slow_at: int | None = None  # from when on its live attempt takes much longer than it used to
 
     live: int | None = None  # number of the live attempt
     attempts: int = 0
@@ -218,6 +223,13 @@ class Attempt(Struct, frozen=True):
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
     failure: Mapping[str, Any] | None = None  # how its work failed, once it is to be evaluated
+    agent: str = ""  # the profile that worked on it
+    model: str = ""  # as the agent named it
+    session: str = ""  # of the agent, in which the work can go on
+    resumes: str = ""  # the session it went on with
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tool_calls: int | None = None
 
 
 class Triage(Struct, frozen=True, kw_only=True):

@@ -64,6 +64,7 @@ class NewTask:
     every_ms: int | None = None
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
+    expect_by: str = ""
     max_tokens: int | None = None
     max_cost: int | None = None
     key: str | None = None

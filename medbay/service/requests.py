@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from medbay.core.agent import Profile
-from medbay.core.durations import parse_duration, parse_size
+from medbay.core.durations import LATEST_MS, parse_duration, parse_size
 from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, PYTHON, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
 from medbay.core.schedule.cron import EXPRESSION_MAX
+from medbay.core.schedule.expectation import time_of_day
 from medbay.errors import UsageError
 from medbay.service import calls, schedules, workforce
 from medbay.service.additions import NewTask, alike
@@ -120,14 +121,16 @@ def parse_time(text: Any, *, now: int) -> int:
     if not isinstance(text, str):
         raise UsageError(f"a time is text, not {text!r}")
     if text.startswith("+"):
-        return now + parse_duration(text[1:])
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f'"{text}" is not a time', hint="write 2026-11-15T03:00, or +10m") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+        at = now + parse_duration(text[1:])
+    else:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise UsageError(f'"{text}" is not a time', hint="write 2026-11-15T03:00, or +10m") from None
+        at = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    if not 0 <= at <= LATEST_MS:  # in every zone it has to be a time that a calendar has
+        raise UsageError(f'"{text}" is too far away', hint="a time lies between 1970 and 9999, in every time zone")
+    return at
 
 
 def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
@@ -314,6 +317,12 @@ def _policy(value: Any) -> str:
     return str(value)
 
 
+def _expect_by(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"expect_by is a time of day, not {value!r}", hint='write "06:00"')
+    return time_of_day(value) if value.strip() else ""
+
+
 def _resources(value: Any) -> tuple[str, ...]:
     return tuple(f"provider:{name}" for name in _words("provider")(value))
 
@@ -353,6 +362,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "zone": ("zone", _text("the zone", NAME_MAX, empty=False)),
     "every": ("every_ms", _duration("the time between two iterations")),
     "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
+    "expect_by": ("expect_by", _expect_by),
     "max_iterations": ("max_iterations", _count("max_iterations", 1)),
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),

@@ -60,6 +60,22 @@ def named_times(tx: Tx, task_ids: Collection[str]) -> dict[str, int | None]:
     return {row[0]: diagnosis(row[1]).retry_after_ms for row in tx.rows(sql, tuple(sorted(task_ids)))}
 
 
+def success_durations(tx: Tx, task_id: str, limit: int) -> list[int]:
+    """How many milliseconds the last successes of a task took."""
+    sql = (
+        f"SELECT ended_at - started_at FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES}"
+        " AND ended_at IS NOT NULL ORDER BY number DESC LIMIT ?"
+    )
+    return [int(row[0]) for row in tx.rows(sql, (task_id, limit))]
+
+
+def last_success_at(tx: Tx, task_id: str) -> int | None:
+    """When a task last ended well."""
+    sql = f"SELECT ended_at FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} ORDER BY number DESC LIMIT 1"
+    row = tx.one(sql, (task_id,))
+    return int(row[0]) if row and row[0] is not None else None
+
+
 def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:
     """The newest attempts of a task, in their order."""
     sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?"
@@ -123,6 +139,16 @@ def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: in
         "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
         (pid, pid_start, task_id, number),
     )
+
+
+def tokens_of_session(tx: Tx, task_id: str, session: str) -> tuple[int, int]:
+    """What the attempts of a task used in one session of their agent, in and out."""
+    row = tx.one(
+        "SELECT COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0) FROM attempt"
+        " WHERE task_id = ? AND (session = ? OR (session = '' AND resumes = ?))",
+        (task_id, session, session),
+    )
+    return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def output(tx: Tx, task_id: str, number: int) -> Output | None:

@@ -295,6 +295,34 @@ def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
     return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
 
 
+EXPECTED_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE expect_at <= ? AND expect_at IS NOT NULL ORDER BY expect_at, id LIMIT ?"
+)
+SLOW_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE slow_at <= ? AND slow_at IS NOT NULL ORDER BY slow_at, id LIMIT ?"
+)
+NEXT_EXPECTED_SQL: Final = (
+    "SELECT (SELECT expect_at FROM task WHERE expect_at IS NOT NULL ORDER BY expect_at, id LIMIT 1),"
+    " (SELECT slow_at FROM task WHERE slow_at IS NOT NULL ORDER BY slow_at, id LIMIT 1)"
+)
+
+
+def expected(tx: Tx, limit: int) -> list[Task]:
+    """Tasks that should have ended by now, whether or not they did."""
+    return [task(row) for row in tx.rows(EXPECTED_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def slow(tx: Tx, limit: int) -> list[Task]:
+    """Tasks whose live attempt takes strangely long by now."""
+    return [task(row) for row in tx.rows(SLOW_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def next_expected_at(tx: Tx) -> int | None:
+    """When the next of these is to be looked at."""
+    row = tx.one(NEXT_EXPECTED_SQL) or ()
+    return min((int(at) for at in row if at is not None), default=None)
+
+
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """The tasks that come directly after this one."""
     sql = (

@@ -126,6 +126,8 @@ def _specification(task: Task) -> dict[str, Any]:
         "cpu_time_s": moments.seconds(task.cpu_ms),
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "mutex": task.mutex or None,
+        "expect_by": task.expect_by or None,
+        "expected_at": moments.iso(task.expect_at),
         "checks": [{"command": work.words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": moments.seconds(task.check_timeout_ms),
         "check_threshold": task.threshold,
@@ -211,6 +213,8 @@ def facts(task: Task) -> list[str]:
         said.append(f"priority {task.priority}")
     if task.queue != DEFAULT_QUEUE:
         said.append(f"queue {clean(task.queue)}")
+    if task.expect_by:
+        said.append(f"expected by {task.expect_by}")
     if task.mutex:
         said.append(f"mutex {clean(task.mutex)}")
     if task.timeout_ms:

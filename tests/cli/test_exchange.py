@@ -31,6 +31,7 @@ FULL = {
     "policy": "ladder",
     "provider": ["anthropic/team"],
     "mutex": "db",
+    "expect_by": "06:00",
     "check": ["true"],
     "required_check": [["test", "-e", "a b"]],
     "check_timeout": "30s",

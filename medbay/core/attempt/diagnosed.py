@@ -13,7 +13,7 @@ from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.durations import format_duration
 from medbay.core.model import Task
-from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
 
 _NOTE: Final = "[medbay]"  # what the runner adds to the end of a log
@@ -31,6 +31,9 @@ _ASKS: Final = re.compile(  # the end of a line that waits for a person at a ter
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis."""
     failed = outcome if isinstance(outcome, Failed) else None
+    result = outcome.output.result
+    if isinstance(outcome, OverBudget):
+        result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
     found = diagnose(
         outcome.output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
@@ -43,7 +46,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
-        result=outcome.output.result,
+        result=result,
     )
     return _at_the_limit(found, outcome) if isinstance(outcome, TimedOut) else found
 

@@ -47,6 +47,10 @@ _LEADS: Final = {
     "unknown/config": "Environment problem",
     "unknown/conflict": "Conflict",
     "unknown/malformed_output": "Malformed output",
+    "unknown/asked": "It asks",
+    "unknown/denied": "Not allowed",
+    "unknown/max_turns": "Turns used up",
+    "unknown/no_evidence": "No evidence",
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",
 }

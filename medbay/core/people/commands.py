@@ -14,7 +14,7 @@ from medbay.core.model import TURN, Question, Task
 from medbay.core.owners import Owned
 from medbay.core.people import question as person
 from medbay.core.people.question import GRANTED_BY_A_RELEASE, ask
-from medbay.core.schedule import loops, recurring
+from medbay.core.schedule import expectation, loops, recurring
 from medbay.core.triage.cycle import waits_no_more
 from medbay.errors import NotAllowed
 
@@ -147,6 +147,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
         draft.set(hold=None)  # it may need something else now, and is looked at again
     if changed.keys() & {"cron", "zone", "every_ms"}:
         recurring.replan(draft, task)
+    if changed.keys() & {"expect_by", "zone"}:
+        draft.set(expect_at=expectation.next_at(draft.task, now))
     if edit.reset_failures:
         draft.task = forget_failures(draft.task)
         draft.set(wants_triage=task.wants_triage and not task.recurs)
