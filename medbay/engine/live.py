@@ -14,9 +14,9 @@ from typing import Final
 from medbay.core.agent import is_agents
 from medbay.core.attempt import prompt
 from medbay.core.attempt.rescue import Failure
-from medbay.core.model import changed
-from medbay.core.outcome import Failed, Outcome, Output, Succeeded, redacted
-from medbay.core.redaction import Redaction, redact
+from medbay.core.model import Task, changed
+from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, redacted
+from medbay.core.redaction import redact
 from medbay.engine.settings import Settings
 from medbay.errors import StoreError
 from medbay.places.environment import known_variables
@@ -61,19 +61,23 @@ class Live:
             return self.verifying or bool(self.claim.task.checks)
         return self.verifying or (evaluates and isinstance(outcome, Failure))
 
-    def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
+    def finished(self, outcome: Outcome, now: int, settings: Settings) -> Finished:
         """How it ended, to be settled; nothing of it is kept or judged before its secrets are taken out."""
         claim = self.claim
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=redacted(
-                outcome, redaction.knowing(known_variables(claim.task.env, claim.task.env_file, claim.task.cwd))
-            ),
+            outcome=redacted(outcome, settings.redaction.knowing(_variables(claim.task))),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,
+            takes_advice=not _fails_again(claim.task, outcome) or settings.takes_advice(claim.task, settings.home),
         )
+
+
+def _fails_again(task: Task, outcome: Outcome) -> bool:
+    """Whether it matters if its command can take advice: it is not its first failure."""
+    return task.streak > 0 and isinstance(outcome, Failed | Checked)
 
 
 def broken(claim: Claim, error: Exception) -> Failed:
@@ -88,6 +92,11 @@ def broken(claim: Claim, error: Exception) -> Failed:
     return Failed(output=output)
 
 
+def _variables(task: Task) -> dict[str, str]:
+    """The variables of a task whose values must not be repeated."""
+    return known_variables(task.env, task.env_file, task.cwd)
+
+
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
     """Everything it needs to start, or to wait ahead of its start."""
     task, attempt = claim.task, claim.attempt
@@ -97,6 +106,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         number=attempt.number,
         runner=task.runner,
         command=task.command,
+        shell=task.shell,
         cwd=_directory(task.cwd) if task.cwd else settings.home,
         log_path=attempt.log_path,
         result_path=settings.result_path(task.id, attempt.number),
@@ -115,9 +125,17 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        stall_s=_stall_s(task, settings),
         ahead=ahead,
         keep_log=task.crashes > 0,
     )
+
+
+def _stall_s(task: Task, settings: Settings) -> float | None:
+    """After how long without progress it is ended, in seconds: its own word, else that for its kind of runner."""
+    given = settings.agent_stall_ms if is_agents(task) else settings.stall_ms
+    wanted = given if task.stall_ms is None else task.stall_ms
+    return wanted / 1000 if wanted else None
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:

@@ -63,6 +63,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     ended_at: int = 0
     checks: tuple[Check, ...] = ()  # those the task had when the attempt was claimed
     claim: Claim | None = None  # as this worker last knew it; None when it never had it
+    takes_advice: bool = True  # whether what failed can do anything with guidance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,7 @@ def _ended(
         attempt=attempt,
         outcome=budget_rules.judged(task, delivered(task, finished.outcome)),
         checks=finished.checks,
+        takes_advice=finished.takes_advice,
         evaluator=by.means.evaluate,
         dependents=dependents,
         policy=by.policy,

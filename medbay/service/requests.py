@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from medbay.core.agent import Profile
 from medbay.core.durations import LATEST_MS, parse_duration, parse_size
@@ -26,8 +29,22 @@ _RUNS: Final = ("run", "python")
 _OWN: Final = ("title", "run", "python", "args", "isolated")  # what differs where many alike are added
 
 
+class Defaults(Struct, frozen=True):
+    """What a task has that does not say otherwise."""
+
+    cwd: str = ""
+    shell: str = ""
+
+
+NO_DEFAULTS: Final = Defaults()
+
+
 def new_task(
-    given: Mapping[str, Any], *, now: int, default_cwd: str = "", agents: Mapping[str, Profile] = NO_AGENTS
+    given: Mapping[str, Any],
+    *,
+    now: int,
+    defaults: Defaults = NO_DEFAULTS,
+    agents: Mapping[str, Profile] = NO_AGENTS,
 ) -> NewTask:
     """Check a task that is to be added; the names are those of the options of `medbay add`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
@@ -44,14 +61,15 @@ def new_task(
         fields["at"] = parse_time(wanted["at"], now=now)
     renamed = schedules.checked(_renamed(fields), now)
     workforce.refuse_what_does_not_fit(renamed, work)
-    return NewTask(**{"cwd": default_cwd, **workforce.with_account(renamed, work, agents)})
+    own = {"cwd": defaults.cwd, "shell": defaults.shell}
+    return NewTask(**{**own, **workforce.with_account(renamed, work, agents)})
 
 
 def new_tasks(
     lines: Iterable[Mapping[str, Any]],
     *,
     now: int,
-    default_cwd: str = "",
+    defaults: Defaults = NO_DEFAULTS,
     agents: Mapping[str, Profile] = NO_AGENTS,
 ) -> Iterator[NewTask]:
     """Check one after the other. Of one that says the same as the one before but for its own words, only those."""
@@ -63,7 +81,7 @@ def new_tasks(
             title = _FIELDS["title"][1](own.pop("title"))
             new = alike(new, title=title, command=_work(own, agents)["command"])
         else:
-            new = new_task(given, now=now, default_cwd=default_cwd, agents=agents)
+            new = new_task(given, now=now, defaults=defaults, agents=agents)
         before = given
         yield new
 
@@ -286,6 +304,23 @@ def _duration(what: str) -> Callable[[Any], int]:
     return parse
 
 
+def _stall(value: Any) -> int:
+    return parse_duration(value if isinstance(value, str) else f"{value}s")
+
+
+def _shell(value: Any) -> str:
+    text = _text("the shell", NAME_MAX, empty=False)(value)
+    try:
+        shlex.split(text)
+    except ValueError:
+        raise UsageError(f'"{text}" is not a command', hint="bash, sh, or words as in bash -eu -c") from None
+    return text
+
+
+def _advised(value: Any) -> str:
+    return "takes" if _flag("takes_advice")(value) else "none"
+
+
 def _count(what: str, least: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _COUNT_MAX:
@@ -343,6 +378,9 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "timeout": ("timeout_ms", _duration("a time limit")),
     "memory": ("memory_bytes", _size),
     "cpu_time": ("cpu_ms", _duration("a CPU limit")),
+    "stall": ("stall_ms", _stall),
+    "shell": ("shell", _shell),
+    "takes_advice": ("advice", _advised),
     "priority": ("priority", _priority),
     "queue": ("queue", _text("the queue", NAME_MAX, empty=False)),
     "tag": ("tags", _words("a tag")),

@@ -106,6 +106,7 @@ class TaskFilter:
     queue: str | None = None
     text: str = ""
     category: str = ""
+    warned: bool = False  # only what succeeded and says in its log that something failed
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
     triages: bool | None = None  # False: without triages; True: triages alone
@@ -115,7 +116,7 @@ class TaskFilter:
     @property
     def narrows(self) -> bool:
         """Whether it leaves anything out that a person would have to name."""
-        named = self.statuses or self.tags or self.without_tags or self.text or self.category
+        named = self.statuses or self.tags or self.without_tags or self.text or self.category or self.warned
         return bool(named) or self.queue is not None
 
 
@@ -515,6 +516,8 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.category:
         parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
         params += [wanted.category, wanted.category + "/%"]
+    if wanted.warned:
+        parts.append("t.warning <> ''")
     if wanted.text:
         parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())
