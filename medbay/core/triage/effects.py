@@ -412,8 +412,8 @@ GUIDANCE_SHOWN: Final = 5
 
 # What the parts of a task have from it, and what is left of it for later.
 _INHERITED: Final = (
-    "runner command shell advice cwd env env_file env_from timeout_ms stall_ms memory_bytes cpu_ms priority queue tags policy"
-    " resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
+    "runner command shell advice cwd env env_file env_from timeout_ms stall_ms memory_bytes cpu_ms priority queue tags"
+    " policy resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
 ).split()
 
 
