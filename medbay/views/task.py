@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ LISTED: Final = (
     "cwd",
     "warning",
 )
+ORPHANED: Final = "nothing runs it until medbay up takes over, ends what is left and tries again"
 _BY_CAPACITY: Final = 13  # the first of the reasons that only capacity ends
 _GROUPS: Final = {
     "you": "need you",
@@ -85,6 +86,12 @@ def summary(task: Task) -> dict[str, Any]:
         "created_at": moments.iso(task.created_at),
         "since": moments.iso(task.since),
     }
+
+
+def listed(found: TaskList, task: Task) -> dict[str, Any]:
+    """Return one row of `list --json`: the task, and the first thing that holds it back."""
+    first = found.held_back.get(task.id)
+    return {**summary(task), "held_back": reason_as_json(first) if first is not None else None}
 
 
 def detail(found: TaskDetail) -> dict[str, Any]:
@@ -165,18 +172,24 @@ def next_attempt_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
-    """Return what is said about each task of a list; `seen` are the logs of those that run."""
+def rows(found: TaskList, seen: Mapping[str, LogSeen], orphaned: Collection[str] = ()) -> list[ListRow]:
+    """Return what is said about each task of a list; `seen` are the logs of those that run.
+
+    `orphaned` are those whose engine died while they ran.
+    """
     made = []
     for task in found.tasks:
         phrase = status_phrase(task, found.now, after=found.waits_for.get(task.id, ()))
         if phrase.kind == "warned":  # what its log says stands beside it
             phrase = replace(phrase, words=f"{task.status} · warned")
+        gone = task.id in orphaned
+        if gone:
+            phrase = Phrase(glyph=glyphs.LOST, words=f"{task.status} #{task.live} · engine died", token="wait")
         made.append(
             ListRow(
                 task=task,
                 phrase=phrase,
-                why=clean(_why(found, task, phrase, seen.get(task.id))),
+                why=ORPHANED if gone else clean(_why(found, task, phrase, seen.get(task.id))),
                 next=_next(task, phrase, found.now),
                 next_at=_next_at(task),
                 counters=_counters(task, found.now),
