@@ -99,11 +99,11 @@ def _countdown(due_at: int | None, now_ms: int) -> str:
 
 
 def _at(task: Task, due_at: int, now_ms: int) -> str:
-    """The time in the zone of its schedule, and how far away it is."""
+    """The time in the zone of its schedule."""
     if due_at <= now_ms:
         return " now"
     zone = task.zone if task.cron else ""
-    return f" {moments.in_zone(due_at, now_ms, zone)} (in {moments.short(due_at - now_ms)})"
+    return f" {moments.in_zone(due_at, now_ms, zone)}"
 
 
 def _until(due_at: int, now_ms: int) -> str:

@@ -368,7 +368,9 @@ def _next(task: Task, phrase: Phrase, now_ms: int) -> str:
         return f"time limit in {moments.short(task.since + task.timeout_ms - now_ms)}"
     if phrase.kind == "paused":
         return f"medbay resume {task.id}"
-    if phrase.token == "wait" and task.due_at is not None and phrase.kind != "due":  # that one says when itself
+    if phrase.token == "wait" and task.due_at is not None and phrase.kind == "due":  # its status says when
+        return f"in {moments.short(task.due_at - now_ms)}" if task.due_at > now_ms else ""
+    if phrase.token == "wait" and task.due_at is not None:
         return moments.clock(task.due_at, now_ms)
     if task.finished:
         return moments.clock(task.since, now_ms)
