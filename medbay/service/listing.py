@@ -12,7 +12,7 @@ from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
 from medbay.store import attempts, breakers, questions, tasks, workers
 from medbay.store.database import Tx
-from medbay.store.tasks import TaskFilter
+from medbay.store.tasks import PageKey, TaskFilter
 
 EVERY: Final = 1_000_000  # more tasks than one list holds
 ENDED: Final = ("completed", "cancelled")
@@ -57,6 +57,17 @@ def _held(tx: Tx, kept: Sequence[Task]) -> tuple[Task, ...]:
     needs = breakers.uses(tx, {command_key(task) for task in ready}, since=tx.now - KNOWN_FOR_MS)
     holds = {task.id: held.key for task in ready if (held := held_by(task, known, needs.get(command_key(task), ())))}
     return tuple(changed(task, hold=holds[task.id]) if task.id in holds else task for task in kept)
+
+
+def page(
+    tx: Tx, wanted: TaskFilter, after: PageKey, *, recovery_share: float, queue_slots: Mapping[str, int]
+) -> tuple[TaskList, PageKey]:
+    """Return one page of a list with what is said beside its tasks, and from where the next one goes on."""
+    found = tasks.page(tx, replace(wanted, limit=wanted.limit + 1), after)
+    more, found = len(found) > wanted.limit, found[: wanted.limit]
+    listed = TaskList(now=tx.now, tasks=tuple(task for task, _ in found), total=0, narrowed=wanted.narrows)
+    query = ListQuery(wanted=wanted, everything=True)
+    return _explained(tx, listed, query, recovery_share, queue_slots), found[-1][1] if more else ()
 
 
 def _explained(
