@@ -62,7 +62,7 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         higher = replace(record, raised=DIFFERENTLY - record.rung)
         decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
-    of_tracker = task.policy == tiers.PRESET and failure.charged
+    of_tracker = task.policy == tiers.PRESET and failure.charged and not failure.asks
     if of_tracker:
         step = tiers.decide(step, found, record, draft.now, cause=cause)
     draft.emit("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
