@@ -203,10 +203,6 @@ MISTAKES = [
     ("[notify.desk]\ncommand = []", 2, 'a list of one or more words like ["./notify.sh", "urgent"], not []'),
     ('[notify.desk]\ncommand = "./hook.sh loud"', 2, 'write ["./hook.sh", "loud"]'),
     ('[notify.desk]\non = ["task:failed"]', 1, "notify.desk has no command or url or url_env; write how"),
-        '[notify.desk]\non = ["task:failed"]',
-        1,
-        "notify.desk has no command or url or url_env; write how desk is reached",
-    ),
     (
         '[notify.desk]\ncommand = ["x"]\non = [\n"question:asked",\n"question:ask"]',
         5,

@@ -18,7 +18,7 @@ from medbay.store.database import Tx
 READ_AT_ONCE: Final = 5_000  # events
 _ASKED_MAX: Final = 100  # questions that a digest counts
 _NO_BUDGET: Final = Budget()
-_LOCK: Final = "deliveries"  # two engines that look at the same moment make and begin each delivery once
+_LOCK: Final = "deliveries"  # two engines at the same moment make and begin each delivery once
 
 
 def begin_reading(tx: Tx, channel: Channel) -> int:
@@ -117,7 +117,7 @@ def record(tx: Tx, delivery: Delivery, error: str) -> bool:
         return False
     if isinstance(error, Later):
         effects.hold_channel(tx, delivery.channel, tx.now + error.wait_ms)
-    tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are told once
+    tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are reported once
     before = effects.state(tx, delivery.channel)
     failing = effects.any_failing(tx, delivery.channel)
     after, told = rules.on_channel(before, ended, tx.now, others_failing=failing)
