@@ -75,6 +75,8 @@ from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay.areas.agents import Agents
+    from medbay.areas.statistics import Statistics
     from medbay.areas.trackers import Trackers
 
 T = TypeVar("T")
@@ -99,6 +101,8 @@ class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    agents: Area[Agents] = Area("agents", "Agents")
+    statistics: Area[Statistics] = Area("statistics", "Statistics")
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class TaskList(Struct, frozen=True, kw_only=True):
     full_queues: Mapping[str, int] = field(default_factory=dict)  # queue -> its slots, where all of them are taken
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)  # task -> the log of its live attempt
+    used: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # task -> tokens, and money in millionths
     prefixes: Mapping[str, int] = field(default_factory=dict)  # task -> letters of its id that are enough to name it
     questions: tuple[Question, ...] = ()
     hidden_triages: int = 0

@@ -218,6 +218,24 @@ def test_what_is_recorded_adds_up_to_what_was_billed(night: Night) -> None:
     cut = 2 * (INPUT + CACHED)  # the tool counts what it was sent before the connection was gone
     assert bill.tokens_out <= sum(each["tokens_out"] or 0 for each in attempts) <= bill.tokens_out + 2
     assert 0 <= sum(each["tokens_in"] or 0 for each in attempts) - bill.tokens_in <= cut
+    figures = json.loads(night.terminal.must("stats", "--cost", "--json"))
+    assert figures["total"]["tokens_in"] == sum(each["tokens_in"] or 0 for each in attempts)
+    assert figures["total"]["cost"] == pytest.approx(sum(each["cost"] or 0 for each in attempts))
+    for group in ("by_day", "by_agent", "by_model", "by_provider", "by_task"):
+        assert sum(each["tokens_out"] for each in figures[group]) == figures["total"]["tokens_out"]
+
+
+def test_agents_are_listed_checked_and_their_next_prompt_is_shown(night: Night) -> None:
+    """Installed, signed in, used today; one cheap call; to the letter what comes next."""
+    listed = {each["name"]: each for each in json.loads(night.terminal.must("agents", "--json"))}
+    mine, checked = listed["claude"], json.loads(night.terminal.must("agents", "check", "claude", "--json"))
+    told = night.terminal.must("prompt", night.ids["turns"])
+
+    assert (mine["installed"], mine["signed_in"], mine["configured"]) == (True, True, True)
+    assert mine["version"] and mine["attempts_today"] > 0 and mine["cost_today"] > 0
+    assert (checked["works"], checked["said"], checked["tokens"]) == (True, "ok", TURN)
+    assert told.startswith("# turns\n") and "## Earlier attempts" in told and "Retry Guidance" in told
+    night.terminal.must("agents", "check", "nobody", code=2)
 
 
 @pytest.fixture
