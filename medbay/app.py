@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -12,12 +14,14 @@ from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
-from medbay.config.fields import Config
+from medbay.config import trust
+from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
+from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
@@ -33,6 +37,7 @@ from medbay.integrations.protocol import SenderMeans
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.profiles import KnownProfiles
@@ -40,12 +45,14 @@ from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
+from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore, sync_directory
+from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+_MACHINE_ID_MIN: Final = 32  # of /etc/machine-id; the address of a network card, used where there is none, is shorter
 DELIVERY_GRACE_S: Final = 5.0  # between asking a command of a channel to stop and ending it
 PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
@@ -65,11 +72,17 @@ def find_place(
     store_url: str | None,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
+    trust_file: bool = False,
 ) -> StoreLocation:
-    """The store a person means: named, or found upward from where they stand."""
+    """The store a person means: named, or found upward from where they stand.
+
+    Nothing is opened before the file beside it is known to be its user's own, or a person agreed to what it sets.
+    """
     flags = dict(flags or {})
-    home = _find_upward(start)
+    home = find_home(start)
     config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
+    if home is not None:
+        check_file(config, home, environ, trust_file=trust_file)
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, next to the project or in the working directory.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
@@ -85,23 +98,49 @@ def find_place(
 
 def find_config(start: Path) -> Path | None:
     """Return the configuration file that is in force in a directory; None where there is none."""
-    home = _find_upward(start)
+    home = find_home(start)
     file = home / configuration.FILE_NAME if home else None
     return file if file and (file.exists() or file.is_symlink()) else None
 
 
-def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
-    """Open (or make) the store; a file that came from another machine is refused unless trusted."""
+def check_file(config: Config, home: Path, environ: Mapping[str, str], *, trust_file: bool = False) -> None:
+    """Refuse a settings file that starts programs or names a store, until a person agreed or made this project."""
+    agreed = trust_file or is_trusting(environ)
+    kept = trust.decisions(environ)
+    trust.check(config, kept, home / FOLDER, agreed=agreed, made_here=lambda: was_made_here(config, home))
+
+
+def is_trusting(environ: Mapping[str, str]) -> bool:
+    """Whether the environment says for a person that files and stores are trusted."""
+    return environ.get(trust.VARIABLE, "").lower() in ("1", "yes", "true", "on")
+
+
+def was_made_here(config: Config, home: Path) -> bool:
+    """Whether a store in this directory was made on this machine; an id that can be guessed proves nothing."""
+    mine = env.machine_id()
+    paths = [home / FOLDER / "medbay.db"]
+    if config.store.url.startswith(SQLITE) and not config.in_file("store.url"):
+        paths.append(_sqlite_path(config.store.url, home))
+    inside = [path for path in paths if path.is_relative_to(home) and trust.is_regular_and_ours(path)]
+    return len(mine) >= _MACHINE_ID_MIN and any(machine_of(str(path)) == mine for path in inside)
+
+
+def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: bool = False) -> KeptStore:
+    """Open (or make) the store; a file of another user or from another machine is refused unless trusted."""
+    trusted = trusted or is_trusting(os.environ)
     if is_postgres(place.url):
         return _open_postgres(place, clock)
     path = _sqlite_path(place.url, Path.cwd())
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
+    refuse_no_file(str(path))  # before a folder for its logs is made beside it
+    if not trusted:
+        trust.refuse_strange_store(path)
     if create:
         _make_folder(place.folder)
     store = SqliteStore(path, clock, new_store_id=Ids().store(), machine_id=env.machine_id())
     try:
-        _check_machine(store, path, trust=trust)
+        _check_machine(store, path, trusted=trusted)
     except BaseException:
         store.close()
         raise
@@ -124,6 +163,7 @@ def build_engine(
 ) -> Engine:
     """A real engine on this machine; `guard` is the mark of every process it starts."""
     config = place.config
+    refuse_links(place.folder)
     host = this_host()
     settings = Settings(
         root=place.folder.resolve(),
@@ -137,9 +177,12 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,
-        means=means_of(config),
+        means=means_of(config, place.folder),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
+        stall_ms=config.runner.stall_ms,
+        agent_stall_ms=config.runner.agent_stall_ms,
+        takes_advice=takes_advice,
         queues=queues or (DEFAULT_QUEUE,),
     )
     guard = guard or Ids().store()
@@ -153,6 +196,17 @@ def build_engine(
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a `.medbay/` with a link in it: what comes with a repository must not say where files are written."""
+    with suppress(OSError):
+        for each in os.scandir(folder):
+            if each.is_symlink():
+                what = f"{each.path} is a link, and logs would be written where it leads"
+                raise NotAllowed(
+                    what, hint="remove it; to have them elsewhere, move the whole store and name it with --store"
+                )
 
 
 def build_deliveries(
@@ -225,14 +279,15 @@ def _located(config: Config, profile: agent.Profile) -> agent.Profile:
     return replace(profile, command=config.located(profile.command), program=program)
 
 
-def means_of(config: Config) -> Means:
-    """What triage works with."""
+def means_of(config: Config, folder: Path | None = None) -> Means:
+    """What triage works with; `folder` is where the logs are."""
     chosen = config.triage
+    logs = str((folder / "logs").resolve()) if folder is not None else ""
     for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=_judge_command(config, logs),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
@@ -242,9 +297,33 @@ def means_of(config: Config) -> Means:
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
         accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
-        evaluate=chosen.evaluate,
+        evaluate=_judge_command(config, logs, scores=True) if chosen.evaluate is True else chosen.evaluate or None,
         rescue_threshold=chosen.rescue_threshold,
     )
+
+
+def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[str, ...]:
+    """The program of the agent that judges: a person's own, a model's, or the built-in rules."""
+    chosen = config.triage
+    match chosen.agent:
+        case "command":
+            return config.located(chosen.command)
+        case "model" | "claude":
+            from medbay.integrations.judges import program as judge
+
+            return judge.start_command(PACKAGE, chosen.agent, chosen.model, logs=logs, scores=scores)
+        case _:
+            return rules.start_command(PACKAGE)
+
+
+def shell_of(config: Config) -> str:
+    """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
+    return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
+
+
+def defaults_of(config: Config) -> Defaults:
+    """What a new task has that does not say otherwise."""
+    return Defaults(cwd=os.getcwd(), shell=shell_of(config))
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
@@ -268,11 +347,21 @@ def policy_of(config: Config) -> Policy:
 def make_folder(home: Path) -> Path:
     """`.medbay/` in a project, private and outside version control."""
     folder = home / FOLDER
-    _make_folder(folder)
+    _make_folder(folder, mark=False)
     return folder
 
 
-def _make_folder(folder: Path) -> None:
+def make_home(home: Path, *, file_is_ours: bool, environ: Mapping[str, str]) -> Path:
+    """Make a directory a project of its user. A file of settings that came with a repository asks at each change."""
+    folder, kept = home / FOLDER, trust.decisions(environ)
+    pinned = not file_is_ours and trust.in_git(home) and not was_made_here(DEFAULTS, home)
+    _make_folder(folder, mark=False)
+    if not kept.knows_home(folder):
+        kept.mark_home(folder, Ids().store(), pinned=pinned)
+    return folder
+
+
+def _make_folder(folder: Path, *, mark: bool = True) -> None:
     try:
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -283,9 +372,13 @@ def _make_folder(folder: Path) -> None:
             sync_directory(str(each))
     except OSError as error:
         raise StoreError(f"cannot make {folder}: {error.strerror}", hint="choose a writable directory") from error
+    if mark and folder in new:  # a file that is there already was not read by this call: nobody has looked at it
+        pinned = os.path.lexists(folder.parent / configuration.FILE_NAME)
+        trust.decisions(os.environ).mark_home(folder, Ids().store(), pinned=pinned)
 
 
-def _find_upward(start: Path) -> Path | None:
+def find_home(start: Path) -> Path | None:
+    """The nearest directory with a `.medbay/`, from here upward."""
     start = start.resolve()
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
@@ -317,13 +410,13 @@ def _logs_beside(folder: Path) -> Path:
     return folder if folder.name == FOLDER else folder / FOLDER
 
 
-def _check_machine(store: Store, path: Path, *, trust: bool) -> None:
+def _check_machine(store: Store, path: Path, *, trusted: bool) -> None:
     mine = env.machine_id()
     with store.read() as tx:
         theirs = meta.value(tx, "machine_id")
-    if theirs in (None, "", mine):
+    if theirs == mine:
         return
-    if not trust:
+    if not trusted:  # one that does not say where it was made may come from anywhere
         raise NotAllowed(
             f"{path} came from another machine, and its tasks would run here", hint="--trust takes it over"
         )

@@ -69,11 +69,12 @@ class TriageConfig:
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
+    model: str = ""
     timeout_ms: int = TRIAGE_TIMEOUT_MS
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths
     fix_agent: str = ""
-    evaluate: str | None = None  # the command that evaluates failed attempts
+    evaluate: str | bool | None = None  # the command that scores failed attempts; True: the agent of triage
     rescue_threshold: float = RESCUE_THRESHOLD
 
 
@@ -105,6 +106,19 @@ class RunnerConfig:
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
+    shell: str | None = None  # of new tasks; None: bash with pipefail where it is there, else sh
+    stall_ms: int = 0  # of commands and functions; 0: never
+    agent_stall_ms: int = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """The file that settings were read from, as it was at that moment."""
+
+    path: Path
+    text: str
+    owner: int  # the user it belongs to
+    shown: str  # the path as short as it can be said from here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +147,7 @@ class Config:
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
     folder: Path | None = None  # where the file is
+    file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
     def source(self, path: str) -> str:

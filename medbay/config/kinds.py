@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -129,6 +130,21 @@ def text() -> Kind:
     return Kind(says="a text", read=read, from_text=lambda text: text)
 
 
+def shell() -> Kind:
+    """A shell: one name, or words that can be split as a command line."""
+
+    def read(raw: object) -> object:
+        try:
+            words = shlex.split(raw) if isinstance(raw, str) else []
+        except ValueError:
+            words = []
+        if not words:
+            raise Wrong(hint='write "bash", or "bash -eu -c"')
+        return raw
+
+    return Kind(says="a shell", read=read)
+
+
 def texts() -> Kind:
     """A list of texts."""
 
@@ -214,16 +230,16 @@ def account() -> Kind:
 def evaluator() -> Kind:
     """What evaluates failed attempts: a command line, or nothing."""
 
-    def read(raw: object) -> str | None:
+    def read(raw: object) -> str | bool | None:
         if raw is True:
-            raise Wrong(hint="no agent of this version can evaluate; name a command that does")
+            return True
         if raw is False:
             return None
         if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
             raise Wrong
         return raw
 
-    return Kind(says="false or a command line", read=read, write=lambda line: line or False)
+    return Kind(says="false, true (the agent of triage) or a command line", read=read, write=lambda line: line or False)
 
 
 def money() -> Kind:

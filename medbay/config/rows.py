@@ -25,6 +25,7 @@ from medbay.config.kinds import (
     patterns,
     preset,
     share,
+    shell,
     store_url,
     switch,
     text,
@@ -169,9 +170,10 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "triage.agent": partial(
             Key,
-            partial(choice, "rules", "command", later=("model", "claude")),
+            partial(choice, "rules", "command", "model", "claude"),
             "Which agent judges: `rules` is built in, `command` is any program that takes the context as JSON on its "
-            "standard input and prints a verdict on its standard output.",
+            "standard input and prints a verdict on its standard output, `model` is any model (`medbay[ai]`), `claude` "
+            "is Claude with read-only tools (`medbay[claude]`).",
         ),
         "triage.command": partial(
             Key,
@@ -179,6 +181,13 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task. "
             "A relative path starts at the directory of this file.",
             example=["./triage.py"],
+        ),
+        "triage.model": partial(
+            Key,
+            text,
+            "The model of the agents `model` (`anthropic:NAME`, `openai:NAME`, ...) and `claude`; keys come from the "
+            "environment.",
+            example="anthropic:claude-haiku-4-5",
         ),
         "triage.timeout": partial(
             Key,
@@ -255,6 +264,21 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "Patterns that are redacted from everything taken from a log, in addition to what looks like a secret.",
             example=["ACME-[0-9a-f]{12}"],
         ),
+        "runner.shell": partial(
+            Key,
+            shell,
+            "What runs the command lines (`--run`, checks) of tasks that are added from now on: a name, or words such "
+            "as `bash -eu -o pipefail -c`. `bash` alone is `bash -o pipefail -c`.",
+            default_is='"bash" where it is there, else "sh"',
+            example="bash",
+        ),
+        "runner.stall": partial(
+            Key,
+            duration,
+            "A command or function without any progress for this long is ended: no new output, no file written below "
+            "its directory, no CPU time, no new process; 0s: never.",
+        ),
+        "runner.agent_stall": partial(Key, duration, "The same for agents; 0s: never."),
         "agents.NAME.command": partial(
             Key,
             agent_command,

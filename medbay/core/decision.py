@@ -20,6 +20,7 @@ from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
 from medbay.core.model import DECIDED_ELSEWHERE, MUTEX, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
+from medbay.core.redaction import redact
 from medbay.core.schedule import occurrences
 
 Write = object  # any frozen record that `store.apply` has a writer for
@@ -301,6 +302,7 @@ class Draft(Generic[R]):
     def ask(self: Draft[Any], asked: Question) -> Question:
         """Put a question to a person about this record, which counts its questions."""
         self.set(questions=self.record.questions + 1)
+        asked = replace(asked, need=redact(asked.need), why=redact(asked.why), evidence=redact(asked.evidence))
         self.emit("question:asked", question=asked.id, need=asked.need, why=asked.why)
         return asked
 
@@ -349,6 +351,8 @@ def _derived(before: Task, task: Task, now: int) -> dict[str, Any]:
         "recovery": task.streak > 0 or task.canary or task.role == "triage",
         "hold": _hold(task) if ready else None,
         "endless": task.recurs and task.max_iterations is None,
+        "expect_at": None if task.finished else task.expect_at,
+        "slow_at": None if task.live is None else task.slow_at,
     }
     if ready and not before.ready:
         derived |= {"ready": True, "ready_at": now if task.due_at is None else task.due_at, "due_at": None}

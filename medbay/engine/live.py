@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import logging
+import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from medbay.core.agent import class_of, is_agents
 from medbay.core.attempt.rescue import Failure
-from medbay.core.outcome import Outcome, Succeeded, redacted
-from medbay.core.redaction import Redaction
+from medbay.core.model import Task
+from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, redacted
+from medbay.core.redaction import redact
 from medbay.engine.settings import Settings
+from medbay.errors import StoreError
+from medbay.places.logs import read_ends
 from medbay.places.protocol import AttemptKey, Launch, Running
 from medbay.service import prompts
 from medbay.service.attempts import Claim, Finished
 
 _directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
+_BROKEN_MAX: Final = 1_000  # characters of what a runner broke on
+
+log = logging.getLogger("medbay.engine")
+
 Process = tuple[str, int, int, int]  # task, number, pid, start time
 
 
@@ -33,23 +44,52 @@ class Live:
         """Whether its work has succeeded and its checks are what runs."""
         return self.claim.task.status == "pending_verification"
 
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """How it ended, if it did. Whatever a runner breaks on is the end of the attempt, not of the engine."""
+        try:
+            return self.running.poll(monotonic_s)
+        except StoreError:
+            raise
+        except Exception as error:
+            with suppress(Exception):
+                self.running.kill()
+            return broken(self.claim, error)
+
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
         """Whether something may have to look at its result now."""
         if isinstance(outcome, Succeeded):
             return self.verifying or bool(self.claim.task.checks)
         return self.verifying or (evaluates and isinstance(outcome, Failure))
 
-    def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
+    def finished(self, outcome: Outcome, now: int, settings: Settings) -> Finished:
         """How it ended, to be settled; nothing of it is kept or judged before its secrets are taken out."""
         claim = self.claim
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=redacted(outcome, redaction.knowing(dict(claim.task.env))),
+            outcome=redacted(outcome, settings.redaction.knowing(dict(claim.task.env))),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,
+            takes_advice=not _fails_again(claim.task, outcome) or settings.takes_advice(claim.task, settings.home),
         )
+
+
+def _fails_again(task: Task, outcome: Outcome) -> bool:
+    """Whether it matters if its command can take advice: it is not its first failure."""
+    return task.streak > 0 and isinstance(outcome, Failed | Checked)
+
+
+def broken(claim: Claim, error: Exception) -> Failed:
+    """The end of an attempt whose runner broke, with what its log has."""
+    report = redact("".join(traceback.format_exception(error)))
+    log.error("the runner of attempt %d of %s broke\n%s", claim.attempt.number, claim.task.id, report)
+    said = f"[medbay] its runner broke: {type(error).__name__}: {error}"[:_BROKEN_MAX]
+    log_path = claim.attempt.log_path
+    head, tail, total_bytes = read_ends(log_path) if log_path else ("", "", 0)
+    tail = f"{tail}\n{said}\n".lstrip("\n")
+    output = Output(head=head, tail=tail, total_bytes=total_bytes + len(said), log_path=log_path)
+    return Failed(output=output)
 
 
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
@@ -61,6 +101,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         number=attempt.number,
         runner=task.runner,
         command=task.command,
+        shell=task.shell,
         cwd=_directory(task.cwd) if task.cwd else settings.home,
         log_path=attempt.log_path,
         result_path=settings.result_path(task.id, attempt.number),
@@ -79,9 +120,17 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        stall_s=_stall_s(task, settings),
         ahead=ahead,
         keep_log=task.crashes > 0,
     )
+
+
+def _stall_s(task: Task, settings: Settings) -> float | None:
+    """After how long without progress it is ended, in seconds: its own word, else that for its kind of runner."""
+    given = settings.agent_stall_ms if is_agents(task) else settings.stall_ms
+    wanted = given if task.stall_ms is None else task.stall_ms
+    return wanted / 1000 if wanted else None
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import fcntl
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +18,7 @@ from medbay.env import Clock, SystemClock
 from medbay.errors import (
     NotAllowed,
     StoreError,
+    StoreFull,
     StoreRemoved,
     StoreUnavailable,
     UsageError,
@@ -28,6 +32,9 @@ BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
+NEEDED_BYTES: Final = 10_000_000  # a store and its log of changes grow by about so much between two looks
+_SCARCE_BYTES: Final = 1_000_000
+_ASKED_STEPS_MAX: Final = 100_000
 
 
 class SqliteTx(Putting):
@@ -119,18 +126,25 @@ def _told(error: sqlite3.Error) -> Exception:
 class Transaction:
     """The block of one transaction: begun, committed when the block ends without an error, undone otherwise."""
 
-    __slots__ = ("_begin", "_clock", "_connection", "_store_id")
+    __slots__ = ("_begin", "_clock", "_connection", "_store_id", "_translated")
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, store_id: str, *, begin: Callable[[], None] | None = None
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        store_id: str,
+        *,
+        translated: _Translated,
+        begin: Callable[[], None] | None = None,
     ) -> None:
+        self._translated = translated
         self._connection = connection
         self._clock = clock
         self._store_id = store_id
         self._begin = begin
 
     def __enter__(self) -> SqliteTx:
-        with _TRANSLATED:
+        with self._translated:
             if self._begin is not None:
                 self._begin()
             else:
@@ -139,7 +153,7 @@ class Transaction:
         return SqliteTx(self._connection, self._clock.now_ms(), self._store_id)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        with _TRANSLATED:
+        with self._translated:
             try:
                 if error is not None:
                     raise error
@@ -159,14 +173,17 @@ class SqliteStore:
         """Open the file, make it if it is new, migrate it if it is older, refuse it if it is newer."""
         self._path = str(path)
         self._clock = clock
+        self._translated = _Translated(self._path)
         self._connection = _connect(self._path)
         self._data_version = -1
         self._commits: Commits | None = None
         self._inode = inode(self._path)
+        self._log_inode: int | None = None  # of the write-ahead log, once there is one
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
-            self.migrated = migrations.migrate(self._connection, SQLITE)
+            with self._translated:
+                self.migrated = migrations.migrate(self._connection, SQLITE)
             self.store_id = self._identify(new_store_id, machine_id)
         except BaseException:
             self._connection.close()
@@ -174,15 +191,17 @@ class SqliteStore:
 
     def write(self) -> Transaction:
         """A transaction that may change things; committed, and synced, when the block ends without an error."""
-        return Transaction(self._connection, self._clock, self.store_id, begin=self._begin_writing)
+        return Transaction(
+            self._connection, self._clock, self.store_id, translated=self._translated, begin=self._begin_writing
+        )
 
     def read(self) -> Transaction:
         """A transaction that sees one state of the store and changes nothing."""
-        return Transaction(self._connection, self._clock, self.store_id)
+        return Transaction(self._connection, self._clock, self.store_id, translated=self._translated)
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file, and rows that point to nothing."""
-        with _TRANSLATED:
+        with self._translated:
             found = [row[0] for row in self._connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             for table, rowid, parent, _ in self._connection.execute("PRAGMA foreign_key_check").fetchmany(20):
                 found.append(f"row {rowid} of {table} points to a {parent} that is not there")
@@ -196,7 +215,7 @@ class SqliteStore:
         except OSError as error:
             raise StoreError(f"cannot write {unfinished}: {error.strerror}", hint="choose another place") from None
         try:
-            with _TRANSLATED:
+            with self._translated:
                 copy_database(self._connection, unfinished)
             os.link(unfinished, path)  # fails where a file has this name already
             sync_directory(path)
@@ -211,7 +230,8 @@ class SqliteStore:
         """Whether another connection committed since the last call."""
         if self._commits is not None:
             self._commits.take()  # first: what is said from here on is for the next call
-        with _TRANSLATED:
+        self._refuse_removed()
+        with self._translated:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
         return bool(seen != version)
@@ -242,14 +262,32 @@ class SqliteStore:
         SQLite's own waiting sleeps up to 100 ms between two tries; next to a process that adds one task after the other
         it hardly ever finds the place free.
         """
-        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file that has no name any more
-            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
+        self._refuse_removed()
         connection = self._connection
         connection.execute("PRAGMA busy_timeout = 0")
         try:
             _when_free(connection, "BEGIN IMMEDIATE")
         finally:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+
+    def _refuse_removed(self) -> None:
+        """Raise StoreRemoved where SQLite would go on writing into files that nobody else can see."""
+        if self._path == ":memory:":
+            return
+        if inode(self._path) != self._inode:
+            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
+        now = inode(f"{self._path}-wal")
+        if self._log_inode is None:
+            self._log_inode = now
+        if now == self._log_inode:
+            return
+        if now is None:  # nobody has begun another log: what this one holds can still be saved
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            forbid_checkpoint(self._path)
+        what = f"{self._path}-wal was removed while it was in use"
+        raise StoreRemoved(what, hint="start again, and never remove the files beside a store")
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"
@@ -283,6 +321,7 @@ def _when_free(connection: sqlite3.Connection, sql: str) -> None:
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
         refuse_network_file_system(path)
+        refuse_no_file(path)
         make_private(path)
     try:
         connection = sqlite3.connect(
@@ -292,6 +331,7 @@ def _connect(path: str) -> sqlite3.Connection:
             cached_statements=STATEMENTS_CACHED,
             check_same_thread=False,
         )
+        refuse_other_database(connection, path)  # before anything in it is changed
         _when_free(connection, "PRAGMA journal_mode = WAL")  # of a new file, which SQLite itself does not wait for
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -299,21 +339,42 @@ def _connect(path: str) -> sqlite3.Connection:
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         sync = connection.execute("PRAGMA synchronous").fetchone()[0]
     except sqlite3.Error as error:
-        raise StoreError(f"cannot open the store {path}: {error}", hint=why_not(path)) from error
+        raise full(path, error) or StoreError(f"cannot open the store {path}: {error}", hint=why_not(path)) from error
     if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
         raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
     return connection
 
 
+def refuse_no_file(path: str) -> None:
+    """A device or a directory is no store; what is not there yet can become one."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise StoreError(f"cannot open the store {path}: it is not a regular file", hint="name a file with --store")
+
+
+def refuse_other_database(connection: sqlite3.Connection, path: str) -> None:
+    """A database that another program made is never written to."""
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1000")}
+    if names and not {"meta", "task"} <= names:
+        what = f"cannot open the store {path}: it is a database of another program"
+        raise StoreError(what, hint="name another file with --store")
+
+
 class _Translated:
     """A block that raises SQLite's errors in our words."""
 
-    __slots__ = ()
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, sqlite3.OperationalError | StoreUnavailable) and (found := full(self._path, error)):
+            raise found from error
         match error:
             case UnicodeEncodeError():
                 raise UsageError("a text is not valid UTF-8", hint="write it in UTF-8") from error
@@ -325,8 +386,56 @@ class _Translated:
                 raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
 
 
-_TRANSLATED: Final = _Translated()
+def full(path: str, error: BaseException) -> StoreFull | None:
+    """What is to be said where an error comes of a full disk: where, how much is free, and how much is needed."""
+    if isinstance(error, StoreFull) or path == ":memory:":
+        return None
+    folder = Path(path).parent
+    try:
+        about = os.statvfs(folder)
+    except OSError:
+        return None
+    free = about.f_bavail * about.f_frsize
+    known = error.__cause__ if isinstance(error, StoreUnavailable) else error
+    code = (
+        known.sqlite_errorcode & 0xFF if isinstance(known, sqlite3.Error) and hasattr(known, "sqlite_errorcode") else 0
+    )
+    number = known.errno if isinstance(known, OSError) else None
+    short = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and free < _SCARCE_BYTES
+    if code != sqlite3.SQLITE_FULL and number not in (errno.ENOSPC, errno.EDQUOT) and not short:
+        return None
+    needed = NEEDED_BYTES // 1_000_000
+    message = (
+        f"no space is left for the store {path}: {free // 1000} kB free on the disk of {folder}, {needed} MB are needed"
+    )
+    return StoreFull(message, hint="make room there; nothing is lost, and the store stays where it is")
+
+
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
+
+
+def machine_of(path: str) -> str:
+    """The machine that a store says it was made on, asked of a file that may be anything; empty where it does not say.
+
+    Nothing is written, nothing but a table is read, and a query made to run for ever is ended.
+    """
+    from urllib.parse import quote
+
+    try:
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=1, isolation_level=None)
+    except sqlite3.Error:
+        return ""
+    try:
+        connection.set_progress_handler(lambda: 1, _ASKED_STEPS_MAX)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta' AND type = 'table'").fetchone() is None:
+            return ""
+        found = connection.execute("SELECT value FROM meta WHERE key = 'machine_id'").fetchone()
+        return str(found[0]) if found else ""
+    except (sqlite3.Error, ValueError, OverflowError):
+        return ""
+    finally:
+        connection.close()
 
 
 def copy_database(source: sqlite3.Connection, path: str) -> None:
@@ -342,6 +451,22 @@ def copy_database(source: sqlite3.Connection, path: str) -> None:
         raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
     with open(path, "rb") as file:
         os.fsync(file.fileno())
+
+
+_SHARED_FIRST: Final = 0x40000002  # the bytes of a database file on which SQLite's readers hold their lock
+_SHARED_SIZE: Final = 510
+
+
+def forbid_checkpoint(path: str) -> None:
+    """Let no connection of this process write its log into the file any more, not even when the process ends.
+
+    Another log is in use by others: ours would bring back older pages. Such a lock counts inside of a process too, and
+    lasts as long as the process.
+    """
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
 
 
 def sync_directory(path: str) -> None:
@@ -372,7 +497,8 @@ def make_private(path: str) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path)) from error
+        wrong = StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path))
+        raise full(path, error) or wrong from error
 
 
 def why_not(path: str) -> str:
@@ -382,7 +508,7 @@ def why_not(path: str) -> str:
         return f"make the directory {parent}, or name another store with --store"
     if not os.access(parent, os.W_OK):
         return f"the directory {parent} is not writable"
-    return "restore a backup, or move it away and create a new one with medbay init"
+    return "medbay doctor says more; a backup can be restored"
 
 
 def refuse_network_file_system(path: str) -> None:
