@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from medbay.core import delivery
 from medbay.core.agent import Profile
@@ -61,6 +61,7 @@ class PolicyConfig:
     adaptive: bool = False
     fallback_after_ms: int = 30 * 60_000
     load_aware: bool = False
+    assess: Literal["off", "warn", "ask"] = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
