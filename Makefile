@@ -69,10 +69,13 @@ chaos: $(VENV)/.dev $(VENV)/.postgres ## real daemons under real faults, then ev
 bench: $(VENV)/.dev ## measure against the bars
 	$(BIN)/python -m bench $(ARGS)
 
-lock: ## write constraints.txt anew from the newest versions that fit
+lock: ## write constraints.txt anew from the newest versions that fit, and requirements-hashed.txt for the container
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --quiet --no-input install -e '.[dev]' hatchling
 	build/lock/bin/python -m pip list --format=freeze --exclude medbay --exclude pip --exclude setuptools > constraints.txt
+	build/lock/bin/python -m pip --quiet --no-input install uv
+	build/lock/bin/uv pip compile --quiet pyproject.toml --extra postgres --constraint constraints.txt --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements-hashed.txt
 	rm -rf build/lock
 
 clean: ## remove .venv and all caches
