@@ -1,4 +1,4 @@
-"""What an agent is told: the task in a person's words, and what was learnt of it, quoted as data and bounded."""
+"""The prompt of an agent: the task in a person's words, and what was learnt of it, quoted as data and bounded."""
 
 from __future__ import annotations
 
