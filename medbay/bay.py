@@ -500,6 +500,10 @@ class Bay:
         """The engines on this store with what they run; with `stopped` also so many that ended last."""
         return self._read(lambda tx: worker_service.fleet(tx, stopped=stopped))
 
+    def dead_engines(self) -> list[ObservedWorker]:
+        """Those that are not given up yet and whose process is gone, as far as this machine knows."""
+        return [each for each in self.fleet() if app.is_gone(each.worker)]
+
     def backup(self, path: Path | str) -> Path:
         """A consistent copy of the store in a new private file, while others go on working."""
         target = Path(path).absolute()

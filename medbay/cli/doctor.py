@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.app import is_gone
 from medbay.cli.output import Screen, fields, note, print_json, say, screen
 from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
 from medbay.config.keys import key_at, paths
@@ -263,7 +262,7 @@ def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     from medbay.store import activity
 
     known = [worker for worker, _ in bay.workers()]
-    dead = {each.worker.id for each in bay.fleet() if is_gone(each.worker)}
+    dead = {each.worker.id for each in bay.dead_engines()}
     alive = [worker for worker in known if worker.lease_until > now_ms and worker.id not in dead]
     for worker in known:
         if worker.id in dead:
