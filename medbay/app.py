@@ -269,7 +269,8 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
-    agents = AgentRunner(profiles, ShellRunner(trees))
+    models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
+    agents = AgentRunner(profiles, ShellRunner(trees), models=models)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
@@ -346,6 +347,7 @@ def policy_of(config: Config) -> Policy:
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
         adaptive=chosen.adaptive,
+        fallback_after_ms=chosen.fallback_after_ms,
     )
 
 

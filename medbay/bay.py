@@ -75,6 +75,7 @@ from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay.areas.agents import Agents
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
     from medbay.areas.tokens import Tokens
@@ -109,6 +110,7 @@ class Bay:
     statistics: Area[Statistics] = Area("statistics", "Statistics")
     tokens: Area[Tokens] = Area("tokens", "Tokens")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    agents: Area[Agents] = Area("agents", "Agents")
 
     def __init__(
         self,
