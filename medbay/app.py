@@ -18,6 +18,8 @@ from medbay.config import trust
 from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
+from medbay.core.intake.records import RUNNER as INTAKE
+from medbay.core.intake.workorder import IntakeWork
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
@@ -263,7 +265,7 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     agents = AgentRunner(profiles, ShellRunner(trees))
-    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
+    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
 
@@ -301,6 +303,33 @@ def means_of(config: Config, folder: Path | None = None) -> Means:
     )
 
 
+def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commit: str | None = None) -> IntakeWork:
+    """How workorders are run: the agent that is configured, in the directory of the project."""
+    chosen = config.intake
+    if chosen.agent == "command" and not chosen.command:
+        raise ConfigError("[intake] agent is command, and there is no command", hint='write command = ["./triage.py"]')
+    command = rules.start_command(PACKAGE, "intake")
+    if chosen.agent == "command":
+        command = config.located(chosen.command)
+    elif chosen.agent != "rules":
+        from medbay.integrations.judges import program as judge
+
+        if chosen.agent == "model" and not config.triage.model:
+            raise ConfigError("[intake] agent is model, and no model is named", hint='write [triage] model = "..."')
+        command = judge.start_command(PACKAGE, chosen.agent, config.triage.model, answers="bundle")
+    return IntakeWork(
+        agent=chosen.agent,
+        command=command,
+        cwd=str(folder),
+        budget_ms=chosen.budget_ms,
+        max_tries=chosen.max_tries,
+        promote_above=chosen.promote_above,
+        batch=chosen.batch,
+        queue=queue,
+        commit=commit,
+    )
+
+
 def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[str, ...]:
     """The program of the agent that judges: a person's own, a model's, or the built-in rules."""
     chosen = config.triage
@@ -310,7 +339,9 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
         case "model" | "claude":
             from medbay.integrations.judges import program as judge
 
-            return judge.start_command(PACKAGE, chosen.agent, chosen.model, logs=logs, scores=scores)
+            return judge.start_command(
+                PACKAGE, chosen.agent, chosen.model, logs=logs, answers="score" if scores else "verdict"
+            )
         case _:
             return rules.start_command(PACKAGE)
 

@@ -76,6 +76,7 @@ from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay.areas.intake import Intake
     from medbay.areas.trackers import Trackers
 
 T = TypeVar("T")
@@ -104,6 +105,7 @@ class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    intake: Area[Intake] = Area("intake", "Intake")
 
     def __init__(
         self,

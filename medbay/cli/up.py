@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -35,19 +36,30 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
-    if not bay.place.config.beads.dispatch:
-        return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
-    from medbay.areas.trackers import TrackerThread
+    from medbay.areas.intake import IntakeThread
     from medbay.bay import Bay
 
-    beside = TrackerThread(lambda: Bay(bay.place, actor=bay.actor), lambda error: note(clean(error)))
-    beside.start()
-    try:
-        queues = (*(queues or (DEFAULT_QUEUE,)), beside.queue)
+    bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
+
+    def another() -> Bay:
+        return Bay(bay.place, actor=bay.actor)
+
+    with ExitStack() as threads:
+        intake = IntakeThread(another, _report, (queues or (DEFAULT_QUEUE,))[0])
+        intake.start()
+        threads.callback(intake.stop)
+        if bay.place.config.beads.dispatch:
+            from medbay.areas.trackers import TrackerThread
+
+            tracker = TrackerThread(another, _report)
+            tracker.start()
+            threads.callback(tracker.stop)
+            queues = (*(queues or (DEFAULT_QUEUE,)), tracker.queue)
         return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
-    finally:
-        beside.stop()
+
+
+def _report(error: str) -> None:
+    note(clean(error))
 
 
 @click.command(name="worker")

@@ -91,6 +91,18 @@ class BeadsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeConfig:
+    """How captures become candidates."""
+
+    agent: str = "rules"
+    command: tuple[str, ...] = ()
+    batch: int = 20
+    budget_ms: int = 300_000
+    max_tries: int = 3
+    promote_above: float = 0.0  # 0: never
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
     """How processes are started."""
 
@@ -135,6 +147,7 @@ class Config:
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
+    intake: IntakeConfig = field(default_factory=IntakeConfig)
     folder: Path | None = None  # where the file is
     file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)

@@ -39,7 +39,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models web".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -59,6 +59,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
+        "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
 )
@@ -351,6 +352,28 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "It is also started with the event `heartbeat` at this interval, as long as the daemon's loop runs.",
             default_is="never",
             example="5m",
+        ),
+        "intake.agent": partial(
+            Key,
+            partial(choice, "rules", "command", "model", "claude"),
+            "Which agent turns captures into candidates: `rules` is built in and groups by similar words, `command` is "
+            "any program that takes the prompt on its standard input and prints a bundle on its standard output, "
+            "`model` and `claude` use the model of `[triage]`.",
+        ),
+        "intake.command": partial(
+            Key,
+            texts,
+            "The program of the agent `command`, as a list of arguments. A relative path starts at the directory of "
+            "this file.",
+            example=["./candidates.py"],
+        ),
+        "intake.batch": partial(Key, _COUNT, "How many captures one workorder takes at most."),
+        "intake.budget": partial(Key, _FROM_1S, "How long a workorder may take; then it has failed."),
+        "intake.max_tries": partial(Key, _COUNT, "After so many workorders that failed a capture is poison."),
+        "intake.promote_above": partial(
+            Key,
+            partial(factor, 0, 1),
+            "Candidates with at least this confidence are promoted without a person; 0: never.",
         ),
         "beads.dispatch": partial(
             Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."
