@@ -146,7 +146,7 @@ def test_two_gates_leave_one_run_record(store: Store) -> None:
     """The second one writes over the first."""
     for result in ("FAIL", "PASS"):
         with store.write() as tx:
-            record = RunRecord(workorder_id="wo-1", gate_result=result, gate_reason="", at=tx.now)  # type: ignore[arg-type]
+            record = RunRecord(workorder_id="wo-1", gate_result=result, gate_reason="", at=tx.now)
             apply(tx, Decision(writes=(record,)))
 
     with store.read() as tx:
