@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -149,6 +150,12 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: boo
     return store
 
 
+def own_command(*words: str) -> list[str]:
+    """The command line of a `medbay` like this one, whatever the working directory and the PATH."""
+    code = f"import sys; sys.path.insert(0, {PACKAGE!r}); from medbay.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", code, *words]
+
+
 def is_postgres(url: str) -> bool:
     """Whether a store lives on a PostgreSQL server."""
     return url.startswith(("postgresql://", "postgres://"))
@@ -264,7 +271,8 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
-    agents = AgentRunner(profiles, ShellRunner(trees))
+    models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
+    agents = AgentRunner(profiles, ShellRunner(trees), models=models)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
@@ -370,6 +378,7 @@ def policy_of(config: Config) -> Policy:
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
         adaptive=chosen.adaptive,
+        fallback_after_ms=chosen.fallback_after_ms,
     )
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from medbay import app, env
@@ -76,7 +75,11 @@ from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay.areas.agents import Agents
     from medbay.areas.intake import Intake
+    from medbay.areas.page import Page
+    from medbay.areas.statistics import Statistics
+    from medbay.areas.tokens import Tokens
     from medbay.areas.trackers import Trackers
 
 T = TypeVar("T")
@@ -104,8 +107,12 @@ def open_bay(
 class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
+    page: Area[Page] = Area("page", "Page")
+    statistics: Area[Statistics] = Area("statistics", "Statistics")
+    tokens: Area[Tokens] = Area("tokens", "Tokens")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
     intake: Area[Intake] = Area("intake", "Intake")
+    agents: Area[Agents] = Area("agents", "Agents")
 
     def __init__(
         self,
@@ -127,9 +134,7 @@ class Bay:
     def __enter__(self) -> Bay:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -568,12 +573,7 @@ class Bay:
         return self._read(lambda tx: triages.count_open(tx))
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
-        def act(tx: Tx) -> Task:
-            task = tasks.resolve(tx, task_id)
-            command(tx, task)
-            return tasks.resolve(tx, task.id)
-
-        return self.write(act)
+        return self.write(lambda tx: tasks.act_on(tx, task_id, command))
 
     def _redaction(self) -> Redaction:
         """What is taken out of the words of people before they are stored."""

@@ -66,7 +66,9 @@ def _head(found: TaskDetail, shown: Screen) -> list[str]:
     task, now = found.task, found.now
     phrase = status_phrase(task, now, after=found.waits_for)
     exact = ""
-    if phrase.token == "wait" and task.due_at is not None:
+    if phrase.kind == "due" and task.due_at is not None and task.due_at > now:
+        exact = f" (in {moments.short(task.due_at - now)})"
+    elif phrase.token == "wait" and task.due_at is not None:
         exact = f" ({moments.clock(task.due_at, now)} {moments.zone(task.due_at)})"
     elif phrase.token in ("you", "held", "done"):
         exact = f" (since {moments.clock(task.since, now)} {moments.zone(task.since)})"
@@ -102,7 +104,7 @@ def _attempts(found: TaskDetail, shown: Screen) -> list[str]:
 
 def _attempt_lines(found: TaskDetail, shown: Screen) -> list[list[str]]:
     rows = [_attempt_row(each, found.now) for each in found.attempts]
-    reasons = [clean(attempts.why(each)) for each in found.attempts]
+    reasons = [clean(attempts.why_and_used(each)) for each in found.attempts]
     columns = [_TIGHT, _TIGHT, _KEPT, _KEPT, _KEPT, Column(cut=True, least=9), _KEPT]
     if shown.width >= _ON_ONE_LINE:
         rows = [[*row, Cell(why)] for row, why in zip(rows, reasons, strict=True)]

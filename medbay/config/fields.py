@@ -59,6 +59,7 @@ class PolicyConfig:
     ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
     adaptive: bool = False
+    fallback_after_ms: int = 30 * 60_000
     load_aware: bool = False
     assess: Literal["off", "warn", "ask"] = "off"
 
@@ -103,6 +104,16 @@ class IntakeConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelClasses:
+    """Which model of a provider each class is: `[models.NAME]`."""
+
+    name: str
+    small: str = ""
+    medium: str = ""
+    large: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
     """How processes are started."""
 
@@ -111,6 +122,17 @@ class RunnerConfig:
     shell: str | None = None  # of new tasks; None: bash with pipefail where it is there, else sh
     stall_ms: int = 0  # of commands and functions; 0: never
     agent_stall_ms: int = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """Where the page listens, and what opens it."""
+
+    enabled: bool = True  # with `medbay up`
+    host: str = "127.0.0.1"
+    port: int = 8484
+    token: str = "auto"
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +165,9 @@ class Config:
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
+    web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
+    models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
@@ -174,7 +198,12 @@ class Config:
 
 
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
-    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel), "queues": (QueueConfig, QueueConfig)}
+    {
+        "agents": (Profile, Profile),
+        "models": (ModelClasses, ModelClasses),
+        "notify": (Channel, delivery.channel),
+        "queues": (QueueConfig, QueueConfig),
+    }
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""
 

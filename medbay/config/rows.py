@@ -13,6 +13,7 @@ from typing import Final
 from medbay.config.key import Key
 from medbay.config.kinds import (
     account,
+    address,
     agent_command,
     choice,
     command_words,
@@ -30,6 +31,7 @@ from medbay.config.kinds import (
     switch,
     text,
     texts,
+    token,
     whole,
     zone,
 )
@@ -39,7 +41,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -56,8 +58,10 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "breakers.crash_loop": "Runners that cannot be started on a host are not started for a while.",
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
+        "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
+        "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
@@ -135,6 +139,11 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
             "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
+        ),
+        "policy.fallback_after": partial(
+            Key,
+            duration,
+            "An account that is held for longer lets the next agent of a task go on (`--agent claude,codex`).",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -265,6 +274,24 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "Patterns that are redacted from everything taken from a log, in addition to what looks like a secret.",
             example=["ACME-[0-9a-f]{12}"],
         ),
+        "web.enabled": partial(Key, switch, "Whether `medbay up` starts the page; `--no-web` leaves it out once."),
+        "web.host": partial(
+            Key, address, "The address it listens on. Others than this machine reach it at another one."
+        ),
+        "web.port": partial(Key, partial(whole, 0, 65535), "The port it listens on; 0 takes any free one."),
+        "web.token": partial(
+            Key,
+            token,
+            "What opens it: `auto` makes a token, kept in `.medbay/web-token` for its owner alone; any other text is "
+            "the token itself. `medbay web token add NAME` makes one for a person.",
+        ),
+        "web.names": partial(
+            Key,
+            texts,
+            "The names that others call this machine by, where it is not reached by its address alone: a request under "
+            "any other name is refused.",
+            example=["medbay.example.org"],
+        ),
         "runner.shell": partial(
             Key,
             shell,
@@ -331,6 +358,9 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             needed=True,
             example=2,
         ),
+        "models.NAME.small": partial(Key, text, "The model for focused checks and status work.", example="haiku"),
+        "models.NAME.medium": partial(Key, text, "The model for code.", example="sonnet"),
+        "models.NAME.large": partial(Key, text, "The model for critical decisions.", example="opus"),
         "notify.NAME.command": partial(
             Key,
             command_words,

@@ -94,7 +94,7 @@ def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: 
     if task.live is not None or task.finished:
         raise NotAllowed(f"{task.id} is {task.status}", hint="what it comes after can be changed before it starts")
     draft = Draft(task, now, actor=actor)
-    draft.set(unmet=unmet)
+    draft.set(unmet=unmet, takes_input=True)
     draft.emit("task:edited", by=actor, changed=["after"], after=after)
     return draft.decision()
 
@@ -151,7 +151,7 @@ def on_claimed(
 
 
 def on_parked(task: Task, now: int, *, hold: str) -> Decision:
-    """Something it needs is held: parked under that key, and not looked at again until it is released."""
+    """Something it needs is held: parked under that key, and not considered again until it is released."""
     draft = Draft(task, now, actor="engine")
     draft.set(hold=hold)
     return draft.decision()

@@ -32,9 +32,13 @@ class Launch(Struct, frozen=True, kw_only=True):
     result_path: str
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
+    env_file: str = ""  # read when it starts; a relative path starts at `cwd`
+    env_from: tuple[str, ...] = ()  # names of variables of the engine, also of those that are kept from others
     guidance: str = ""
     prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile
+    model_class: str = ""  # small, medium or large, where neither says
+    input_text: str = ""  # what the tasks it comes after came to, as JSON; it reads it from a file
     fresh_session: bool = False
     session: str = ""  # of an agent: the one to go on with
     session_tokens: tuple[int, int] = (0, 0)  # what earlier attempts used in it, in and out

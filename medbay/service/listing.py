@@ -1,4 +1,4 @@
-"""The tasks of a list in their order with what is said beside them, loaded in one transaction."""
+"""The tasks of a list in their order with what is shown next to them, loaded in one transaction."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
-from medbay.store import attempts, breakers, questions, tasks, workers
+from medbay.store import attempts, breakers, questions, spending, tasks, workers
 from medbay.store.database import Tx
-from medbay.store.tasks import TaskFilter
+from medbay.store.tasks import PageKey, TaskFilter
 
 EVERY: Final = 1_000_000  # more tasks than one list holds
 ENDED: Final = ("completed", "cancelled")
@@ -20,12 +21,13 @@ _RECENT_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """Which tasks a list shows, and how much is said beside them."""
+    """Which tasks a list shows, and how much is shown next to them."""
 
     wanted: TaskFilter
     limit: int | None = None
     everything: bool = False  # triages too, and what ended more than a day ago
-    explained: bool = True  # with what holds each task; without, the tasks alone
+    explained: bool = True  # with what is said of each task; without, the tasks and what holds each back
+    costs: bool = False  # with what each task used
     footer: bool = False  # with what the last line says: questions, hidden triages, what ended earlier
     prefixes: bool = False  # with how many letters of each id are enough to name it
 
@@ -40,8 +42,33 @@ def load(
     for part in parts:
         kept += tasks.select(tx, replace(part, limit=limit - len(kept))) if len(kept) < limit else []
     total = len(kept) if len(kept) < limit else sum(tasks.count(tx, part) for part in parts)
-    listed = TaskList(now=tx.now, tasks=tuple(kept), total=total, narrowed=query.wanted.narrows)
-    return _explained(tx, listed, query, recovery_share, queue_slots) if query.explained else listed
+    listed = TaskList(now=tx.now, tasks=_held(tx, kept), total=total, narrowed=query.wanted.narrows)
+    if not query.explained:
+        reasons = explaining.first_reasons(tx, listed.tasks, recovery_share=recovery_share, queue_slots=queue_slots)
+        return changed(listed, held_back=reasons)
+    return _explained(tx, listed, query, recovery_share, queue_slots)
+
+
+def _held(tx: Tx, kept: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks with what would hold them now: without an engine nothing parks what is ready."""
+    ready = [task for task in kept if task.ready and task.hold is None]
+    known = breakers.not_closed(tx) if ready else {}
+    if not known:
+        return tuple(kept)
+    needs = breakers.uses(tx, {command_key(task) for task in ready}, since=tx.now - KNOWN_FOR_MS)
+    holds = {task.id: held.key for task in ready if (held := held_by(task, known, needs.get(command_key(task), ())))}
+    return tuple(changed(task, hold=holds[task.id]) if task.id in holds else task for task in kept)
+
+
+def page(
+    tx: Tx, wanted: TaskFilter, after: PageKey, *, recovery_share: float, queue_slots: Mapping[str, int]
+) -> tuple[TaskList, PageKey]:
+    """Return one page of a list with what is said beside its tasks, and from where the next one goes on."""
+    found = tasks.page(tx, replace(wanted, limit=wanted.limit + 1), after)
+    more, found = len(found) > wanted.limit, found[: wanted.limit]
+    listed = TaskList(now=tx.now, tasks=tuple(task for task, _ in found), total=0, narrowed=wanted.narrows)
+    query = ListQuery(wanted=wanted, everything=True)
+    return _explained(tx, listed, query, recovery_share, queue_slots), found[-1][1] if more else ()
 
 
 def _explained(
@@ -60,6 +87,7 @@ def _explained(
         full_queues={queue: slots for queue, slots in queue_slots.items() if tasks.count_live(tx, queue) >= slots},
         breakers=breakers.not_closed(tx) if any(task.hold or task.ready for task in kept) else {},
         logs={task.id: path for task in kept if task.live is not None and (path := _log(tx, task))},
+        used=spending.by_task(tx, [task.id for task in kept]) if query.costs else {},
         prefixes={task.id: _letters(tx, task.id) for task in kept} if query.prefixes else {},
         questions=tuple(questions.open_questions(tx)) if query.footer else (),
         hidden_triages=sum(tasks.count(tx, part) for part in hidden),

@@ -46,7 +46,7 @@ def new_task(
     defaults: Defaults = NO_DEFAULTS,
     agents: Mapping[str, Profile] = NO_AGENTS,
 ) -> NewTask:
-    """Check what somebody wants added; the names are those of the options of `medbay add`."""
+    """Check a task that is to be added; the names are those of the options of `medbay add`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted, agents)
@@ -99,7 +99,7 @@ def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 
 def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = NO_AGENTS) -> dict[str, Any]:
-    """Check what somebody wants changed in a task; the names are those of `medbay edit`."""
+    """Check what is to be changed in a task; the names are those of `medbay edit`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted, agents)
@@ -153,6 +153,8 @@ def parse_time(text: Any, *, now: int) -> int:
 
 def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
     """Take out what is to be done, as command and runner: a command line, a Python function, an agent or a person."""
+    if several := wanted.pop("agents", None):
+        wanted["agent"] = several
     given = {name: wanted.pop(name) for name in _WORK if name in wanted}
     chosen = [name for name in _WORKERS if given.get(name, False) is not False]
     if chosen and chosen[0] != "python":  # then there is nothing to call with arguments, or alone in a process
@@ -174,7 +176,7 @@ def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, An
 
 
 def _refuse_unknown(wanted: Mapping[str, Any]) -> None:
-    known = (*_WORK, *_FIELDS)
+    known = (*_WORK, *_FIELDS, "agents")
     for name in wanted:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -373,6 +375,8 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "spec": ("spec", _text("the specification", TEXT_MAX)),
     "cwd": ("cwd", _text("the working directory", 4096)),
     "env": ("env", _env),
+    "env_file": ("env_file", _text("the file of variables", 4096)),
+    "env_from": ("env_from", _words("env_from")),
     "timeout": ("timeout_ms", _duration("a time limit")),
     "memory": ("memory_bytes", _size),
     "cpu_time": ("cpu_ms", _duration("a CPU limit")),
@@ -401,6 +405,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
     "expect_by": ("expect_by", _expect_by),
     "max_iterations": ("max_iterations", _count("max_iterations", 1)),
+    "model": ("model", _text("the model", NAME_MAX, empty=False)),
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from medbay.core import rules
@@ -40,7 +40,7 @@ def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
 
 
 def id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
-    """The id of the task a person means, looked at and not locked."""
+    """The id of the task a person means, read and not locked."""
     given = given.strip()
     if or_key and (known := tasks.id_by_key(tx, given)) is not None:
         return known
@@ -205,3 +205,10 @@ def _asked(tx: Tx, given: str) -> Question:
         how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
         raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
     return asked
+
+
+def act_on(tx: Tx, given: str, command: Callable[[Tx, Task], None]) -> Task:
+    """Do something to the task that is named, and return it as it is then."""
+    task = resolve(tx, given)
+    command(tx, task)
+    return resolve(tx, task.id)

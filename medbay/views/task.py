@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,8 +13,8 @@ from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
 from medbay.core.triage.cycle import cooling_until
-from medbay.views import attempt, breaker, glyphs, intake, moments, question, schedule, triage, work
-from medbay.views.status import Phrase, says, status_phrase
+from medbay.views import attempt, breaker, glyphs, intake, moments, question, schedule, spending, triage, work
+from medbay.views.status import Phrase, phrase_as_json, says, status_phrase
 from medbay.views.text import clean
 
 LISTED: Final = (
@@ -29,6 +29,7 @@ LISTED: Final = (
     "cwd",
     "warning",
 )
+ORPHANED: Final = "nothing runs it until medbay up takes over, ends what is left and tries again"
 _BY_CAPACITY: Final = 13  # the first of the reasons that only capacity ends
 _GROUPS: Final = {
     "you": "need you",
@@ -50,6 +51,7 @@ class ListRow:
     next: str
     next_at: int | None
     counters: str = ""
+    used: tuple[int, int] | None = None  # tokens, and money in millionths
     unserved: bool = False  # no live worker serves its queue
 
 
@@ -85,6 +87,12 @@ def summary(task: Task) -> dict[str, Any]:
         "created_at": moments.iso(task.created_at),
         "since": moments.iso(task.since),
     }
+
+
+def listed(found: TaskList, task: Task) -> dict[str, Any]:
+    """Return one row of `list --json`: the task, and the first thing that holds it back."""
+    first = found.held_back.get(task.id)
+    return {**summary(task), "held_back": reason_as_json(first) if first is not None else None}
 
 
 def detail(found: TaskDetail) -> dict[str, Any]:
@@ -131,6 +139,8 @@ def _specification(task: Task) -> dict[str, Any]:
         **work.call_as_json(task),
         "cwd": task.cwd,
         "env": dict(task.env),
+        "env_file": task.env_file or None,
+        "env_from": list(task.env_from),
         **work.agent_limits(task),
         "timeout_s": moments.seconds(task.timeout_ms),
         "memory_bytes": task.memory_bytes,
@@ -164,33 +174,58 @@ def next_attempt_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
-    """Return what is said about each task of a list; `seen` are the logs of those that run."""
+def rows(found: TaskList, seen: Mapping[str, LogSeen], orphaned: Collection[str] = ()) -> list[ListRow]:
+    """Return what is said about each task of a list; `seen` are the logs of those that run.
+
+    `orphaned` are those whose engine died while they ran.
+    """
     made = []
     for task in found.tasks:
         phrase = status_phrase(task, found.now, after=found.waits_for.get(task.id, ()))
         if phrase.kind == "warned":  # what its log says stands beside it
             phrase = replace(phrase, words=f"{task.status} · warned")
+        gone = task.id in orphaned
+        if gone:
+            phrase = Phrase(glyph=glyphs.LOST, words=f"{task.status} #{task.live} · engine died", token="wait")
         made.append(
             ListRow(
                 task=task,
                 phrase=phrase,
-                why=clean(_why(found, task, phrase, seen.get(task.id))),
+                why=ORPHANED if gone else clean(_why(found, task, phrase, seen.get(task.id))),
                 next=_next(task, phrase, found.now),
                 next_at=_next_at(task),
-                counters=_counters(task, found.now),
+                counters=_counters(task, found.now, found.used.get(task.id)),
+                used=found.used.get(task.id),
                 unserved=phrase.glyph == glyphs.READY and task.queue not in found.served,
             )
         )
     return made
 
 
+def row_as_json(row: ListRow) -> dict[str, Any]:
+    """Return one row of a list with what is said of it: how it stands, why, what comes next and when."""
+    return {
+        **summary(row.task),
+        "phrase": phrase_as_json(row.phrase),
+        "why": row.why,
+        "next": row.next,
+        "next_at": moments.iso(row.next_at),
+        "fingerprint": row.task.last_fingerprint or None,
+        "live": row.task.live,
+        "role": row.task.role or None,
+    }
+
+
 def cells(row: ListRow, *, verbose: bool) -> list[object]:
-    """Return one line for programs: id, status, what holds it, next time, title, why; then streak and tries."""
+    """Return one line for programs: id, status, what holds it, next time, title, why; then streak, tries and use."""
     task = row.task
     why = f'no worker serves "{task.queue}": medbay up' if row.unserved else row.why
     line: list[object] = [task.id, task.status, row.phrase.kind, moments.iso(row.next_at), task.title, why]
-    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at)] if verbose else line
+    if not verbose:
+        return line
+    used = row.used or ("", "")
+    cost = spending.money(row.used[1]) if row.used else ""
+    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at), used[0], cost]
 
 
 def footer(found: TaskList, listed: Sequence[ListRow]) -> str:
@@ -354,7 +389,9 @@ def _next(task: Task, phrase: Phrase, now_ms: int) -> str:
         return f"time limit in {moments.short(task.since + task.timeout_ms - now_ms)}"
     if phrase.kind == "paused":
         return f"medbay resume {task.id}"
-    if phrase.token == "wait" and task.due_at is not None and phrase.kind != "due":  # that one says when itself
+    if phrase.token == "wait" and task.due_at is not None and phrase.kind == "due":  # its status says when
+        return f"in {moments.short(task.due_at - now_ms)}" if task.due_at > now_ms else ""
+    if phrase.token == "wait" and task.due_at is not None:
         return moments.clock(task.due_at, now_ms)
     if task.finished:
         return moments.clock(task.since, now_ms)
@@ -367,7 +404,8 @@ def _next_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def _counters(task: Task, now_ms: int) -> str:
+def _counters(task: Task, now_ms: int, used: tuple[int, int] | None) -> str:
     triaged = "never triaged" if task.triaged_at is None else f"triaged {moments.ago(task.triaged_at, now_ms)}"
     tries = "1 try" if task.attempts == 1 else f"{task.attempts} tries"
-    return f"{tries}, {task.streak} failed in a row, {triaged}"
+    spent = f", {spending.used(*used)}" if used is not None else ""
+    return f"{tries}, {task.streak} failed in a row, {triaged}{spent}"
