@@ -41,7 +41,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({("breakers", "phase")})
+LATER: Final[frozenset[tuple[str, ...]]] = frozenset({("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
