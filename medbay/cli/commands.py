@@ -77,6 +77,7 @@ TABLE: Final = (
     Entry("import", "exchange", "add the tasks of an export or a crontab", OTHER, "import_"),
     Entry("help", "help", "explain a command; --all lists every command", OTHER),
     Entry("web", "serve", "who may open the dashboard: token add, list, remove", OTHER, "web"),
+    Entry("notify", "notify", "channels for messages: list how they are doing, test them", OTHER),
     Entry("service", "service", "run under systemd: install, uninstall, status", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store, the configuration and this machine", OTHER),
