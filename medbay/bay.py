@@ -22,7 +22,6 @@ from medbay.core.people.preference import Preference
 from medbay.core.policy.learning import Learned
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.replay import PolicyScore
-from medbay.core.redaction import Redaction
 from medbay.core.snapshot import (
     Explanation,
     Graph,
@@ -411,7 +410,7 @@ class Bay:
                 actor=self.actor,
                 note=note,
                 attempts=attempts,
-                redaction=self._redaction(),
+                redaction=app.redaction_of(self.place.config, os.environ),
             )
         )
 
@@ -576,10 +575,6 @@ class Bay:
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
         return self.write(lambda tx: tasks.act_on(tx, task_id, command))
-
-    def _redaction(self) -> Redaction:
-        """What is taken out of the words of people before they are stored."""
-        return app.redaction_of(self.place.config, os.environ)
 
     def now(self) -> int:
         """The time of this Bay's clock, in milliseconds."""
