@@ -30,6 +30,7 @@ from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.protocol import SenderMeans
+from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
@@ -200,9 +201,17 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    agents = AgentRunner(config.agents, shell)
+    agents = AgentRunner(config.agents, shell, Worktrees(worktrees_root(config, os.environ)))
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
+
+
+def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
+    """Where the worktrees of agents are on this machine."""
+    if config.git.worktrees:
+        return Path(os.path.abspath((config.folder or Path()) / Path(config.git.worktrees).expanduser()))
+    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "medbay" / "worktrees"
 
 
 def means_of(config: Config) -> Means:

@@ -83,6 +83,14 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitConfig:
+    """Where agents work on repositories."""
+
+    worktrees: str = ""  # the directory of all worktrees; empty: below the state of this user
+    keep_ms: int = 7 * 24 * _HOUR_MS  # how long an unused worktree is kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -94,6 +102,7 @@ class Config:
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
+    git: GitConfig = field(default_factory=GitConfig)
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     folder: Path | None = None  # where the file is

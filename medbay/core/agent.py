@@ -14,6 +14,7 @@ from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome
 from medbay.core.policy.policy import category_acted_on
+from medbay.core.workspace import OnPass, WorkspaceMeans
 from medbay.errors import UsageError
 
 RUNNER: Final = "agent"
@@ -37,6 +38,18 @@ class Profile:
     role: str = ""
     provider: str = ""  # NAME or NAME/ACCOUNT
     model: str = ""
+    worktree: bool = True
+    setup: str = ""
+    copy: tuple[str, ...] = ()
+    on_pass: OnPass = "keep"
+    evidence: bool = True
+    sandbox: str = ""
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def workspace(self) -> WorkspaceMeans:
+        """How it wants its directory."""
+        return WorkspaceMeans(**{name: getattr(self, name) for name in WorkspaceMeans.__struct_fields__})
 
     @property
     def resources(self) -> tuple[str, ...]:

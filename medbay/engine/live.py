@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from medbay.core import workspace
 from medbay.core.agent import is_agents
 from medbay.core.attempt import prompt
 from medbay.core.attempt.rescue import Failure
@@ -36,7 +37,7 @@ class Live:
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
         """Whether something may have to look at its result now."""
         if isinstance(outcome, Succeeded):
-            return self.verifying or bool(self.claim.task.checks)
+            return self.verifying or bool(self.claim.task.checks) or workspace.to_land(outcome) is not None
         return self.verifying or (evaluates and isinstance(outcome, Failure))
 
     def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
@@ -75,6 +76,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
         ahead=ahead,
         keep_log=task.crashes > 0,
+        work=workspace.requested(task) if is_agents(task) else None,
     )
 
 

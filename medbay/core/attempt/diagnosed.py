@@ -8,11 +8,15 @@ from medbay.core.attempt import checks
 from medbay.core.diagnosis import Diagnosis, diagnose
 from medbay.core.model import Task
 from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.workspace import seen
 
 
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis."""
     failed = outcome if isinstance(outcome, Failed) else None
+    work = seen(outcome.output.result) if failed else None
+    if work is not None and work.unresolved:
+        return checks.diagnose_conflict(f"Conflict marks are left in {', '.join(work.unresolved)}\n{work.marks}")
     return diagnose(
         outcome.output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
@@ -37,5 +41,7 @@ def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) ->
     if found.verdict == "ERROR":
         return checks.diagnose_error(task.id, found)
     assert found.blamed is not None
+    if found.blamed.position == checks.LANDING:
+        return checks.diagnose_conflict(found.blamed.tail.strip())
     diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone)
     return checks.name_check(diagnosis, found.blamed)

@@ -199,6 +199,13 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
     "unknown/no_evidence": _row(
         "It said it was done without showing it: ask for the evidence.", charge=True, session="resume"
     ),
+    "unknown/merge_conflict": _row(
+        "Resolve the conflict marks so that both changes stay, and leave no mark.", charge=False, session="resume"
+    ),
+    "unknown/setup": _row(
+        "Correct the setup of the worktree (`setup`, `copy`), or what it needs; the work itself was not begun.",
+        charge=False,
+    ),
     "unknown/interrupted": _row("It was stopped from outside; run it again if it is still wanted.", charge=True),
     "unknown/no_failure": _row("The log is of a run that passed; look at who reported a failure.", charge=True),
 }

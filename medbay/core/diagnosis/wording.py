@@ -43,6 +43,9 @@ _LEADS: Final = {
     "unknown/config": "Environment problem",
     "unknown/conflict": "Conflict",
     "unknown/malformed_output": "Malformed output",
+    "unknown/no_evidence": "No evidence",
+    "unknown/merge_conflict": "Merge conflict",
+    "unknown/setup": "Worktree not prepared",
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",
 }
