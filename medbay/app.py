@@ -201,7 +201,8 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    agents = AgentRunner(config.agents, shell, Worktrees(worktrees_root(config, os.environ)))
+    worktrees = Worktrees(worktrees_root(config, os.environ), keep_s=config.git.keep_ms / 1000)
+    agents = AgentRunner(config.agents, shell, worktrees)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from medbay import app, env
 from medbay.app import StoreLocation
+from medbay.areas import Area
 from medbay.core.attempt.knowledge import Known
 from medbay.core.delivery import ChannelState
 from medbay.core.holds.breaker import Breaker
@@ -73,6 +74,9 @@ from medbay.store.tasks import TaskFilter
 from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
+if TYPE_CHECKING:
+    from medbay.areas.branches import Branches
+
 T = TypeVar("T")
 
 _BUSY_TRIES: Final = 5
@@ -93,6 +97,8 @@ def open_bay(
 
 class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
+
+    branches: Area[Branches] = Area("branches", "Branches")
 
     def __init__(
         self,

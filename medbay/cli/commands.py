@@ -38,6 +38,10 @@ TABLE: Final = (
     Entry("graph", "graph", "what comes after what, and what is stuck behind it", LOOK),
     Entry("workers", "workers", "the engines on this store and what they run", LOOK),
     Entry("incidents", "incidents", "the same failure on many tasks at once; show ID has the rest", LOOK),
+    Entry("diff", "branches", "what a task of an agent changed in its repository", LOOK, "diff"),
+    Entry(
+        "worktrees", "branches", "the worktrees of agents on this machine; --clean removes old ones", LOOK, "worktrees"
+    ),
     Entry("answer", "answer", "answer a question", ACT),
     Entry("retry", "act", "retry now", ACT, "retry"),
     Entry("pause", "act", "keep tasks from starting", ACT, "pause"),
@@ -45,6 +49,9 @@ TABLE: Final = (
     Entry("cancel", "act", "end tasks for good", ACT, "cancel"),
     Entry("unblock", "act", "release blocked tasks", ACT, "unblock"),
     Entry("block", "act", "take a task out of the way", ACT, "block"),
+    Entry("merge", "branches", "merge the branch of a task", ACT, "merge"),
+    Entry("revert", "branches", "prepare the revert of a merged task, and ask", ACT, "revert"),
+    Entry("bisect", "branches", "find the commit since which a check of a task fails", ACT, "bisect"),
     Entry("triage", "triage", "triage what waiting did not heal, now: --once, --loop", ACT),
     Entry("breaker", "breaker", "what is held and why: list; hold or release by hand: open, close", ACT),
     Entry("reclassify", "reclassify", "correct a diagnosis; later failures like it follow", ACT),

@@ -70,6 +70,30 @@ class WorkSeen(Struct, frozen=True, kw_only=True):
         return self.on_pass != "keep" and bool(self.worktree)
 
 
+class Landed(Struct, frozen=True, kw_only=True):
+    """What became of a branch."""
+
+    how: Literal["merged", "kept", "conflict", "pr"]
+    words: str
+    commit: str = ""
+    into: str = ""
+    url: str = ""
+
+
+class StandingTree(Struct, frozen=True, kw_only=True):
+    """One worktree of ours."""
+
+    name: str
+    path: str
+    task: str
+    repository: str  # the main tree; empty: it is gone
+    branch: str
+    used_at: int  # milliseconds since the epoch
+    busy: bool  # an attempt works in it now
+    merged: bool
+    uncommitted: int  # files
+
+
 def requested(task: Task) -> WorkRequest | None:
     """What an attempt of this task asks for. Every round of a task that recurs has a worktree of its own."""
     if task.role in EXEMPT:

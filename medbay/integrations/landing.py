@@ -14,11 +14,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from msgspec import Struct
-
-from medbay.core.workspace import WorkSeen
+from medbay.core.workspace import Landed, WorkSeen
 from medbay.errors import MedbayError, NotAllowed, NotFound
 from medbay.integrations.git import LONG_S, PACKAGE, Git, GitFailed
 from medbay.integrations.worktree import BRANCHES, HEADS, REFS, marked, passes
@@ -31,16 +29,6 @@ _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1));"
     " from medbay.integrations.landing import main; sys.exit(main(*sys.argv[1:]))"
 )
-
-
-class Landed(Struct, frozen=True, kw_only=True):
-    """What became of a branch."""
-
-    how: Literal["merged", "kept", "conflict", "pr"]
-    words: str
-    commit: str = ""
-    into: str = ""
-    url: str = ""
 
 
 def start_command(work: WorkSeen, name: str, title: str) -> tuple[str, ...]:

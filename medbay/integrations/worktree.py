@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
@@ -64,11 +65,13 @@ class WorkPlan(Struct, frozen=True, kw_only=True):
 
     root: str  # of all worktrees
     cwd: str  # the directory the task names
+    task: str
     attempt: int
     command: tuple[str, ...]  # of the agent
     request: WorkRequest
     means: WorkspaceMeans
     facts: str  # the file for what was seen
+    keep_s: float = 0.0  # how long a worktree that is not used is kept; 0: for ever
     readable: tuple[str, ...] = ()  # what a sandboxed agent has to see besides
     writable: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()  # its own directories
@@ -77,6 +80,7 @@ class WorkPlan(Struct, frozen=True, kw_only=True):
 class TreeMemory(Struct, kw_only=True):
     """What is remembered of a worktree from attempt to attempt, in a file beside it."""
 
+    task: str = ""
     left_out: tuple[str, ...] = ()  # what lay in it before the agent came: copied files, what setup made
     setup: str = ""  # the digest of what it was set up for
     failing: tuple[int, ...] | None = None  # the checks that failed on the start commit; None: not asked yet
@@ -85,8 +89,9 @@ class TreeMemory(Struct, kw_only=True):
 class Worktrees:
     """Gives the attempts of agents their directories, by a process between the engine and the agent."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, keep_s: float = 0.0) -> None:
         self._root = root
+        self._keep_s = keep_s
 
     def entered(self, launch: Launch, means: WorkspaceMeans, command: tuple[str, ...]) -> tuple[str, ...] | None:
         """The command of that process; None where the agent is started as it is, for it works in no repository."""
@@ -97,11 +102,13 @@ class Worktrees:
         plan = WorkPlan(
             root=str(self._root),
             cwd=str(launch.cwd),
+            task=launch.task_id,
             attempt=launch.number,
             command=command,
             request=launch.work,
             means=means,
             facts=str(_facts_path(launch)),
+            keep_s=self._keep_s,
             readable=(str(log.parent),),
             writable=(os.path.abspath(launch.result_path),),
         )
@@ -133,6 +140,7 @@ def main(plan_path: str) -> int:
             with place.command() as command:
                 code = _run(command, Path(work.directory))
             _write(facts, place.finish(work))
+        place.clear_old()
     except MedbayError as error:
         print(f"[medbay] {error}", file=sys.stderr, flush=True)
         _write(facts, WorkSeen(repository=plan.cwd, directory=plan.cwd, problem=str(error)))
@@ -178,7 +186,8 @@ class AttemptTree:
         """Held for as long as the attempt lasts: nobody cleans it away, no second attempt begins in it."""
         if self.is_worktree:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return held(self.folder / f"{self._name}.lock", timeout_s=OTHER_S)
+            lock_path(self.tree.directory).touch(mode=0o600)
+            return held(lock_path(self.tree.directory), timeout_s=OTHER_S)
         return nullcontext()
 
     def prepare(self) -> WorkSeen:
@@ -187,7 +196,7 @@ class AttemptTree:
         if self.is_worktree:
             with self._main.locked():
                 self._place_tree()
-            memory = self._recalled()
+            memory = recalled(self.tree.directory)
             self._keep_leftovers(memory)
             self._provide(memory)
             if plan.request.conflict:
@@ -220,7 +229,7 @@ class AttemptTree:
 
     def finish(self, work: WorkSeen) -> WorkSeen:
         """Keep what it did in a commit of its branch and under a ref of the attempt; say what that is."""
-        left_out = self._recalled().left_out if self.is_worktree else ()
+        left_out = recalled(self.tree.directory).left_out if self.is_worktree else ()
         if not self.is_worktree:
             after = tree_of(self.tree, left_out)
             return self._counted(replace(work, changed=after != self._begun, head=""), after)
@@ -231,6 +240,14 @@ class AttemptTree:
         marks = "\n".join(f"--- {each}\n{marked(self.tree.run('show', f'{head}:{each}'))}" for each in unresolved)
         work = replace(work, head=head, unresolved=unresolved, marks=marks[:MARKS_MAX])
         return self._counted(replace(work, changed=after != self._begun), after)
+
+    def clear_old(self) -> None:
+        """Remove what no attempt has used for long, beside this one; what stands in the way waits for the next."""
+        from medbay.integrations import clearing
+
+        if self.is_worktree and self._plan.keep_s:
+            with suppress(MedbayError, OSError):
+                clearing.clear_old(self.folder, before_ms=round((time.time() - self._plan.keep_s) * 1000))
 
     def _place_tree(self) -> None:
         """Find the worktree of an earlier attempt, or make one: from its branch, or from where the main tree is."""
@@ -249,6 +266,7 @@ class AttemptTree:
             main.run("update-ref", f"{REFS}/{self._name}/start", head)
             main.run("branch", "--no-track", branch, head)
         main.run("worktree", "add", "--force", str(path), branch, timeout_s=LONG_S)
+        self._remember(TreeMemory(task=self._plan.task, failing=recalled(path).failing))  # what was set up is gone
 
     def _is_ours(self, path: Path) -> bool:
         if not (path / ".git").is_file():
@@ -322,19 +340,9 @@ class AttemptTree:
         return tuple(found)
 
     def _keep(self, left_out: Sequence[str], message: str, attempt: int | None = None) -> str:
-        """Commit what lies in the worktree on its branch, whatever the agent did with HEAD; the commit."""
-        tree, branch, own = self.tree, f"{HEADS}{BRANCHES}{self._name}", self.tree.own
-        if (own / "rebase-merge").exists() or (own / "rebase-apply").exists():
-            tree.call("rebase", "--quit")
-        tree.run("add", "-A", *excluding(left_out), timeout_s=LONG_S)
-        merging = (own / "MERGE_HEAD").exists()
-        if merging or tree.call("diff", "--cached", "--quiet", "HEAD")[0] != 0:
-            tree.run("commit", "--quiet", "--no-verify", "--allow-empty", "-m", message, timeout_s=LONG_S)
-        head = tree.run("rev-parse", "HEAD")
-        if tree.branch != branch:
-            tree.run("update-ref", branch, head)
-            tree.run("symbolic-ref", "HEAD", branch)
-        tree.run("update-ref", f"{REFS}/{self._name}/{attempt or self._plan.attempt}", head)
+        """Commit what lies in the worktree, and put that under a ref of the attempt; the commit."""
+        head = keep(self.tree, self._name, left_out, message)
+        self.tree.run("update-ref", f"{REFS}/{self._name}/{attempt or self._plan.attempt}", head)
         return head
 
     def _message(self) -> str:
@@ -375,13 +383,41 @@ class AttemptTree:
                     said.update(name.encode() + (folder / name).read_bytes())
         return said.hexdigest()
 
-    def _recalled(self) -> TreeMemory:
-        with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode((self.folder / f"{self._name}.json").read_bytes(), type=TreeMemory)
-        return TreeMemory()
-
     def _remember(self, memory: TreeMemory) -> None:
-        _write(self.folder / f"{self._name}.json", memory)
+        _write(memory_path(self.tree.directory), memory)
+
+
+def keep(tree: Git, name: str, left_out: Sequence[str], message: str) -> str:
+    """Commit what lies in a worktree on the branch of its task, whatever was done with HEAD; the commit."""
+    branch, own = f"{HEADS}{BRANCHES}{name}", tree.own
+    if (own / "rebase-merge").exists() or (own / "rebase-apply").exists():
+        tree.call("rebase", "--quit")
+    tree.run("add", "-A", *excluding(left_out), timeout_s=LONG_S)
+    merging = (own / "MERGE_HEAD").exists()
+    if merging or tree.call("diff", "--cached", "--quiet", "HEAD")[0] != 0:
+        tree.run("commit", "--quiet", "--no-verify", "--allow-empty", "-m", message, timeout_s=LONG_S)
+    head = tree.run("rev-parse", "HEAD")
+    if tree.branch != branch:
+        tree.run("update-ref", branch, head)
+        tree.run("symbolic-ref", "HEAD", branch)
+    return head
+
+
+def recalled(path: Path) -> TreeMemory:
+    """What is remembered of a worktree, in the file beside it."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(memory_path(path).read_bytes(), type=TreeMemory)
+    return TreeMemory()
+
+
+def memory_path(path: Path) -> Path:
+    """The file beside a worktree with what is remembered of it."""
+    return path.with_name(f"{path.name}.json")
+
+
+def lock_path(path: Path) -> Path:
+    """The file that is locked while an attempt works in a worktree; its time says when one last did."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def marked(text: str) -> str:

@@ -234,3 +234,243 @@ except OSError: print('no way')
     outside = (project.home, project.home / ".git", project.state, tmp_path)
     assert not any((each / "a").exists() for each in outside) and not Path("/tmp/x").exists()
     assert project.git("show", f"medbay/{task}:network.txt").split("\n") == ["200", "403", "no way", ""]
+
+
+def test_a_person_sees_takes_and_takes_back_what_an_agent_did(project: Project) -> None:
+    """diff, merge, diff again, revert on a branch with a question; nothing of that inside an attempt."""
+    project.agent("echo four >> list.txt")
+    task = project.add("Add four", "--check", "grep -q four list.txt")
+    project.must("up", "--until-idle")
+
+    assert "+four" in project.must("diff", task)
+    assert "list.txt | 1 +" in project.must("diff", task, "--stat")
+    assert json.loads(project.must("diff", task, "--attempt", "1", "--json"))["branch"] == f"medbay/{task}"
+    project.must("diff", task, "--attempt", "7", code=3)
+    project.must("revert", task, code=4)
+
+    assert json.loads(project.must("merge", task, "--json"))["how"] == "merged"
+    assert project.is_clean() and "four" in (project.home / "list.txt").read_text(encoding="utf-8")
+    assert "merged into main as" in project.must("merge", task)
+    assert "+four" in project.must("diff", task)
+    reverted = json.loads(project.must("revert", task, "--json"))
+    assert project.git("show", f"{reverted['branch']}:list.txt") == "one\ntwo\nthree\n"
+    assert project.is_clean() and "Revert" in project.must("inbox")
+    assert {"task:merged", "task:reverted"} < {each["name"] for each in project.events()}
+
+    project.environ["MEDBAY_ATTEMPT_KEY"] = "x"
+    for words in (("merge", task), ("revert", task), ("bisect", task), ("worktrees", "--clean")):
+        project.must(*words, code=4)
+
+
+def test_a_merge_never_touches_what_a_person_has_changed(project: Project) -> None:
+    """A dirty main tree: in other files it goes on, in the same ones the branch is kept and said so."""
+    project.agent("echo four >> list.txt", on_pass="merge")
+    project.write("list.txt", "mine\n")
+
+    task = project.add("Add four")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["status"] == "completed"
+    assert (project.home / "list.txt").read_text(encoding="utf-8") == "mine\n"
+    assert any("in the way" in each["data"].get("warning", "") for each in project.events())
+    assert "in the way" in project.must("merge", task, code=4)
+    project.git("checkout", "list.txt")
+    project.write("other.txt", "mine\n")
+    project.must("merge", task)
+    assert project.git("status", "--porcelain") == "?? other.txt\n"
+
+
+def test_a_merge_that_conflicts_is_shown_and_changes_nothing(project: Project) -> None:
+    """Exit 1, with the place."""
+    project.agent("sed -i s/two/zwei/ list.txt")
+    task = project.add("Translate")
+    project.must("up", "--until-idle")
+    project.write("list.txt", "one\ndeux\nthree\n")
+    head = project.commit("Another translation")
+
+    said = project.must("merge", task, code=1)
+
+    assert "conflicts with main in list.txt" in said and "<<<<<<<" in said and "deux" in said and "zwei" in said
+    assert project.is_clean() and project.git("rev-parse", "HEAD").strip() == head
+
+
+def test_a_detached_main_tree_keeps_the_branch(project: Project) -> None:
+    """There is no branch to merge into."""
+    project.agent("echo four >> list.txt", on_pass="merge")
+    project.git("checkout", "--quiet", "--detach")
+
+    task = project.add("Add four")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["status"] == "completed"
+    assert "began on a commit" in project.must("merge", task, code=4)
+    assert "four" in project.git("show", f"medbay/{task}:list.txt") and project.is_clean()
+
+
+def test_no_hook_runs_where_an_agent_works(project: Project) -> None:
+    """Neither ours nor those of the agent's own git."""
+    hooks = project.home / ".git" / "hooks"
+    for name in (
+        "pre-commit",
+        "post-checkout",
+        "post-commit",
+        "prepare-commit-msg",
+        "post-merge",
+        "reference-transaction",
+    ):
+        (hooks / name).write_text(f'#!/bin/sh\necho {name} >> "{project.state}/hooked"\nexit 1\n', encoding="utf-8")
+        (hooks / name).chmod(0o755)
+    path = project.state / "agent.sh"
+    project.write(
+        "medbay.toml", f'{QUICK}\n[agents.fake]\ncommand = ["{path}", "{{prompt_file}}"]\non_pass = "merge"\n'
+    )
+    script = "echo four >> list.txt; git add -A; git commit -qm mine; echo five >> list.txt"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+    task = project.add("Add four")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["status"] == "completed" and not (project.state / "hooked").exists()
+    assert "five" in (project.home / "list.txt").read_text(encoding="utf-8")
+
+
+def test_submodules_and_pointers_of_large_files_are_there(project: Project, tmp_path: Path) -> None:
+    """A submodule is filled from what the main tree has; a pointer stays one, whether git-lfs is there or not."""
+    part = tmp_path / "part"
+    part.mkdir()
+    project.git("init", "--quiet", cwd=part)
+    (part / "inside.txt").write_text("inside\n", encoding="utf-8")
+    project.git("add", "-A", cwd=part)
+    project.git("commit", "--quiet", "-m", "Part", cwd=part)
+    project.git("submodule", "--quiet", "add", str(part), "part")
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12\n"
+    project.write("large.bin", pointer)
+    project.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    part.rename(tmp_path / "gone")
+    project.agent("cp part/inside.txt copied.txt; cat large.bin >> copied.txt", on_pass="merge")
+
+    task = project.add("Copy")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["status"] == "completed", project.must("log", task)
+    assert (project.home / "copied.txt").read_text(encoding="utf-8") == "inside\n" + pointer
+    assert project.is_clean()
+
+
+def test_a_worktree_is_set_up_once_for_its_lock_file(project: Project) -> None:
+    """Copied files and what setup makes are there and never committed; a failed setup is not the agent's failure."""
+    project.write(".env", "SECRET=1\n")
+    (project.home / ".git" / "info" / "exclude").write_text(".env\n", encoding="utf-8")
+    project.write("requirements.txt", "a\n")
+    setup = 'echo made >> "$STATE/setups"; mkdir -p deps && cp requirements.txt deps/'
+    script = (
+        '[ -f .env ] && [ -f deps/requirements.txt ] && echo "$MEDBAY_ATTEMPT" >> work.txt; [ "$MEDBAY_ATTEMPT" = 2 ]'
+    )
+    project.agent(script, setup=setup, copy=[".env", "missing"])
+
+    task = project.add("Work", "--env", f"STATE={project.state}")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["status"] == "completed"
+    assert (project.state / "setups").read_text(encoding="utf-8") == "made\n"
+    assert project.git("diff", "--name-only", "main", f"medbay/{task}") == "work.txt\n"
+    assert project.git("show", f"refs/medbay/{task}/1:work.txt") == "1\n"
+    assert project.git("show", f"medbay/{task}:work.txt") == "1\n2\n"
+
+    project.agent("echo x > x.txt", setup="echo no registry; exit 3")
+    broken = project.add("Work again")
+    project.must("up", "--until-idle", code=75)
+    asked = project.show(broken)
+    assert (asked["status"], {each["charged"] for each in asked["attempts"]}) == ("blocked", {False})
+    assert asked["last_category" if "last_category" in asked else "category"] == "unknown/setup"
+    assert "no registry" in project.must("log", broken)
+
+
+def test_two_repositories_and_a_directory_inside_one(project: Project, tmp_path: Path) -> None:
+    """Each task works in the repository of its directory, in the same directory of its worktree."""
+    other = Project(tmp_path / "other", project.state)
+    other.write("sub/a.txt", "a\n")
+    other.commit("Sub")
+    project.agent("pwd > where.txt")
+
+    here = project.add("Here")
+    there = project.add("There", "--cwd", str(other.home / "sub"))
+    project.must("up", "--until-idle")
+
+    assert project.git("show", f"medbay/{here}:where.txt").strip() == str(project.worktree(here))
+    assert other.git("show", f"medbay/{there}:sub/where.txt").strip() == str(other.worktree(there) / "sub")
+    assert project.is_clean() and other.is_clean()
+    listed = {each["name"]: each for each in json.loads(project.must("worktrees", "--json"))}
+    assert {listed[here]["repository"], listed[there]["repository"]} == {str(project.home), str(other.home)}
+
+
+def test_work_of_an_attempt_that_was_killed_is_handed_on(project: Project) -> None:
+    """SIGKILL for all of it: the main tree is as it was, the next attempt has what lay there, stale locks are gone."""
+    script = """
+    if [ "$MEDBAY_ATTEMPT" = 1 ]; then
+        echo "error: it broke"; echo half > half.txt; git add half.txt; touch "$(git rev-parse --git-dir)/index.lock"; kill -9 $PPID; kill -9 $$
+    fi
+    echo whole > whole.txt
+    """
+    project.agent(script, on_pass="merge")
+
+    task = project.add("Twice", "--check", "test -f half.txt && test -f whole.txt")
+    project.must("up", "--until-idle")
+
+    assert project.show(task)["attempts_total"] == 2 and project.show(task)["status"] == "completed"
+    assert project.git("ls-tree", "--name-only", f"refs/medbay/{task}/1").split() == [
+        "half.txt",
+        "list.txt",
+        "medbay.toml",
+    ]
+    assert project.is_clean() and (project.home / "half.txt").exists()
+
+
+def test_old_worktrees_are_removed_and_made_again(project: Project) -> None:
+    """By hand and by age; what lies in one is committed first, and the task goes on with it."""
+    project.agent("echo x >> work.txt; echo 'fatal: Permission denied'; exit 1")
+    task = project.add("Work")
+    project.must("up", "--until-idle", code=75)
+    lies = project.worktree(task) / "lies.txt"
+    lies.write_text("x\n", encoding="utf-8")
+
+    assert json.loads(project.must("worktrees", "--json"))[0]["uncommitted"] == 1
+    assert project.must("worktrees", "--clean") == ""
+    assert json.loads(project.must("worktrees", task, "--clean", "--dry-run", "--json"))[0]["name"] == task
+    assert task in project.must("worktrees", task, "--clean")
+    assert not lies.parent.exists() and project.git("show", f"medbay/{task}:lies.txt") == "x\n"
+    project.must("worktrees", "nothing", "--clean", code=3)
+
+    project.must("answer", task, "retry")
+    project.must("up", "--until-idle", code=75)
+    assert "lies.txt" in project.git("ls-tree", "--name-only", f"medbay/{task}")
+
+    os.utime(project.worktree(task).with_name(f"{task}.lock"), (1, 1))
+    project.must("answer", task, "cancel")
+    project.agent("echo x > x.txt")
+    project.add("Another")
+    project.must("up", "--until-idle")
+    assert [each["name"] for each in json.loads(project.must("worktrees", "--json"))] != [task]
+    assert not lies.parent.exists()
+
+
+def test_a_regression_is_found_by_bisection(project: Project) -> None:
+    """In a worktree of its own, with the check of the task, reported on it."""
+    project.agent("echo four >> list.txt", on_pass="merge")
+    task = project.add("Add four", "--check", "grep -q four list.txt")
+    project.must("up", "--until-idle")
+    for number in range(6):
+        project.write("other.txt", f"{number}\n")
+        if number == 3:
+            project.write("list.txt", "one\n")
+        made = project.commit(f"Change {number}")
+        culprit = made if number == 3 else locals().get("culprit", "")
+
+    found = json.loads(project.must("bisect", task, "--json"))
+
+    assert found["commit"] == culprit and "Change 3" in found["summary"]
+    assert project.is_clean() and len(project.git("worktree", "list").splitlines()) == 2
+    assert any(each["name"] == "task:bisected" for each in project.events())
+    project.must("bisect", task, "--bad", culprit + "~1", code=4)
+    project.must("bisect", task, "--check", "9", code=2)
