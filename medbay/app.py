@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -69,10 +69,7 @@ def find_place(
     """The store a person means: named, or found upward from where they stand."""
     flags = dict(flags or {})
     home = _find_upward(start)
-    file = home / configuration.FILE_NAME if home else None
-    config = configuration.load(
-        file if file and (file.exists() or file.is_symlink()) else None, environ, {**flags, "store.url": store_url}
-    )
+    config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, beside the project or where we stand.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
@@ -84,6 +81,13 @@ def find_place(
     folder = home / FOLDER
     url = SQLITE + str(_sqlite_path(config.store.url, home))
     return StoreLocation(url=url, folder=folder, config=config)
+
+
+def find_config(start: Path) -> Path | None:
+    """Return the configuration file that is in force in a directory; None where there is none."""
+    home = _find_upward(start)
+    file = home / configuration.FILE_NAME if home else None
+    return file if file and (file.exists() or file.is_symlink()) else None
 
 
 def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
@@ -201,8 +205,9 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
+    profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
     worktrees = Worktrees(worktrees_root(config, os.environ), keep_s=config.git.keep_ms / 1000)
-    agents = AgentRunner(config.agents, shell, worktrees)
+    agents = AgentRunner(profiles, ShellRunner(trees), worktrees)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
@@ -222,7 +227,7 @@ def means_of(config: Config) -> Means:
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=chosen.command if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,

@@ -545,7 +545,7 @@ def test_a_listing_spends_few_calls_on_the_configuration(tmp_path: Path, written
 
     code, calls = counted.stderr.split()
     assert code == "0"
-    assert int(calls) < 100
+    assert int(calls) < 110
 
 
 def test_without_a_file_nothing_is_made_twice() -> None:

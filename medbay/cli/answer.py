@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.completion import task_ids
+from medbay.cli.completion import answers, task_ids
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
-@click.argument("option", required=False)
+@click.argument("option", required=False, shell_complete=answers)
 @click.option("--note", "words", default="", metavar="TEXT", help="A word for the next attempt.")
 @click.option(
     "--attempts", type=click.IntRange(1, 1000), default=2, show_default=True, metavar="N", help="Attempts granted."

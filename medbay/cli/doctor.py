@@ -16,9 +16,9 @@ from medbay.cli.output import Screen, fields, print_json, say, screen
 from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
 from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
-from medbay.config.load import names, programs
+from medbay.config.load import mistakes, names, programs
 from medbay.core import durations
-from medbay.errors import MedbayError
+from medbay.errors import ConfigError, MedbayError
 from medbay.views import moments
 from medbay.views import store as view
 from medbay.views.store import DoctorLine, Mark
@@ -66,14 +66,29 @@ def command(session: Session) -> int:
 def _examined(session: Session) -> list[DoctorLine]:
     from medbay.env import SystemClock
 
-    made: list[DoctorLine] = []
+    made = list(of_configuration(Path.cwd(), os.environ))
     try:
         bay = session.bay()
+    except ConfigError:
+        made.append(DoctorLine("failed", "store", "not opened: the configuration has mistakes", "correct them first"))
     except MedbayError as error:
         made.append(DoctorLine("failed", "store", error.message, error.hint))
     else:
         made += of_store(bay, SystemClock().now_ms())
     return [*made, *of_machine(os.environ)]
+
+
+def of_configuration(start: Path, environ: Mapping[str, str]) -> Iterator[DoctorLine]:
+    """Every mistake in the configuration file and in the variables that set something, each with its line."""
+    from medbay import app
+
+    file = app.find_config(start)
+    found = mistakes(file, environ)
+    for each in found:
+        yield DoctorLine("failed", "configuration", each.message, each.hint)
+    if not found:
+        said = f"{file}, no mistakes" if file is not None else "no medbay.toml: every setting has its default"
+        yield DoctorLine("fine", "configuration", said)
 
 
 def _lines(each: DoctorLine, shown: Screen) -> list[str]:
@@ -173,11 +188,9 @@ def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 
 def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
-    config, wrong = bay.place.config, False
-    for each in (*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)):
-        wrong = True
-        yield DoctorLine("failed", "agents", each.message, each.hint)
-    if not wrong:
+    """What the configuration file says about agents is checked with the file."""
+    config = bay.place.config
+    if not [*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)]:
         text = (f"triage by {config.triage.agent}", *sorted(config.agents))
         yield DoctorLine("fine", "agents", ", ".join(text))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli.complaint import unknown
+from medbay.cli.completion import categories, statuses, tags
 
 if TYPE_CHECKING:
     from medbay.store.tasks import TaskFilter
@@ -25,11 +26,27 @@ ENDED: Final = ("completed", "cancelled")
 EVERY: Final = 1_000_000  # more tasks than one command looks at
 
 _OPTIONS: Final = (
-    click.option("--status", multiple=True, metavar="S", help="Only this status (repeatable, or a,b)."),
-    click.option("--tag", multiple=True, metavar="T", help="Only with this tag (repeatable: all of them)."),
-    click.option("--not-tag", multiple=True, metavar="T", help="Only without this tag (repeatable: none of them)."),
+    click.option(
+        "--status", multiple=True, metavar="S", shell_complete=statuses, help="Only this status (repeatable, or a,b)."
+    ),
+    click.option(
+        "--tag", multiple=True, metavar="T", shell_complete=tags, help="Only with this tag (repeatable: all of them)."
+    ),
+    click.option(
+        "--not-tag",
+        multiple=True,
+        metavar="T",
+        shell_complete=tags,
+        help="Only without this tag (repeatable: none of them).",
+    ),
     click.option("--queue", metavar="Q", help="Only of this queue."),
-    click.option("--category", default="", metavar="C", help="Only with this category of the last failure."),
+    click.option(
+        "--category",
+        default="",
+        metavar="C",
+        shell_complete=categories,
+        help="Only with this category of the last failure.",
+    ),
     click.option("--text", default="", metavar="TEXT", help="Only with this text in the title."),
 )
 NAMES: Final = ("status", "tag", "not_tag", "queue", "category", "text")

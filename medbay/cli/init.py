@@ -1,4 +1,4 @@
-"""`medbay init`: a private `.medbay/` and a commented `medbay.toml`, never over what is there."""
+"""`medbay init`: a private `.medbay/` and a short `medbay.toml`; existing files are never overwritten."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from medbay.errors import StoreError
 
 
 @click.command()
+@click.option("--print", "only_print", is_flag=True, help="Print every setting with its default, and create nothing.")
 @pass_session
-def command(session: Session) -> None:
-    """Make .medbay/ and a commented medbay.toml in this directory.
+def command(session: Session, only_print: bool) -> None:
+    """Create .medbay/ and a short medbay.toml in this directory.
 
-    What exists already is left as it is.
+    Existing files are left as they are.
 
     \b
-    Example:
+    Examples:
       medbay init
+      medbay init --print | less
     """
     from medbay import app
+    from medbay.config.keys import commented_file
     from medbay.config.load import FILE_NAME
+
+    if only_print:
+        say(commented_file().rstrip("\n"))
+        return
 
     home = Path.cwd()
     was_there = (home / app.FOLDER).is_dir()
@@ -31,20 +38,20 @@ def command(session: Session) -> None:
     app.make_folder(home)
     wrote = _write_settings(home / FILE_NAME)
     bay = session.bay(create=True)
-    say(f"{app.FOLDER}/ {'is there already' if was_there else 'made'}: {bay.place.url}")
-    say(f"{FILE_NAME} {'made: every setting is in it, commented out' if wrote else 'is there already, left as it is'}")
+    say(f"{app.FOLDER}/ {'exists' if was_there else 'created'}: {bay.place.url}")
+    say(f"{FILE_NAME} {'created, with examples commented out' if wrote else 'exists, left as it is'}")
     if above is not None and not was_there:
-        note(f"{above} has a store too; from here down this one is used")
+        note(f"{above} has a store too; this directory and those below it use the new one")
     note("next: medbay add 'my first task' --run 'CMD', then medbay up")
 
 
 def _write_settings(path: Path) -> bool:
-    """Whether the file was made; an existing one is never touched."""
-    from medbay.config.keys import commented_file
+    """Whether the file was created; an existing one is never touched."""
+    from medbay.config.keys import first_file
 
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(commented_file())
+            file.write(first_file())
     except FileExistsError:
         return False
     except OSError as error:

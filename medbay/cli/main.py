@@ -12,8 +12,9 @@ import click
 
 import medbay
 from medbay.cli import complaint
-from medbay.cli.commands import BY_NAME, TABLE
+from medbay.cli.commands import BY_NAME, FIRST, SYNONYMS, TABLE
 from medbay.cli.session import Session, global_options, json_params
+from medbay.errors import UsageError
 
 INTERRUPTED = 130
 _PIPE_CLOSED = 141
@@ -70,29 +71,38 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown one is answered with its nearest."""
+        """Find the command; an unknown one gets a guess: its synonym here, or the nearest name."""
         name = args[0]
         if name not in BY_NAME and not name.startswith("-") and not ctx.resilient_parsing:
-            raise complaint.unknown("command", name, BY_NAME, otherwise="medbay --help lists them")
+            if meant := SYNONYMS.get(name.lower()):
+                raise UsageError(f'there is no command "{name}"', hint=f"did you mean {meant}?")
+            raise complaint.unknown("command", name, BY_NAME, otherwise="medbay help --all lists them")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table by section, without importing anything."""
-        for section in dict.fromkeys(entry.section for entry in TABLE):
-            with formatter.section(section):
-                formatter.write_dl([(entry.name.ljust(10), entry.help) for entry in TABLE if entry.section == section])
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The first view: the commands of `FIRST`, then the options; all of it without importing anything."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, BY_NAME[name].help) for name in FIRST])
+        self.format_options(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options alone: click would list every command below them."""
+        click.Command.format_options(self, ctx, formatter)
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
-    epilog="medbay COMMAND --help says more about each.",
+    epilog=f"medbay help COMMAND explains one, medbay help --all lists the other {len(TABLE) - len(FIRST)}.",
 )
 @click.version_option(medbay.__version__, prog_name="medbay", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
-    """Medbay runs work that nobody is watching, and heals it when it fails."""
+    """Run unattended work, and heal it when it fails."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from medbay.cli.completion import categories
 from medbay.cli.output import BOLD, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.table import Cell, Column, render
@@ -29,7 +30,7 @@ def command() -> None:
 
 @command.command("list")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N", help="At most.")
-@click.option("--category", metavar="C[/SUB]", help="Only failures that are taken for this.")
+@click.option("--category", metavar="C[/SUB]", shell_complete=categories, help="Only failures of this category.")
 @click.option(
     "--sort", type=click.Choice(["seen", "count"]), default="seen", show_default=True, help="Newest, or most often."
 )

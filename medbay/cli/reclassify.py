@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from medbay.cli.completion import categories, task_ids
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.views.status import status_phrase
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("attempt", metavar="ATTEMPT")
-@click.argument("category", metavar="CATEGORY[/SUB]")
+@click.argument("attempt", metavar="ATTEMPT", shell_complete=task_ids)
+@click.argument("category", metavar="CATEGORY[/SUB]", shell_complete=categories)
 @json_option
 @pass_session
 def command(session: Session, attempt: str, category: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli.session import Session, pass_session
+from medbay.cli.values import GroupedCommand
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ TITLE_SHOWN: Final = 120
 
 @click.command(
     name="run",
+    cls=GroupedCommand,
     context_settings={"allow_interspersed_args": False},
     short_help="run one command to its end, with healing",
 )
 @click.option("--run", "line", metavar="CMD", help="One string for /bin/sh, instead of words after --.")
-@click.option("--title", help="What to call it. Default: the command itself.")
+@click.option("--title", metavar="TEXT", help="What to call it. Default: the command itself.")
 @click.option("--timeout", metavar="D", help="End an attempt after this long, such as 30s or 2m.")
 @click.option("--cwd", metavar="DIR", help="Where to run it. Default: here.")
 @click.option("--env", metavar="K=V", multiple=True, help="A variable for its process (repeatable).")
@@ -40,8 +42,8 @@ TITLE_SHOWN: Final = 120
     "--check-threshold", type=float, metavar="X", help="The share of the checks that has to pass. Default: 1."
 )
 @click.option("--fail-fast/--no-fail-fast", default=None, help="The first check that fails stops the others.")
-@click.option("--tag", multiple=True, help="A tag (repeatable).")
-@click.option("--priority", type=int, help="0, most urgent, to 4.")
+@click.option("--tag", metavar="T", multiple=True, help="A tag (repeatable).")
+@click.option("--priority", metavar="N", type=int, help="0 is most urgent, 4 least. Default: 2.")
 @click.option("--policy", hidden=True)  # one value so far: ladder
 @click.argument("words", metavar="[--] CMD [ARG]...", nargs=-1, type=click.UNPROCESSED)
 @pass_session
@@ -52,7 +54,7 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
     person has to decide. Ctrl-C gives up.
     """
     if bool(words) == (line is not None):
-        raise UsageError("say what to run, once", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
+        raise UsageError("name one command to run", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
     from medbay.cli.live.display import Display
 
     display = Display()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from medbay.cli.completion import task_ids
+from medbay.cli.completion import agents, tags, task_ids
 from medbay.errors import NotFound, UsageError
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
@@ -20,7 +20,12 @@ _OPTIONS: Final = (
     click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
     click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
     click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
-    click.option("--agent", metavar="NAME", help="An agent that works on it: [agents.NAME] in medbay.toml."),
+    click.option(
+        "--agent",
+        metavar="NAME",
+        shell_complete=agents,
+        help="An agent that works on it: [agents.NAME] in medbay.toml.",
+    ),
     click.option("--person", is_flag=True, default=None, help="Nothing runs: a person is asked to do it."),
     click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option(
@@ -44,7 +49,7 @@ _OPTIONS: Final = (
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),
-    click.option("--tag", multiple=True, metavar="T", help="A tag (repeatable)."),
+    click.option("--tag", multiple=True, metavar="T", shell_complete=tags, help="A tag (repeatable)."),
     click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least. Default: 2."),
     click.option("--policy", metavar="P", hidden=True),  # one value so far: ladder
     click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
@@ -74,7 +79,54 @@ _OPTIONS: Final = (
 )
 
 
-class DashCommand(click.Command):
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "What runs": (
+        "--run",
+        "--python",
+        "--args",
+        "--isolated",
+        "--agent",
+        "--person",
+        "--cwd",
+        "--env",
+        "--env-file",
+        "--env-from",
+    ),
+    "When": (
+        "--at",
+        "--after",
+        "--cron",
+        "--zone",
+        "--every",
+        "--max-iterations",
+        "--catch-up",
+        "--priority",
+        "--queue",
+    ),
+    "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
+    "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
+    "Description": ("--title", "--description", "--spec", "--tag", "--key", "--on-conflict", "--file"),
+}
+"""The options of a task by subject, as `--help` shows them."""
+_OTHERS: Final = "Other"
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options by subject."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options in the groups of `GROUPS`, each in its order there; the rest follows."""
+        options = (each for each in self.get_params(ctx) if isinstance(each, click.Option))
+        rows = {each.opts[0]: row for each in options if (row := each.get_help_record(ctx)) is not None}
+        for group, names in GROUPS.items():
+            if shown := [rows.pop(name) for name in names if name in rows]:
+                with formatter.section(group):
+                    formatter.write_dl(shown)
+        with formatter.section(_OTHERS):
+            formatter.write_dl(list(rows.values()))
+
+
+class DashCommand(GroupedCommand):
     """A command that takes another one after `--`, and nothing without it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -115,6 +116,13 @@ class Config:
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
         return path in self.given and self.given[path].document is not None
+
+    def located(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command whose program, if its path is relative, starts at the directory of the file."""
+        relative = bool(command) and "/" in command[0] and not os.path.isabs(command[0])
+        if not relative or self.folder is None:
+            return command
+        return (os.path.abspath(self.folder / command[0]), *command[1:])
 
 
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(

@@ -38,6 +38,39 @@ def paths() -> list[str]:
     return [path for path in ROWS if f".{NAMED}." not in path]
 
 
+def first_file() -> str:
+    """The `medbay.toml` of `medbay init`: what people change first, commented out, and where the rest is."""
+    settings = (
+        ("# [engine]", ""),
+        (_commented("engine.workers"), "how many attempts run at once"),
+        ("# [budget]", ""),
+        (_commented("budget.daily_cost"), "what all attempts of a day may cost together"),
+        ("# [runner]", ""),
+        (_commented("runner.secrets"), "environment variables that tasks do not get"),
+        ("# [agents.helper]", "medbay add TITLE --agent helper"),
+        (_commented(f"agents.{NAMED}.command"), ""),
+        ("# [triage]", "judges failures that retries did not heal"),
+        (_commented("triage.fix_agent", "helper"), "works on the fixes that a triage files"),
+        ("# [notify.me]", "runs for each question and incident, the event as JSON on stdin"),
+        (_commented(f"notify.{NAMED}.command"), ""),
+    )
+    size = max(len(line) for line, doc in settings if doc)
+    return "".join(
+        [
+            "# Settings of Medbay. Every one is optional; uncomment a setting together with its [section].\n",
+            "# Durations: 30s, 2m, 8h, 1d. A flag overrides an environment variable, and that overrides this file.\n",
+            "# Every setting: docs/reference/configuration.md, or medbay init --print\n",
+            *(f"{line.ljust(size)}  # {doc}\n" if doc else f"{line}\n" for line, doc in settings),
+        ]
+    )
+
+
+def _commented(path: str, value: object = None) -> str:
+    """A key with its default, else its example, commented out."""
+    key = key_at(path)
+    return f"# {key.name} = {shown(value or key.default or key.example)}"
+
+
 def commented_file() -> str:
     """A `medbay.toml` with every setting at its default, commented out."""
     parts = [

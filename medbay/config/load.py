@@ -66,6 +66,22 @@ def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[Con
     return tuple(sorted(reading.mistakes, key=lambda mistake: mistake.line or 0))
 
 
+def mistakes(path: Path | None, environ: Mapping[str, str]) -> tuple[ConfigError, ...]:
+    """Every mistake in a file (None: no file) and in the variables of the environment."""
+    found: list[ConfigError] = []
+    if path is not None:
+        try:
+            found += check_text(_text_of(path, _shown_path(path)), _shown_path(path), folder=path.parent)
+        except ConfigError as error:
+            found.append(error)
+    for name in sorted(environ):
+        try:
+            _of_environment({name: environ[name]})
+        except ConfigError as error:
+            found.append(error)
+    return tuple(found)
+
+
 def _config(given: Given, folder: Path | None) -> Config:
     """The defaults with what was given in their place."""
     changes: dict[str, Any] = {}
@@ -112,19 +128,22 @@ def _needed(part: str) -> set[str]:
 
 def _of_file(path: Path) -> Given:
     file = _shown_path(path)
+    reading = _read_text(_text_of(path, file), file)
+    if reading.mistakes:
+        raise min(reading.mistakes, key=lambda mistake: mistake.line or 0)
+    return reading.given
+
+
+def _text_of(path: Path, file: str) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}", file=file) from None
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError("is not UTF-8 text", file=file, line=line, hint="save the file as UTF-8") from None
-    reading = _read_text(text, file)
-    if reading.mistakes:
-        raise min(reading.mistakes, key=lambda mistake: mistake.line or 0)
-    return reading.given
 
 
 def _of_environment(environ: Mapping[str, str]) -> Given:
@@ -371,6 +390,5 @@ def _why_not(word: str, folder: Path) -> tuple[str, str] | None:
         return None
     if file.is_file():
         return f'"{word}" is not executable', f"chmod +x {shlex.quote(word)}"
-    if os.path.isabs(word):
-        return f'there is no program "{word}"', "write where it is"
-    return f'there is no program "{word}" here', "it is started in the directory of its task; a whole path always works"
+    hint = "write its whole path" if os.path.isabs(word) else "a relative path starts at the directory of medbay.toml"
+    return f'there is no program "{word}"', hint

@@ -43,20 +43,20 @@ LATER: Final = frozenset({(name,) for name in "models web beads intake".split()}
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "store": "Where tasks, attempts and decisions are kept.",
-        "engine": "How work is claimed, run and given back.",
+        "engine": "How tasks are claimed, run and handed back.",
         "policy": "What happens after a failure.",
         **{f"policy.ladder.{category}": f"The ladder for failures of the category {category}." for category in LADDER},
-        "recurring": "What happens after a failure of a task that recurs: it backs off from its own period.",
-        "triage": "Who looks at a failure that waiting did not heal, and what it may cost.",
+        "recurring": "What follows a failure of a recurring task: it backs off from its own period.",
+        "triage": "Which agent judges a failure that retries did not heal, and what that may cost.",
         "budget": "What all attempts of a day may cost together.",
-        "breakers.agency": "Triage agents that fail again and again are left alone for a while.",
-        "breakers.retry_storm": "Many retries due at once: told once, and held to their share of the slots.",
-        "breakers.crash_loop": "Runners that cannot be started on a host are left alone for a while.",
-        "incidents": "The same shared cause on several tasks is treated once.",
+        "breakers.agency": "Triage agents that keep failing are not started for a while.",
+        "breakers.retry_storm": "Many retries due at once: reported once, and limited to their share of the slots.",
+        "breakers.crash_loop": "Runners that cannot be started on a host are not started for a while.",
+        "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
         "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
-        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One such table for each.",
-        "notify.NAME": "A channel that is told of events as they happen. One such table for each.",
+        "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
+        "notify.NAME": "A channel that receives events as they happen. One table for each.",
     }
 )
 
@@ -78,21 +78,21 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "store.notify": partial(
             Key,
             switch,
-            "On PostgreSQL every commit wakes the other engines with NOTIFY. Switched off, they look four times a "
-            "second instead; SQLite needs neither.",
+            "On PostgreSQL every commit wakes the other engines with NOTIFY. When off, they poll four times a second "
+            "instead; SQLite needs neither.",
         ),
         "engine.workers": partial(Key, _COUNT, "How many attempts run at once."),
         "engine.lease": partial(
             Key,
             _FROM_1S,
-            "After this long without a sign of life a worker is taken for dead and its attempts are lost.",
+            "A worker that has not renewed its lease for this long is considered dead and its attempts lost.",
             default_is='"30s" on SQLite, "2m" on PostgreSQL',
             example="30s",
         ),
         "engine.grace": partial(
             Key,
             duration,
-            "Between asking a process to stop and ending it; also what another host waits beyond the lease.",
+            "The time between asking a process to stop and killing it; another host waits as long beyond the lease.",
         ),
         "engine.crash_budget": partial(
             Key, _COUNT, "How often a task may take its engine down before a person is asked."
@@ -100,7 +100,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "engine.blocked_timeout": partial(
             Key,
             _FROM_1S,
-            "A task that waits for something outside, or for a review nobody took, is tried again then.",
+            "A task blocked by something external, or waiting for a review, is tried again after this long.",
         ),
         "engine.slots_for_recovery": partial(
             Key, share, "The share of the slots that retries may take while fresh work is ready."
@@ -156,13 +156,14 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "triage.agent": partial(
             Key,
             partial(choice, "rules", "command", later=("model", "claude")),
-            "Who judges: `rules` needs nothing else, `command` is any program: the context as JSON on its standard "
-            "input, a verdict on its standard output.",
+            "Which agent judges: `rules` is built in, `command` is any program that takes the context as JSON on its "
+            "standard input and prints a verdict on its standard output.",
         ),
         "triage.command": partial(
             Key,
             texts,
-            "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task.",
+            "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task. "
+            "A relative path starts at the directory of this file.",
             example=["./triage.py"],
         ),
         "triage.timeout": partial(
@@ -171,12 +172,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "How long a triage or an evaluation may take; then a person is asked, or nothing is rescued.",
         ),
         "triage.fix_agent": partial(
-            Key, text, "The agent that works on the fixes a triage files; without one they are a person's."
+            Key, text, "The agent that works on the fixes a triage files; without one a person is asked."
         ),
         "triage.max_tokens": partial(
             Key,
             partial(whole, 1, 10**12),
-            "What one triage may use; one that reports more has no say, and a person is asked.",
+            "What one triage may use; the verdict of one that reports more is ignored, and a person is asked.",
             default_is=_NO_LIMIT,
             example=50_000,
         ),
@@ -184,11 +185,13 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "triage.evaluate": partial(
             Key,
             evaluator,
-            "What looks at the work of a failed attempt before it counts as failed: a command that gets the context as "
+            "Evaluates the work of a failed attempt before it counts as failed: a command that gets the context as "
             'JSON on its standard input and prints `{"score": 0.9, "why": "..."}`.',
             example="./evaluate.py",
         ),
-        "triage.rescue_threshold": partial(Key, share, "From this score on a failed attempt counts as a success."),
+        "triage.rescue_threshold": partial(
+            Key, share, "A failed attempt with at least this score counts as a success."
+        ),
         "budget.daily_tokens": partial(
             Key,
             partial(whole, 1, 10**15),
@@ -199,11 +202,11 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "budget.daily_cost": partial(
             Key, money, "Money, in the currency that attempts report.", default_is=_NO_LIMIT, example=20.0
         ),
-        "budget.zone": partial(Key, zone, "Where midnight is the end of the day."),
+        "budget.zone": partial(Key, zone, "The time zone whose midnight ends the day."),
         "breakers.agency.failures": partial(
             Key,
             _COUNT,
-            "So many triages or evaluations in a row that failed stop new ones.",
+            "This many failed triages or evaluations in a row stop new ones.",
             at="limits.agency_failures",
         ),
         "breakers.retry_storm.limit": partial(
@@ -215,14 +218,14 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "breakers.crash_loop.failures": partial(
             Key,
             _COUNT,
-            "So many starts of a runner that failed on one host stop it there.",
+            "This many failed starts of a runner on one host stop it there.",
             at="limits.crash_failures",
         ),
         "breakers.crash_loop.window": partial(Key, _FROM_1S, "Within this time.", at="limits.crash_window_ms"),
         "incidents.tasks": partial(
             Key,
             partial(whole, 2, 1_000_000),
-            "So many different tasks with the same shared cause make an incident.",
+            "This many different tasks with one shared cause make an incident.",
             at="limits.incident_tasks",
         ),
         "incidents.window": partial(Key, _FROM_1S, "Within this time of each other.", at="limits.incident_window_ms"),
@@ -235,7 +238,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "runner.redact": partial(
             Key,
             patterns,
-            "What is taken out of whatever leaves a log, besides what looks like a secret anyway.",
+            "Patterns that are redacted from everything taken from a log, in addition to what looks like a secret.",
             example=["ACME-[0-9a-f]{12}"],
         ),
         "git.worktrees": partial(
@@ -252,8 +255,9 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key,
             agent_command,
             "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
-            "without a model its word and the option before it are left out.",
-            default_is="none: it has to be said",
+            "without a model its word and the option before it are left out. A relative path starts at the "
+            "directory of this file.",
+            default_is="none (required)",
             needed=True,
             example=["my-agent", "--prompt", "{prompt_file}"],
         ),
@@ -261,7 +265,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, partial(choice, "", SPEC_ROLE), 'With "spec" it also reviews specifications that work fails on.'
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
-        "agents.NAME.model": partial(Key, text, "The model it is told to use, unless a task names another."),
+        "agents.NAME.model": partial(Key, text, "The model it uses, unless a task names another."),
         "agents.NAME.worktree": partial(
             Key, switch, "In a git repository its tasks work in a worktree of their own; false: in the main tree."
         ),
@@ -303,21 +307,23 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "notify.NAME.command": partial(
             Key,
             command_words,
-            "The program that is started for each event, which it gets as JSON on its standard input; it runs in the "
+            "The program that is started for each event, with the event as JSON on its standard input; it runs in the "
             "directory of this file, without a shell.",
-            default_is="none: it has to be said",
+            default_is="none (required)",
             needed=True,
             example=["./notify.sh"],
         ),
         "notify.NAME.on": partial(Key, event_names, "The events it is started for."),
         "notify.NAME.timeout": partial(
-            Key, _FROM_1S, "How long it may take; then it and all it started is ended, and it is tried again later."
+            Key,
+            _FROM_1S,
+            "How long it may take; then it and its children are killed, and the delivery is tried again later.",
         ),
         "notify.NAME.heartbeat": partial(
             Key,
             _FROM_1S,
-            "Every so often it is also started with the event `heartbeat`, as long as the daemon's loop goes round.",
-            default_is="none: never",
+            "It is also started with the event `heartbeat` at this interval, as long as the daemon's loop runs.",
+            default_is="never",
             example="5m",
         ),
     }

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +25,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from medbay.core.workspace import MARKS_MAX, NAMES_SHOWN, WorkRequest, WorkSeen, WorkspaceMeans
-from medbay.errors import MedbayError
+from medbay.core.agent import Profile
+from medbay.core.outcome import Outcome
+from medbay.core.workspace import FACTS, MARKS_MAX, NAMES_SHOWN, WorkRequest, WorkSeen, WorkspaceMeans
+from medbay.errors import MedbayError, SpawnFailed
 from medbay.integrations import bubblewrap
 from medbay.integrations.git import (
     LONG_S,
@@ -55,6 +57,13 @@ _LOCK_FILES: Final = (
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lockb uv.lock poetry.lock pdm.lock Pipfile.lock"
     " requirements.txt requirements-dev.txt Cargo.lock go.sum Gemfile.lock composer.lock mix.lock flake.lock"
 ).split()
+_HOMES: Final = {
+    "claude": ("~/.claude", "~/.claude.json"),
+    "codex": ("~/.codex",),
+    "gemini": ("~/.gemini",),
+    "opencode": ("~/.local/share/opencode", "~/.local/state/opencode", "~/.config/opencode", "~/.cache/opencode"),
+    "aider": ("~/.aider",),
+}
 _STAT: Final = re.compile(r"(\d+) (file|insertion|deletion)")
 _MARKS: Final = r"^(<<<<<<< |>>>>>>> )"
 _TAIL: Final = 2_000
@@ -93,18 +102,19 @@ class Worktrees:
         self._root = root
         self._keep_s = keep_s
 
-    def entered(self, launch: Launch, means: WorkspaceMeans, command: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The command of that process; None where the agent is started as it is, for it works in no repository."""
+    def __call__(self, launch: Launch, profile: Profile) -> GitWorkplace:
+        """The workplace of one attempt; outside of a repository there is nothing to prepare."""
+        means = profile.workspace
         unwanted = not means.worktree and not means.evidence and not means.sandbox
         if launch.work is None or unwanted or repository_above(launch.cwd) is None:
-            return None
+            return GitWorkplace(launch, None)
         log = Path(os.path.abspath(launch.log_path))
         plan = WorkPlan(
             root=str(self._root),
             cwd=str(launch.cwd),
             task=launch.task_id,
             attempt=launch.number,
-            command=command,
+            command=(),
             request=launch.work,
             means=means,
             facts=str(_facts_path(launch)),
@@ -112,16 +122,54 @@ class Worktrees:
             readable=(str(log.parent),),
             writable=(os.path.abspath(launch.result_path),),
         )
-        path = log.with_suffix(".plan.json")
-        _write(path, plan)
+        return GitWorkplace(launch, plan)
+
+
+class GitWorkplace:
+    """Where one attempt of an agent works: its process moves it into a worktree."""
+
+    def __init__(self, launch: Launch, plan: WorkPlan | None) -> None:
+        self.cwd = launch.cwd
+        self.env: Mapping[str, str] = {}
+        self._launch = launch
+        self._plan = plan
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What is started for a command of the agent; raises SpawnFailed when its plan cannot be written."""
+        if self._plan is None:
+            return words
+        path = Path(os.path.abspath(self._launch.log_path)).with_suffix(".plan.json")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            Path(self._plan.facts).unlink(missing_ok=True)
+            _write(path, replace(self._plan, command=words, homes=_homes(words[0])))
+        except OSError as error:
+            raise SpawnFailed(f"cannot write {path}: {error.strerror}") from error
         return (sys.executable, "-P", "-c", _PROGRAM, PACKAGE, str(path))
 
-    def left(self, launch: Launch) -> WorkSeen | None:
-        """What the process saw; None when there was none, or it was ended before it could say."""
+    def left(self, outcome: Outcome) -> Outcome:
+        """The outcome with what was seen of the work, and of the files it named those that are there."""
         try:
-            return msgspec.json.decode(_facts_path(launch).read_bytes(), type=WorkSeen)
-        except (OSError, msgspec.MsgspecError):
-            return None
+            work = msgspec.json.decode(_facts_path(self._launch).read_bytes(), type=WorkSeen) if self._plan else None
+        except (OSError, msgspec.MsgspecError):  # it was ended before it could say
+            work = None
+        if work is None:
+            return outcome
+        result = outcome.output.result or {}
+        there = tuple(each for each in result.get("artifacts") or () if _is_below(work.directory, str(each)))
+        seen = msgspec.to_builtins(replace(work, artifacts=there))
+        return replace(outcome, output=replace(outcome.output, result={**result, FACTS: seen}))
+
+
+def _homes(program: str) -> tuple[str, ...]:
+    """Where an agent keeps its settings, its sign-in and its sessions, as far as that is there."""
+    known = _HOMES.get(os.path.basename(program), ())
+    return tuple(path for path in map(os.path.expanduser, known) if os.path.lexists(path))
+
+
+def _is_below(directory: str, name: str) -> bool:
+    path = Path(os.path.realpath(os.path.join(directory, name)))
+    return path.is_file() and path.is_relative_to(os.path.realpath(directory))
 
 
 def _facts_path(launch: Launch) -> Path:

@@ -55,3 +55,25 @@ def test_the_script_of_each_shell_asks_for_it(cli: Cli) -> None:
     """They call the command with the variable of completion."""
     for shell in ("bash", "zsh", "fish"):
         assert "_MEDBAY_COMPLETE" in cli("completion", shell).out
+
+
+def test_words_of_the_store_and_of_the_configuration_are_completed(cli: Cli) -> None:
+    """Statuses, tags, agents and categories."""
+    cli.add("a", "--tag", "nightly")
+    (cli.folder / "medbay.toml").write_text('[agents.helper]\ncommand = ["true", "{prompt_file}"]\n')
+
+    assert offered(cli, "list", "--status", "b") == ["blocked"]
+    assert offered(cli, "list", "--status", "failed,b") == ["failed,blocked"]
+    assert offered(cli, "list", "--tag", "n") == ["nightly"]
+    assert offered(cli, "add", "x", "--agent", "") == ["helper"]
+    assert offered(cli, "list", "--category", "tr") == ["transient"]
+    assert "transient/network" in offered(cli, "reclassify", "k7f2", "transient/")
+
+
+def test_the_options_of_a_question_are_completed(cli: Cli) -> None:
+    """By their numbers; a task without a question has none."""
+    asks, silent = cli.add("asks"), cli.add("silent")
+    cli.good("block", asks, "--reason", "why not", "--kind", "human")
+
+    assert offered(cli, "answer", asks, "")[:2] == ["1", "2"]
+    assert offered(cli, "answer", silent, "") == []

@@ -59,7 +59,7 @@ def test_no_store_is_a_failure_with_its_fix(bare: Cli) -> None:
     called = bare("doctor")
 
     assert called.code == 1
-    assert called.cells[0] == [
+    assert called.cells[1] == [
         "failed",
         "store",
         "no store here or above",
@@ -76,6 +76,35 @@ def test_a_broken_configuration_is_a_failure(cli: Cli) -> None:
 
     assert called.code == 1
     assert "medbay.toml:2" in called.out
+
+
+def test_every_mistake_of_a_configuration_is_listed(cli: Cli) -> None:
+    """Of the file and of the environment, each with its place, not only the first."""
+    (cli.folder / "medbay.toml").write_text('[engine]\nworkres = 1\n[triage]\nagent = "oracle"\n')
+
+    called = cli("doctor", env={"MEDBAY_ENGINE_WORKERS": "many"})
+
+    assert called.code == 1
+    found = [cells for cells in called.cells if cells[1] == "configuration"]
+    assert [cells[2].partition(" ")[0] for cells in found] == ["medbay.toml:2:", "medbay.toml:4:", "environment"]
+    assert found[0][3] == 'fix: did you mean "workers"?'
+    assert ["failed", "store", "not opened: the configuration has mistakes", "fix: correct them first"] in called.cells
+
+
+def test_a_relative_program_of_an_agent_starts_at_the_directory_of_the_file(cli: Cli) -> None:
+    """For the check, the doctor and the run alike, wherever the task runs."""
+    program = cli.folder / "agent.sh"
+    program.write_text("#!/bin/sh\necho found\n")
+    (cli.folder / "medbay.toml").write_text('[agents.helper]\ncommand = ["./agent.sh", "{prompt_file}"]\n')
+    elsewhere = cli.folder / "elsewhere"
+    elsewhere.mkdir()
+    assert "is not executable" in cli("doctor").out
+    program.chmod(0o700)
+
+    assert cli.good("policy", "check", "medbay.toml").code == 0
+    assert "helper" in {cells[1]: cells for cells in cli.good("doctor").cells}["agents"][2]
+    cli.good("add", "work", "--agent", "helper", "--cwd", str(elsewhere))
+    assert cli("up", "--until-idle").code == 0
 
 
 def test_a_standstill_is_a_failure(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

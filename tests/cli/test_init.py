@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 import pytest
 
+from medbay.config.load import check_text
 from tests.cli.calling import Cli
 
 
@@ -18,9 +20,29 @@ def test_init_makes_a_private_folder_and_a_commented_file(bare: Cli) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert (folder / ".gitignore").read_text() == "*\n"
     assert (folder / "medbay.db").is_file()
-    assert "# workers = 4" in (bare.folder / "medbay.toml").read_text()
-    assert called.lines[1] == "medbay.toml made: every setting is in it, commented out"
+    assert called.lines[1] == "medbay.toml created, with examples commented out"
     assert bare.good("policy", "check", "medbay.toml").code == 0
+
+
+def test_the_first_file_is_short_and_says_where_the_rest_is(bare: Cli) -> None:
+    """Fifteen lines; uncommented they are right but for the programs they name as examples."""
+    bare.good("init")
+    written = (bare.folder / "medbay.toml").read_text()
+    uncommented = re.sub(r"(?m)^# ([a-z_]+ = |\[)", r"\1", written)
+
+    assert len(written.splitlines()) == 15
+    assert max(map(len, written.splitlines())) <= 120
+    assert "docs/reference/configuration.md" in written
+    assert "# workers = 4" in written
+    assert check_text(uncommented, "f") == ()
+
+
+def test_every_setting_is_printed_on_request(bare: Cli) -> None:
+    """Nothing is created for it."""
+    told = bare.good("init", "--print").out
+
+    assert "# failure_backoff_multiplier = " in told
+    assert list(bare.folder.iterdir()) == []
 
 
 def test_init_again_changes_nothing(cli: Cli) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,20 +16,45 @@ from shlex import quote
 import pytest
 
 from medbay.cli import complaint
-from medbay.cli.commands import BY_NAME, TABLE
+from medbay.cli.commands import BY_NAME, SYNONYMS, TABLE
 from medbay.errors import ConfigError
 from tests.cli.calling import COMMAND, Cli
 
 LOADED_BY_HELP = "import sys; from medbay.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
 
 
-def test_help_lists_every_command_by_section(bare: Cli) -> None:
-    """Each with one line."""
+def test_the_first_view_has_twelve_commands(bare: Cli) -> None:
+    """What is enough for a week, in the order it is needed; the rest is one command away."""
     told = bare.good("--help").out
+
+    listed = re.findall(r"^  ([a-z]+) +\S", told.partition("Commands:")[2].partition("Options:")[0], re.MULTILINE)
+    assert listed == "demo init run add up list show log inbox answer doctor explain".split()
+    assert "medbay help --all" in told
+
+
+def test_help_all_lists_every_command_by_section(bare: Cli) -> None:
+    """Each with one line."""
+    told = bare.good("help", "--all").out
 
     for entry in TABLE:
         assert entry.help in told
-    assert told.index("Start:") < told.index("Look:") < told.index("Act:")
+    assert told.index("Start:") < told.index("View:") < told.index("Act:")
+
+
+def test_help_of_a_command_is_its_own_help(bare: Cli) -> None:
+    """Of a subcommand too, and what does not exist gets a guess."""
+    assert bare.good("help", "add").out == bare.good("add", "--help").out
+    assert bare.good("help", "breaker", "open").out == bare.good("breaker", "open", "--help").out
+    assert bare("help", "brek").err == 'medbay: there is no command "brek"; did you mean breaker?\n'
+    assert bare("help", "breaker", "opn").err == 'medbay: there is no command "opn"; did you mean open?\n'
+    assert bare("help", "list", "x").code == 2
+
+
+@pytest.mark.parametrize(("word", "meant"), [*SYNONYMS.items()])
+def test_a_word_of_another_tool_gets_a_guess(bare: Cli, word: str, meant: str) -> None:
+    """`status`, `stop`, `rm`, `ps` and their like."""
+    assert meant in BY_NAME
+    assert bare(word).err == f'medbay: there is no command "{word}"; did you mean {meant}?\n'
 
 
 def test_no_arguments_give_the_help(bare: Cli) -> None:
@@ -86,7 +112,7 @@ def test_the_version_is_one_line(bare: Cli) -> None:
     ("words", "line"),
     [
         (["lsit"], 'medbay: there is no command "lsit"; did you mean list?\n'),
-        (["frobnicate"], 'medbay: there is no command "frobnicate"; medbay --help lists them\n'),
+        (["frobnicate"], 'medbay: there is no command "frobnicate"; medbay help --all lists them\n'),
         (["list", "--stauts", "x"], "medbay: there is no option --stauts; did you mean --status?\n"),
         (["--frob"], "medbay: there is no option --frob; medbay --help lists what there is\n"),
         (["policy", "shwo"], 'medbay: there is no command "shwo"; did you mean show?\n'),

@@ -39,6 +39,20 @@ def test_every_option_stands_in_the_page(bare: Cli) -> None:
             assert f"`{option}" in text, f"{entry.name} {option}"
 
 
+def test_every_option_of_add_stands_in_a_group(bare: Cli) -> None:
+    """`add --help` shows them by subject: a new option gets its place in `GROUPS`."""
+    other = bare.good("add", "--help").out.partition("\nOther:")[2]
+
+    assert set(re.findall(r"(?<=\s)--[a-z-]+", other)) == {
+        "--json",
+        "--store",
+        "--trust",
+        "--debug",
+        "--no-color",
+        "--help",
+    }
+
+
 def test_every_field_stands_in_the_page(cli: Cli) -> None:
     """Of tasks, attempts, diagnoses, retries, transitions, questions and events."""
     world = cli.world()

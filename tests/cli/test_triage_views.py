@@ -87,7 +87,7 @@ def test_check_names_programs_and_agents_that_are_not_there(cli: Cli) -> None:
         'try.toml:2: triage.command names no program; command = ["./triage.py"] below [triage]'
     ]
     (told,) = checked(cli, '[triage]\nagent = "command"\ncommand = ["./agent.sh"]\n')
-    assert told.startswith('try.toml:3: triage.command: there is no program "./agent.sh" here; ')
+    assert told.startswith('try.toml:3: triage.command: there is no program "./agent.sh"; ')
     (cli.folder / "agent.sh").write_text("#!/bin/sh\n", encoding="utf-8")
     assert checked(cli, '[triage]\nagent = "command"\ncommand = ["./agent.sh"]\n') == [
         'try.toml:3: triage.command: "./agent.sh" is not executable; chmod +x ./agent.sh'
@@ -95,7 +95,7 @@ def test_check_names_programs_and_agents_that_are_not_there(cli: Cli) -> None:
     (cli.folder / "agent.sh").chmod(0o755)
     assert checked(cli, '[triage]\nagent = "command"\ncommand = ["./agent.sh"]\n') == []
     assert checked(cli, '[triage]\nevaluate = "/nowhere/evaluate --all"\n') == [
-        'try.toml:2: triage.evaluate: there is no program "/nowhere/evaluate"; write where it is'
+        'try.toml:2: triage.evaluate: there is no program "/nowhere/evaluate"; write its whole path'
     ]
     assert checked(cli, '[triage]\nevaluate = "cd x && ./agent.sh"\n') == []  # for the shell to say
     assert checked(cli, '[triage]\nevaluate = "it\'s"\n') == []
@@ -133,8 +133,9 @@ def test_doctor_says_which_agent_cannot_be_started(watched: Cli) -> None:
     (watched.folder / "helper.sh").chmod(0o600)
     called = watched("doctor")
     assert called.code == 1
-    wrong = next(line for line in called.cells if line[:2] == ["failed", "agents"])
-    assert wrong[2:] == ['agents.helper.command: "./helper.sh" is not executable', "fix: chmod +x ./helper.sh"]
+    wrong = next(line for line in called.cells if line[:2] == ["failed", "configuration"])
+    assert wrong[2].endswith(': agents.helper.command: "./helper.sh" is not executable')
+    assert wrong[3] == "fix: chmod +x ./helper.sh"
 
 
 # Who works on it

@@ -409,7 +409,8 @@ def test_work_of_an_attempt_that_was_killed_is_handed_on(project: Project) -> No
     """SIGKILL for all of it: the main tree is as it was, the next attempt has what lay there, stale locks are gone."""
     script = """
     if [ "$MEDBAY_ATTEMPT" = 1 ]; then
-        echo "error: it broke"; echo half > half.txt; git add half.txt; touch "$(git rev-parse --git-dir)/index.lock"; kill -9 $PPID; kill -9 $$
+        echo "error: it broke"; echo half > half.txt; git add half.txt
+        touch "$(git rev-parse --git-dir)/index.lock"; kill -9 $PPID; kill -9 $$
     fi
     echo whole > whole.txt
     """

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from medbay.core.agent import Profile, filled, profile_of
 from medbay.core.outcome import Outcome
-from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans
 from medbay.errors import SpawnFailed
 from medbay.places.files import make_directory
 from medbay.places.protocol import Identity, Launch, Runner, Running
@@ -22,25 +19,54 @@ from medbay.places.protocol import Identity, Launch, Runner, Running
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class WorkPlaces(Protocol):
-    """Gives the attempts of agents their directories."""
+class Workplace(Protocol):
+    """Where one attempt of an agent works: a directory that was prepared for it, and what becomes of its work."""
 
-    def entered(self, launch: Launch, means: WorkspaceMeans, command: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The command that prepares one and runs the agent there; None where there is nothing to prepare."""
+    @property
+    def cwd(self) -> Path:
+        """The directory it works in."""
         ...
 
-    def left(self, launch: Launch) -> WorkSeen | None:
-        """What was seen of its work."""
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables that it gets besides its own."""
         ...
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What is started for this command: itself, or what prepares the directory and starts it there."""
+        ...
+
+    def left(self, outcome: Outcome) -> Outcome:
+        """It has ended: keep what it made, and say how it ended with that in mind."""
+        ...
+
+
+Prepare = Callable[[Launch, Profile], Workplace]  # raises SpawnFailed when there is nowhere to work
+
+
+class PlainWorkplace:
+    """The directory of the task as it is: nothing is prepared, nothing is kept."""
+
+    def __init__(self, launch: Launch, profile: Profile) -> None:
+        self.cwd = launch.cwd
+        self.env: Mapping[str, str] = {}
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The command itself."""
+        return words
+
+    def left(self, outcome: Outcome) -> Outcome:
+        """As it ended."""
+        return outcome
 
 
 class AgentRunner:
-    """Starts agents by their profiles, as commands."""
+    """Starts agents by their profiles, as commands, each in the workplace that was prepared for its attempt."""
 
-    def __init__(self, profiles: Mapping[str, Profile], commands: Runner, places: WorkPlaces | None = None) -> None:
+    def __init__(self, profiles: Mapping[str, Profile], commands: Runner, prepare: Prepare = PlainWorkplace) -> None:
         self._profiles = profiles
         self._commands = commands
-        self._places = places
+        self._prepare = prepare
 
     def start(self, launch: Launch, monotonic_s: float) -> Running:
         """Write the prompt and start it; raises SpawnFailed when there is no such profile or nothing to run."""
@@ -48,73 +74,56 @@ class AgentRunner:
         profile = self._profiles.get(name)
         if profile is None:
             raise SpawnFailed(f'agent not found: no "{name}" is configured here; [agents.{name}] in medbay.toml is it')
+        workplace = self._prepare(launch, profile)
         path = prompt_path(Path(launch.log_path))
         _write(path, launch.prompt)
         model = launch.model or profile.model
         chosen = {"MEDBAY_MODEL": model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
         command = filled(profile.command, prompt_file=os.path.abspath(path), model=model)
-        launch = replace(launch, command=command, env={**launch.env, **chosen})
-        inside = self._places.entered(launch, profile.workspace, command) if self._places is not None else None
-        if self._places is None or inside is None:
-            return self._commands.start(launch, monotonic_s)
-        running = self._commands.start(replace(launch, command=inside), monotonic_s)
-        return InWorktree(running, partial(self._places.left, launch))
+        env = {**launch.env, **workplace.env, **chosen}
+        asked = replace(launch, command=workplace.command(command), cwd=workplace.cwd, env=env)
+        return AgentRunning(self._commands.start(asked, monotonic_s), workplace)
 
 
-class InWorktree:
-    """An agent that works in a directory of its own; what was seen of its work is part of its result."""
+class AgentRunning:
+    """One live agent."""
 
-    def __init__(self, running: Running, left: Callable[[], WorkSeen | None]) -> None:
-        self._running = running
-        self._left = left
+    def __init__(self, process: Running, workplace: Workplace) -> None:
+        self._process = process
+        self._workplace = workplace
         self._outcome: Outcome | None = None
 
     @property
     def identity(self) -> Identity | None:
-        """That of the process that prepared the directory: it ends with the agent."""
-        return self._running.identity
+        """Its process."""
+        return self._process.identity
 
     def fileno(self) -> int:
-        """Readable once it ended."""
-        return self._running.fileno()
+        """As its process says."""
+        return self._process.fileno()
 
     def poll(self, monotonic_s: float) -> Outcome | None:
-        """How it ended, with its work."""
-        if self._outcome is None and (outcome := self._running.poll(monotonic_s)) is not None:
-            self._outcome = with_work(outcome, self._left())
+        """How it ended, once what it made is kept."""
+        if self._outcome is None:
+            outcome = self._process.poll(monotonic_s)
+            self._outcome = None if outcome is None else self._workplace.left(outcome)
         return self._outcome
 
     def deadline_s(self) -> float | None:
-        """The next time that matters to its tree."""
-        return self._running.deadline_s()
+        """The next time that matters to its process."""
+        return self._process.deadline_s()
 
     def cancel(self, monotonic_s: float) -> None:
         """End it because a person asked."""
-        self._running.cancel(monotonic_s)
+        self._process.cancel(monotonic_s)
 
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
         """End it because the worker stops."""
-        self._running.hand_back(monotonic_s, why=why)
+        self._process.hand_back(monotonic_s, why=why)
 
     def kill(self) -> None:
-        """End the whole of it at once."""
-        self._running.kill()
-
-
-def with_work(outcome: Outcome, work: WorkSeen | None) -> Outcome:
-    """The outcome with what was seen of the work, and of the files it named those that are there."""
-    if work is None:
-        return outcome
-    result = outcome.output.result or {}
-    named = result.get("artifacts") or ()
-    there = tuple(each for each in named if _is_below(work.directory, str(each)))
-    seen = to_builtins(replace(work, artifacts=there))
-    return replace(outcome, output=replace(outcome.output, result={**result, FACTS: seen}))
-
-
-def _is_below(directory: str, name: str) -> bool:
-    path = Path(os.path.realpath(os.path.join(directory, name)))
-    return path.is_file() and path.is_relative_to(os.path.realpath(directory))
+        """End it at once."""
+        self._process.kill()
 
 
 def prompt_path(log_path: Path) -> Path:
