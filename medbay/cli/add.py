@@ -10,7 +10,7 @@ import click
 from medbay.cli.files import read_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
-from medbay.cli.values import DashCommand, given_values, value_options
+from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
 from medbay.errors import MedbayError, UsageError
 
 
@@ -47,6 +47,7 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
     if title is None:
         raise UsageError("a task needs a title", hint="medbay add TITLE --run 'CMD'")
     bay = session.bay(create=True)
+    refuse_missing_directory(bay, given)
     _print(session, [bay.add(title, **given)])
     if screen(sys.stderr).terminal and not bay.workers():
         note("nothing runs tasks yet: medbay up does")
@@ -55,8 +56,14 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
 def _add_file(session: Session, file: str) -> None:
     name = "stdin" if file == "-" else file
     lines = list(read_lines(file, name))
+    bay = session.bay(create=True)
+    for number, line in lines:
+        try:
+            refuse_missing_directory(bay, line)
+        except MedbayError as error:
+            raise UsageError(f"{name}:{number}: {error.message}", hint="nothing was added") from None
     try:
-        added = session.bay(create=True).add_many([line for _, line in lines])
+        added = bay.add_many([line for _, line in lines])
     except MedbayError as error:
         if error.line_number:
             error.message = f"{name}:{lines[error.line_number - 1][0]}: {error.message}"

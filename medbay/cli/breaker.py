@@ -23,7 +23,7 @@ _COLUMNS = (Column(gap=1), Column(), Column(), Column(), _CUT, _CUT)
 
 @click.group()
 def command() -> None:
-    """What stops one kind of activity while it only does harm."""
+    """Circuit breakers: they hold work that would only fail."""
 
 
 @command.command("list")
@@ -46,14 +46,14 @@ def list_them(session: Session, everything: bool) -> None:
 
 @command.command("open")
 @click.argument("key", metavar="KEY")
-@click.option("--reason", default="", metavar="TEXT", help="Why, for those who look later.")
-@click.option("--until", metavar="TIME", help="Then one task goes ahead: 2026-11-15T03:00, or +2h.")
+@click.option("--reason", default="", metavar="TEXT", help="Why; shown wherever the breaker is.")
+@click.option("--until", metavar="TIME", help="When one task goes ahead to try: 2026-11-15T03:00, or +2h.")
 @json_option
 @pass_session
 def open_it(session: Session, key: str, reason: str, until: str | None) -> None:
     """Hold every task on a provider's account until it is closed, or until a time.
 
-    KEY is provider:NAME, provider:NAME/ACCOUNT or crash_loop:RUNNER@HOST; NAME alone is a provider.
+    KEY is provider:NAME, provider:NAME/ACCOUNT, crash_loop:RUNNER@HOST or agency (triage); NAME alone is a provider.
 
     \b
     Example:
@@ -75,7 +75,7 @@ def open_it(session: Session, key: str, reason: str, until: str | None) -> None:
 @json_option
 @pass_session
 def close_it(session: Session, key: str) -> None:
-    """Say that it is over: what it held is released, spread out.
+    """Close a breaker: what it held is released, spread out over time.
 
     KEY may be any unambiguous beginning of it.
 

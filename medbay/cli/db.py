@@ -117,9 +117,13 @@ def copy(session: Session, url: str) -> None:
     if session.json:
         print_json({"to": without_password(url), "rows": counted})
         return
-    for table, number in counted.items():
-        fields(table, number)
-    note(f"copied {sum(counted.values())} rows, counted on both sides; --store {without_password(url)} uses it")
+    total = sum(counted.values())
+    if screen().terminal:
+        say(f"copied {view.copied(counted)}; the number of rows is the same on both sides ({total})")
+    else:
+        for table, number in counted.items():
+            fields(table, number)
+    note(f"to use it: --store {without_password(url)}, or MEDBAY_STORE in the environment")
 
 
 def _say_checked(what: str, wrong: Sequence[str]) -> None:

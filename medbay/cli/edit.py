@@ -9,7 +9,7 @@ import click
 from medbay.cli.act import print_done
 from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.values import DashCommand, given_values, value_options
+from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
 from medbay.errors import UsageError
 
 
@@ -17,7 +17,7 @@ from medbay.errors import UsageError
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("--title", metavar="TEXT", help="A new title.")
 @value_options
-@click.option("--reset-failures", is_flag=True, help="Forget the streak of failures.")
+@click.option("--reset-failures", is_flag=True, help="Forget the failures in a row.")
 @click.option("--clear-triage-cooldown", is_flag=True, help="A triage may start again at its next failure.")
 @json_option
 @click.pass_context
@@ -46,7 +46,9 @@ def command(
     if not given and not any(cleared.values()):
         raise UsageError("nothing to change", hint=f"medbay edit {task_id} --help lists what can be")
     after = given.pop("after", ())
-    task = session.bay().edit(
+    bay = session.bay()
+    refuse_missing_directory(bay, given)
+    task = bay.edit(
         task_id, reset_failures=reset_failures, clear_triage_cooldown=clear_triage_cooldown, after=after, **given
     )
     changed = [*given, *(["after"] if after else []), *(name for name, wanted in cleared.items() if wanted)]

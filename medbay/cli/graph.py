@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def command(session: Session, /, task_id: str | None, form: str, everything: bool, limit: int) -> None:
-    """Show what comes after what: everything that waits for another task, or all around one.
+    """Show dependencies: every task that waits for another, or everything around one task.
 
-    What stands behind a cancelled or blocked task is marked.
+    What waits behind a cancelled task, or behind one that needs a person, is marked.
 
     \b
     Examples:
@@ -80,7 +80,8 @@ def _line(graph: Graph, task_id: str, shown: Screen, room: int | None, *, parent
         if others and parent:
             parts.append(f"(also after {', '.join(others)})")
         if behind:
-            parts.append(f"dead path: behind {behind}")
+            gone = graph.tasks[behind].status == "cancelled"
+            parts.append(f"dead path: {behind} is cancelled" if gone else f"waits for a person: medbay answer {behind}")
     text = clean("  ".join(parts))
     if room is not None:
         text = cut(text, room)

@@ -73,9 +73,9 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
         for row in rows:
             fields(*view.cells(row, verbose=verbose))
     if with_footer:
-        footer = view.footer(found, rows)
-        for line in wrap(footer, shown.width) if shown.terminal else (footer,):
-            note(line)
+        for footer in filter(None, (view.footer(found, rows), view.unserved(rows))):
+            for line in wrap(footer, shown.width) if shown.terminal else (footer,):
+                note(line)
 
 
 def table(rows: Sequence[ListRow], screen: Screen, *, verbose: bool, prefixes: Mapping[str, int]) -> list[str]:

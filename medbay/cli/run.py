@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli.session import Session, pass_session
-from medbay.cli.values import GroupedCommand
+from medbay.cli.values import GroupedCommand, refuse_missing_directory
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -107,4 +107,5 @@ def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
+        refuse_missing_directory(bay, given)
     return bay.add(title, run=run, queue=PRIVATE_QUEUES + Ids().store(), **given)

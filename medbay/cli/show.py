@@ -49,7 +49,8 @@ def command(session: Session, task_id: str) -> None:
         _for_programs(found, work.work(found, config.agents, _triage_agent(config)))
         return
     runs = cut(clean(work.runs(found, config.agents, _triage_agent(config))), shown.width - 2)
-    lines = (*_head(found, shown), shown.paint(f"  {runs}", DIM), *_recurring(found, shown))
+    about = _wrapped(clean(work.about(found)), shown) if found.task.description else []
+    lines = (*_head(found, shown), *about, shown.paint(f"  {runs}", DIM), *_recurring(found, shown))
     for line in (*lines, *_attempts(found, shown), *_rest(found, shown)):
         say(line)
     note(view.next_command(found))
@@ -208,6 +209,8 @@ def _facts_for_programs(found: TaskDetail, task: Task, runs: str) -> None:
         if values:
             fields(name, ",".join(values))
     fields("run", runs)
+    if task.description:
+        fields("description", work.about(found))
     fields("consecutive_failures", task.streak)
     if task.recurs:
         fields("recurs", schedule.how(task), schedule.progress(task))

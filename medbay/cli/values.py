@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli.completion import agents, tags, task_ids
 from medbay.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
 
 COMMAND_AFTER_DASHES: Final = "medbay.command"
 _SPEC_BYTES_MAX: Final = 1_000_000
@@ -167,6 +170,15 @@ def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
     return given
+
+
+def refuse_missing_directory(bay: Bay, given: Mapping[str, Any]) -> None:
+    """Refuse a directory that does not exist, where the task runs on this machine: with PostgreSQL it may not."""
+    from medbay.app import is_postgres
+
+    directory = given.get("cwd")
+    if directory and not is_postgres(bay.place.url) and not os.path.isdir(directory):
+        raise UsageError(f"there is no directory {directory}", hint="create it, or name another with --cwd")
 
 
 def _read_spec(name: str) -> str:

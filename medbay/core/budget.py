@@ -22,6 +22,7 @@ from medbay.core.untrusted import number
 KEY: Final = "budget:"
 MILLION: Final = 1_000_000
 WARN_FROM_PERCENT: Final = 80
+TOKEN_PARTS: Final = ("input_tokens", "output_tokens")
 INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
 _USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(?=\{)', re.IGNORECASE)
 _USAGE_MAX: Final = 2_000  # characters of what is read as usage
@@ -115,10 +116,12 @@ def usage_of(outcome: Outcome) -> Amount | None:
 def read_usage(said: object) -> Amount | None:
     """`{"tokens": N, "cost": X}`, the cost in whole units of money; None where neither can be read.
 
-    The tokens may be a table of them (input, output), of which the sum counts.
+    The tokens may be a table of them (input, output), or `input_tokens` and `output_tokens`: the sum counts.
     """
     if not isinstance(said, Mapping):
         return None
+    if "tokens" not in said and (parts := {name: said[name] for name in TOKEN_PARTS if name in said}):
+        said = {**said, "tokens": parts}
     tokens, cost = _sum(said.get("tokens", 0)), _amount(said.get("cost", 0))
     told = [each for name, each in (("tokens", tokens), ("cost", cost)) if name in said]
     if told and all(each is None for each in told):

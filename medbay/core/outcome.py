@@ -78,6 +78,7 @@ class TimedOut(Struct, frozen=True, kw_only=True):
 
     output: Output = field(default_factory=Output)
     limit_s: float
+    silent_s: float | None = None  # for how long it had printed nothing; None where that is not known
     exit_code: int | None = None
     signal: int | None = None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -24,6 +26,7 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
     if result.unclear and ended.code == 0:
         result = taken_as_failed(result)
     complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
+    written = _written_at(log)
     for line in (end.note, _limit_words(launch, why), complaint):
         if line and log:
             append_note(log, line)
@@ -37,7 +40,19 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
     )
     if why is None:
         return ended_itself(launch, ended, output=output, result=result)
-    return _ended_by_us(launch, ended, why=why, words=end.words, output=output)
+    made = _ended_by_us(launch, ended, why=why, words=end.words, output=output)
+    if isinstance(made, TimedOut) and total_bytes and written is not None:  # our own note is the newest line of its log
+        return replace(made, silent_s=max(0.0, (_written_at(log) or written) - written))
+    return made
+
+
+def _written_at(log: str | None) -> float | None:
+    """When a log was written last; None where there is none."""
+    if log is None:
+        return None
+    with suppress(OSError):
+        return os.stat(log).st_mtime
+    return None
 
 
 def ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:

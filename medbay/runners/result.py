@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from medbay.core.budget import read_usage
+from medbay.core.budget import TOKEN_PARTS, read_usage
 from medbay.core.model import TEXT_MAX
 
 RESULT_BYTES_MAX: Final = 1_000_000
@@ -140,7 +140,7 @@ def _usage(value: object) -> dict[str, Any] | None:
     """What it cost, in tokens and money; each may be left out."""
     if read_usage(value) is None or not isinstance(value, dict):
         return None
-    return {name: value[name] for name in ("tokens", "cost") if name in value}
+    return {name: value[name] for name in ("tokens", *TOKEN_PARTS, "cost") if name in value}
 
 
 def _artifacts(value: object) -> list[str] | None:

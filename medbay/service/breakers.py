@@ -74,7 +74,7 @@ def close_one(tx: Tx, given: str, *, actor: str) -> Breaker:
     if before.spent:
         hint = f"medbay answer {before.question_id} releases it and the tasks that wait for the answer"
         raise NotAllowed(f"{before.key} waits for an answer: {before.why}", hint=hint)
-    after = replace(rule.close(before, tx.now), why=f"closed by {actor}: {before.why}")
+    after = rule.close(before, tx.now, f"closed by {actor}")
     apply(tx, changed_breaker(before, after))
     return _found(tx, before.key)
 
@@ -116,7 +116,7 @@ def _look_at_storm(tx: Tx, storm: Breaker, limits: Limits, served: Iterable[str]
     waiting = sum(activity.count_ready_again(tx, queue, limits.storm_retries + 1) for queue in served)
     over = waiting <= limits.storm_retries
     later = replace(storm, probe_at=tx.now + rule.STORM_LOOKED_AT_MS)
-    apply(tx, changed_breaker(storm, rule.close(storm, tx.now) if over else later))
+    apply(tx, changed_breaker(storm, rule.close(storm, tx.now, "the retries were worked off") if over else later))
 
 
 def _release_some(tx: Tx, closed: Breaker) -> None:
@@ -154,7 +154,7 @@ def _look_for_answer(tx: Tx, held: Breaker) -> None:
     asked = questions.get(tx, held.question_id or "")
     open_still = asked is not None and asked.status == "open"
     later = replace(held, probe_at=tx.now + rule.ANSWER_LOOKED_FOR_MS)
-    apply(tx, changed_breaker(held, later if open_still else rule.close(held, tx.now)))
+    apply(tx, changed_breaker(held, later if open_still else rule.close(held, tx.now, "its question is closed")))
 
 
 def _send_canary(tx: Tx, held: Breaker, served: Iterable[str]) -> None:

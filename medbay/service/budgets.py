@@ -78,7 +78,7 @@ def hear_limits(tx: Tx, budget: Budget) -> None:
 def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
     """Its day is over, or some of it was given back: all are released then, or those that fit now."""
     if held.until is None or held.until <= tx.now:
-        apply(tx, changed_breaker(held, close(held, tx.now)))
+        apply(tx, changed_breaker(held, close(held, tx.now, "there is room in the budget again")))
         return
     waiting = tasks.held(tx, held.key, LOOKED_THROUGH)
     fitting = rule.fitting(budgets.day(tx, held.key.removeprefix(rule.KEY)), waiting, budget)
@@ -89,7 +89,7 @@ def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
     elif tasks.has_held(tx, held.key):
         after = replace(held, probe_at=tx.now + LOOK_AGAIN_MS)
     else:
-        after = all_released(close(held, tx.now))
+        after = all_released(close(held, tx.now, "there is room in the budget again"))
     apply(tx, changed_breaker(held, after))
 
 

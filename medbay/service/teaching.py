@@ -9,7 +9,7 @@ from typing import Final
 
 from medbay.core import rules
 from medbay.core.attempt import knowledge
-from medbay.core.attempt.knowledge import Known
+from medbay.core.attempt.knowledge import Known, apply_teaching
 from medbay.core.model import Attempt, Option, Question, Task
 from medbay.core.people import preference
 from medbay.core.people.preference import Preference
@@ -45,6 +45,7 @@ def reclassify(tx: Tx, given: str, kind: str, *, actor: str, policy: Policy) -> 
     """
     said = knowledge.read_kind(kind)
     task, attempt = _resolve(tx, given)
+    _refuse_same(tx, task, attempt, said)
     asked = questions.open_of_task(tx, task.id)
     opened = is_open(task, attempt.number, history.last(tx, task.id))
     affected = [(task, attempt), *(_others(tx, task, attempt, asked) if opened and asked else ())]
@@ -65,6 +66,15 @@ def reclassify(tx: Tx, given: str, kind: str, *, actor: str, policy: Policy) -> 
         decided_again=opened,
         tasks=tuple(tasks.resolve(tx, each) for each in ids),
     )
+
+
+def _refuse_same(tx: Tx, task: Task, attempt: Attempt, said: tuple[str, str | None]) -> None:
+    """A correction that changes nothing is a typing mistake, and would be recorded as a lesson."""
+    assert attempt.diagnosis is not None
+    known = apply_teaching(attempt.diagnosis, patterns.get(tx, attempt.diagnosis.fingerprint))
+    if (known.category, known.subcategory) == said:
+        hint = f"medbay show {task.id} has its attempts"
+        raise NotAllowed(f"attempt {attempt.number} of {task.id} is {known.kind} already", hint=hint)
 
 
 def resolve_pattern(tx: Tx, given: str) -> Known:

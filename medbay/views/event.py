@@ -143,6 +143,10 @@ def _completed(event: Event) -> EventLine:
     return _change(event, glyphs.DONE, "done", f"completed{healed}")
 
 
+def _iteration_done(event: Event) -> EventLine:
+    return _change(event, glyphs.DONE, "done", f"run {event.data['iteration']} succeeded")
+
+
 def _requeued(event: Event) -> EventLine:
     if event.data["asked"]:
         return _change(event, glyphs.WAITING, "wait", f"attempt {event.attempt} asks to be tried again later")
@@ -238,6 +242,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], EventLine | None]]] = {
     "triage:verdict": _judged,
     "triage:refused": _triage_went_wrong,
     "triage:failed": _triage_went_wrong,
+    "task:iteration_done": _iteration_done,
     "task:completed": _completed,
     "task:merged": lambda event: _change(event, glyphs.DONE, "done", event.data["how"]),
     "task:reverted": lambda event: _change(event, glyphs.YOU, "you", f"its revert is on {event.data['branch']}"),

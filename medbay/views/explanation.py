@@ -166,7 +166,10 @@ def _next(found: Explanation, when: When) -> str:
     if (held := _held(found, when)) or task.due_at is None:
         return f"{held}attempt {task.attempts + 1}, when what holds it back is over"
     why = _why_then(found)
-    return f"{when(task.due_at)} (in {moments.short(task.due_at - now)}), attempt {task.attempts + 1}{why}"
+    there = moments.in_zone(task.due_at, now, task.zone if task.cron else "")
+    by_schedule = f"{there}, " if task.zone and there.endswith(task.zone) else ""
+    soon = f"{by_schedule}in {moments.short(task.due_at - now)}"
+    return f"{when(task.due_at)} ({soon}), attempt {task.attempts + 1}{why}"
 
 
 def _held(found: Explanation, when: When) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from medbay.core import durations
 
@@ -37,6 +38,21 @@ def clock(at_ms: int, now_ms: int, *, seconds: bool = True) -> str:
     if abs(at_ms - now_ms) >= _DAY:
         form = f"%Y-%m-%d {form}"
     return moment.strftime(form)
+
+
+def in_zone(at_ms: int, now_ms: int, zone: str, *, seconds: bool = False) -> str:
+    """Return a time in the zone of its schedule: `03:00 Europe/Berlin`; without the name where that is the local one.
+
+    A zone that this machine does not know is shown as the local time.
+    """
+    try:
+        there = datetime.fromtimestamp(at_ms / 1000, tz=ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        return clock(at_ms, now_ms, seconds=seconds)
+    if not zone or there.utcoffset() == local(at_ms).utcoffset():
+        return clock(at_ms, now_ms, seconds=seconds)
+    form = "%H:%M:%S" if seconds else "%H:%M"
+    return there.strftime(f"%Y-%m-%d {form}" if abs(at_ms - now_ms) >= _DAY else form) + f" {zone}"
 
 
 def local(at_ms: int) -> datetime:

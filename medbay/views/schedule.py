@@ -27,7 +27,7 @@ def how(task: Task) -> str:
 def progress(task: Task) -> str:
     """Return how far it has come: `iteration 4, 3 done of 10`."""
     of = f" of {task.max_iterations}" if task.max_iterations is not None else ""
-    failed = f", {task.restarts} of {task.max_failure_restarts} restarts" if task.restarts else ""
+    failed = f", {task.restarts} of {task.max_failure_restarts} failed rounds" if task.restarts > 0 else ""
     return f"iteration {task.iteration}, {task.iterations_done} done{of}{failed}"
 
 

@@ -70,7 +70,7 @@ def _blocked(task: Task, now_ms: int) -> Phrase:
 
 def _pending(task: Task, now_ms: int) -> Phrase:
     if not task.ready and task.due_at is not None:
-        return _phrase(glyphs.WAITING, "pending", "due", "wait", _at(task.due_at, now_ms))
+        return _phrase(glyphs.WAITING, "pending", "due", "wait", _at(task, task.due_at, now_ms))
     if task.hold is not None:
         return _phrase(glyphs.HELD, "pending", f"held by {task.hold}", "held")
     return _phrase(glyphs.READY, "pending", "ready", "idle")
@@ -87,8 +87,12 @@ def _countdown(due_at: int | None, now_ms: int) -> str:
     return f" in {moments.short(due_at - now_ms)}" if due_at > now_ms else " due"
 
 
-def _at(due_at: int, now_ms: int) -> str:
-    return f" {moments.clock(due_at, now_ms, seconds=False)}" if due_at > now_ms else " now"
+def _at(task: Task, due_at: int, now_ms: int) -> str:
+    """The time in the zone of its schedule, and how far away it is."""
+    if due_at <= now_ms:
+        return " now"
+    zone = task.zone if task.cron else ""
+    return f" {moments.in_zone(due_at, now_ms, zone)} (in {moments.short(due_at - now_ms)})"
 
 
 def _until(due_at: int, now_ms: int) -> str:

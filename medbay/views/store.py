@@ -55,6 +55,12 @@ def doctor_summary(counts: Counter[Mark]) -> str:
     return f"{counts['failed']} failed, {warnings}, {counts['fine']} fine"
 
 
+def copied(rows: Mapping[str, int]) -> str:
+    """Return what a copy holds in a person's words: `3 tasks, 7 attempts, 1 question`."""
+    named = [(rows.get(table, 0), table) for table in ("task", "attempt", "question")]
+    return ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in named)
+
+
 def size(count: int) -> str:
     """Return a number of bytes as people write it: `4.1 MB`."""
     left = float(count)

@@ -39,6 +39,7 @@ class ListRow:
     next: str
     next_at: int | None
     counters: str = ""
+    unserved: bool = False  # no live worker serves its queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
                 next=_next(task, phrase, found.now),
                 next_at=_next_at(task),
                 counters=_counters(task, found.now),
+                unserved=phrase.glyph == glyphs.READY and task.queue not in found.served,
             )
         )
     return made
@@ -165,7 +167,8 @@ def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
 def cells(row: ListRow, *, verbose: bool) -> list[object]:
     """Return one line for programs: id, status, what holds it, next time, title, why; then streak and tries."""
     task = row.task
-    line: list[object] = [task.id, task.status, row.phrase.kind, moments.iso(row.next_at), task.title, row.why]
+    why = f'no worker serves "{task.queue}": medbay up' if row.unserved else row.why
+    line: list[object] = [task.id, task.status, row.phrase.kind, moments.iso(row.next_at), task.title, why]
     return [*line, task.streak, task.attempts, moments.iso(task.triaged_at)] if verbose else line
 
 
@@ -186,6 +189,14 @@ def footer(found: TaskList, listed: Sequence[ListRow]) -> str:
     triages = found.hidden_triages
     hidden = f"; {triages} triage{'' if triages == 1 else 's'} hidden (medbay list --all)" if triages else ""
     return cut + ", ".join(said) + hidden
+
+
+def unserved(listed: Sequence[ListRow]) -> str:
+    """Return which queues of the list no worker serves, once for all of their tasks; empty where each is served."""
+    queues = Counter(row.task.queue for row in listed if row.unserved)
+    served = "".join(f" --queue {queue}" for queue in queues if queue != DEFAULT_QUEUE) if len(queues) == 1 else ""
+    names = ", ".join(f'"{clean(queue)}"' for queue in queues)
+    return f"no worker serves {names}: medbay up{served}" if queues else ""
 
 
 def facts(task: Task) -> list[str]:
@@ -266,9 +277,7 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
 
 
 def _why_not_started(found: TaskList, task: Task) -> str:
-    """Why a ready task has not started: no worker, a crash loop, its share; else how it failed or recurs."""
-    if task.queue not in found.served:
-        return f'no worker serves "{task.queue}": medbay up'
+    """Why a ready task has not started: a crash loop, its share; else how it failed or recurs."""
     if (looping := _crash_loop(found, task)) is not None:
         return f"held by {looping.key}: {breaker.holding(looping, found.now)}"
     if task.recovery and task.queue in found.out_of_share:
@@ -298,7 +307,7 @@ def _next(task: Task, phrase: Phrase, now_ms: int) -> str:
         return f"time limit in {moments.short(task.since + task.timeout_ms - now_ms)}"
     if phrase.kind == "paused":
         return f"medbay resume {task.id}"
-    if phrase.token == "wait" and task.due_at is not None:
+    if phrase.token == "wait" and task.due_at is not None and phrase.kind != "due":  # that one says when itself
         return moments.clock(task.due_at, now_ms)
     if task.finished:
         return moments.clock(task.since, now_ms)

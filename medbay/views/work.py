@@ -33,6 +33,11 @@ def work(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) ->
     return task.command if isinstance(task.command, str) else " ".join(task.command)
 
 
+def about(found: TaskDetail) -> str:
+    """Return what a person wrote about the task, in one paragraph; empty where nothing was written."""
+    return " ".join(found.task.description.split())
+
+
 def came_to(found: TaskDetail) -> list[tuple[str, str]]:
     """Return its result and the last answer that a person gave, each under its label."""
     said = [("result", json.dumps(found.result, ensure_ascii=False))] if found.result is not None else []

@@ -33,6 +33,7 @@ def test_every_option_arrives(cli: Cli) -> None:
     first = cli.add("first")
 
     options = "--timeout 2m --description why --tag a --tag b --priority 0 --policy ladder --provider anthropic/team"
+    (cli.folder / "sub").mkdir()
     more = f"--queue night --at +10m --key k1 --on-conflict refuse --cwd sub --env A=1 --env B=x=y --after {first}"
     limits = "--memory 512M --cpu-time 90s --spec spec.md"
     task_id = cli.add("second", *options.split(), *more.split(), *limits.split())
@@ -217,3 +218,19 @@ def test_an_option_with_one_value_is_accepted_and_not_in_the_help(cli: Cli) -> N
 
     assert "--policy" not in cli.good("add", "--help").out
     assert "--policy" not in cli.good("edit", "--help").out
+
+
+def test_a_directory_that_does_not_exist_is_refused(cli: Cli) -> None:
+    """At once, and not as a failed attempt at night; a line of a file is named, and nothing is added."""
+    called = cli("add", "x", "--run", "true", "--cwd", "/no/such/place")
+    assert called.code == 2
+    assert called.err == ("medbay: there is no directory /no/such/place; create it, or name another with --cwd\n")
+
+    lines = '{"title": "a", "run": "true"}\n{"title": "b", "run": "true", "cwd": "/no/such/place"}\n'
+    called = cli("add", "--file", "-", stdin=lines)
+    assert (called.code, called.err) == (
+        2,
+        "stdin:2: there is no directory /no/such/place; nothing was added\n",
+    )
+    assert cli.good("list", "--json").json == []
+    assert cli("run", "--cwd", "/no/such/place", "--", "true").code == 2

@@ -173,10 +173,12 @@ def test_a_screen_shows_fifty_and_says_so(cli: Cli) -> None:
 
     told = cli.screen("list", env={"NO_COLOR": "1"})
 
-    assert len(told.lines) == 51
-    assert told.lines[-1] == "50 of 60 shown, what needs you first (medbay list --all): 50 ready"
+    assert len(told.lines) == 52
+    assert told.lines[-2] == "50 of 60 shown, what needs you first (medbay list --all): 50 ready"
+    assert told.lines[-1] == 'no worker serves "default": medbay up'  # once, below
+    assert all('no worker serves "default"' in line for line in cli.good("list").lines)
     assert len(cli.good("list").lines) == 60
-    assert len(cli.screen("list", "--all").lines) == 61
+    assert len(cli.screen("list", "--all").lines) == 62
 
 
 def test_what_ended_long_ago_is_shown_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -289,3 +289,17 @@ def test_the_installed_command_walks_the_whole_way(cli: Cli) -> None:
     assert [(each["given"], each["cured"]) for each in known["advice"]] == [(2, 2)]
     names = [event.name for event in cli.bay().events(task_id=first)]
     assert names.count("task:reclassified") == 1
+
+
+def test_a_correction_that_changes_nothing_is_refused(cli: Cli) -> None:
+    """It would count as a lesson; after a correction the corrected kind is what counts."""
+    task_id = failing(cli)
+    kind = cli.good("show", task_id, "--json").json["attempts"][-1]["diagnosis"]
+    same = f"{kind['category']}/{kind['subcategory']}" if kind["subcategory"] else kind["category"]
+
+    called = cli("reclassify", task_id, same)
+
+    assert called.code == 4
+    assert called.err.startswith(f"medbay: attempt 1 of {task_id} is {same} already; ")
+    cli.good("reclassify", task_id, "transient/network")
+    assert cli("reclassify", task_id, "transient/network").code == 4

@@ -200,3 +200,16 @@ def test_what_waits_for_a_person_is_given_no_time(cli: Cli) -> None:
 
     assert told.startswith("attempt 2 when a person lets it go on · attempt 3 ")
     assert " later" in told and " at " not in told.split(" · after ")[0]
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_a_persons_task_shows_what_is_to_be_done(cli: Cli, columns: int) -> None:
+    """Its description is the work; a program reads it as a field."""
+    words = "Order the replacement disk from the vendor, and write the number of the order into the ticket."
+    task = cli.good("add", "order a disk", "--person", "--description", words).out.strip()
+
+    told = cli.screen("show", task, columns=columns, env={"NO_COLOR": "1"})
+
+    assert words in " ".join(line.strip() for line in told.lines)
+    assert all(width(line) <= columns for line in told.lines)
+    assert ["description", words] in cli.good("show", task).cells

@@ -202,3 +202,9 @@ def test_a_used_up_day_is_told_once_and_its_end_by_nobody() -> None:
     (event,) = changed_breaker(None, held).events
     assert (event.name, event.data["key"], event.data["daily_tokens"]) == ("budget:exceeded", held.key, 5)
     assert changed_breaker(held, close(held, NOON + 12 * HOUR)).events == ()
+
+
+def test_input_and_output_tokens_are_read() -> None:
+    """As most services report them; a sum that is given as well counts alone."""
+    assert budget.read_usage({"input_tokens": 1200, "output_tokens": 34, "cost": 0.5}) == Amount(1234, 500_000)
+    assert budget.read_usage({"tokens": 5, "input_tokens": 1200}) == Amount(5, 0)

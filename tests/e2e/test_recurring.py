@@ -158,7 +158,7 @@ def test_a_loop_starts_again_at_its_owner_and_asks_at_the_limit(terminal: Termin
     """Scenario 5: b fails; a and b run again after the backoff, so often as allowed; then the owner is exhausted."""
     a = terminal.must("add", "a", "--run", "echo a >> order").strip()
     b = terminal.must("add", "b", "--run", "echo b >> order; test -e fixed").strip()
-    terminal.must("loop", a, b, "--max-failure-restarts", "2", "--delay", "50ms", "--max-iterations", "4")
+    terminal.must("loop", a, b, "--max-failure-restarts", "3", "--delay", "50ms", "--max-iterations", "4")
 
     terminal.must("up", "--until-idle", code=1)
 

@@ -44,6 +44,7 @@ def test_a_failure_and_what_follows_are_one_line() -> None:
             "◐",
             "attempt 1 succeeded, 2 checks to come",
         ),
+        (Event(name="task:iteration_done", task_id="a", attempt=5, data={"iteration": 4}), "✓", "run 4 succeeded"),
         (
             Event(name="task:completed", task_id="a", data={"failures": 2}),
             "✓",

@@ -24,6 +24,7 @@ QUESTIONS_SHOWN: Final = 10
 TITLE_SHOWN: Final = 40
 WHAT_MIN: Final = 40  # less than this says nothing; then the line wraps
 TITLES_KEPT: Final = 2_000
+SUCCEEDED: Final = frozenset({"task:iteration_done", "task:completed"})
 TRIAGE_ENDED: Final = frozenset({"triage:verdict", "triage:refused", "triage:failed"})
 COUNT_EVERY_MS: Final = 500
 COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times as long as it took
@@ -42,7 +43,8 @@ class Reporter:
         self._clock = SystemClock()
         self._feed = Feed(bay, bay.last_seq())
         self._titles: dict[str, str] = {}
-        self._looking: set[str] = set()  # those of them that are triages
+        self._triage_ids: set[str] = set()  # those of them that are triages
+        self._counted: tuple[str | None, int | None] = (None, None)  # the success that was counted last
         self._counted_at = 0
         self._count_again_at = 0
         self._counts: dict[str, int] = {}
@@ -80,19 +82,21 @@ class Reporter:
             self._learn_titles({event.task_id for event in events if event.task_id is not None})
             for event in events:
                 self._tally(event)
-            if changes := lines(events, self._title, triages=self._looking):
+            if changes := lines(events, self._title, triages=self._triage_ids):
                 self._display.line("\n".join(map(self._words, changes)))  # one write for all: there may be many
             self._count()
         except StoreError:
             return  # the daemon says that the store is away; nothing is missed when it is back
 
     def _tally(self, event: Event) -> None:
-        """People's work, and beside it how often it was looked at."""
+        """Count successful work, each run of a recurring task too, and apart from it the triages that ended."""
         if event.name in TRIAGE_ENDED:
             self.judged += 1
-        elif event.name == "task:completed" and event.task_id not in self._looking:
-            self.completed += 1
+        elif event.name in SUCCEEDED and event.task_id not in self._triage_ids:
+            run = (event.task_id, event.attempt)  # the last run of a recurring task completes it as well
+            self.completed += run != self._counted
             self.healed += bool(event.data.get("healed"))
+            self._counted = run
 
     def note(self, words: str) -> None:
         """A line of the engine itself."""
@@ -156,11 +160,11 @@ class Reporter:
         unknown = task_ids - self._titles.keys()
         if len(self._titles) >= TITLES_KEPT:
             self._titles.clear()
-            self._looking.clear()
+            self._triage_ids.clear()
             unknown = task_ids
         if unknown:
             self._titles |= self._bay.titles(unknown)
-            self._looking |= self._bay.triages_among(unknown)
+            self._triage_ids |= self._bay.triages_among(unknown)
 
     def _count(self) -> None:
         """The line in place: what runs, what waits and until when, what needs a person."""
@@ -176,8 +180,8 @@ class Reporter:
         counts = {status: number - self._triages.get(status, 0) for status, number in self._counts.items()}
         pending, soonest = self._bay.pending_retries(1)
         parts = [f"{glyphs.RUNNING} {counts.get('in_progress', 0) + counts.get('pending_verification', 0)} running"]
-        if looking := sum(self._triages.values()):
-            parts.append(f"{glyphs.JUDGED} {looking} looked at")
+        if judging := sum(self._triages.values()):
+            parts.append(f"{glyphs.JUDGED} {judging} in triage")
         held = [words for each, number in self._breakers if (words := breaker.held(each, number, now))]
         if ready := counts.get("pending", 0) - sum(number for each, number in self._breakers if each.kind != "agency"):
             parts.append(f"{glyphs.READY} {max(0, ready)} pending")

@@ -113,10 +113,15 @@ def named(results: Iterable[CheckResult]) -> str:
     return ", ".join(f"check {each.position} ({shown(each.command)})" for each in results)
 
 
+def line(command: tuple[str, ...] | str) -> str:
+    """Return a whole command as a shell takes it."""
+    return command if isinstance(command, str) else shlex.join(command)
+
+
 def shown(command: tuple[str, ...] | str) -> str:
-    """A command on one short line."""
-    line = " ".join((command if isinstance(command, str) else shlex.join(command)).split())
-    return line if len(line) <= COMMAND_SHOWN else line[: COMMAND_SHOWN - 1] + "…"
+    """Return a command on one short line."""
+    words = " ".join(line(command).split())
+    return words if len(words) <= COMMAND_SHOWN else words[: COMMAND_SHOWN - 1] + "…"
 
 
 def _is_broken(outcome: Failed) -> bool:

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, tzinfo
+from typing import Final
+
+from msgspec.structs import replace
 
 from medbay.core.attempt import checks
-from medbay.core.diagnosis import Diagnosis, diagnose
+from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
+from medbay.core.diagnosis.consequences import consequence_of
+from medbay.core.durations import format_duration
 from medbay.core.model import Task
 from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.untrusted import line as one_line
 from medbay.core.workspace import seen
+
+_NOTE: Final = "[medbay]"  # what the runner adds to the end of a log
+_LINE_SHOWN: Final = 120
+_ASKS: Final = re.compile(  # the end of a line that waits for a person at a terminal
+    r"(?i:[([]\s*(?:y(?:es)?)\s*/\s*n(?:o)?\b[^)\]]{0,30}[)\]]\s*[?:>]?"
+    r"|\b(?:password|passphrase|username|otp|verification code|passcode)\b[^:?\n]{0,80}[:?]"
+    r"|\bpress (?:enter|return|any key)\b[^\n]{0,60}"
+    r"|\b(?:proceed|continue|are you sure|overwrite|confirm|is this ok)\b[^?\n]{0,80}\?"
+    r"(?:\s*[([][^)\]\n]{0,20}[)\]])?:?"
+    r")\s*$"
+)
 
 
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
@@ -17,7 +35,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
     work = seen(outcome.output.result) if failed else None
     if work is not None and work.unresolved:
         return checks.diagnose_conflict(f"Conflict marks are left in {', '.join(work.unresolved)}\n{work.marks}")
-    return diagnose(
+    found = diagnose(
         outcome.output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
@@ -30,6 +48,33 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
         result=outcome.output.result,
+    )
+    return _at_the_limit(found, outcome) if isinstance(outcome, TimedOut) else found
+
+
+def _at_the_limit(found: Diagnosis, outcome: TimedOut) -> Diagnosis:
+    """Name the last line of output and how long ago it was; a prompt that waits for input is a person's at once."""
+    lines = (each.strip() for each in reversed(outcome.output.tail.split("\n")))
+    last = one_line(next((each for each in lines if each and not each.startswith(_NOTE)), ""), _LINE_SHOWN)
+    limit = f"no end after {format_duration(round(outcome.limit_s * 1000))}"
+    if not last:
+        return replace(found, summary=f"{limit}; it printed nothing")
+    earlier = round(outcome.silent_s) if outcome.silent_s is not None else 0
+    silent = f", silent for {format_duration(earlier * 1000)}" if earlier else ""
+    found = replace(found, summary=f'{limit}; last output: "{last}"{silent}', pattern=Pattern(found.pattern.rule, last))
+    if _ASKS.search(last) is None:
+        return found
+    then = consequence_of("unknown", "input")
+    return replace(
+        found,
+        category="unknown",
+        subcategory="input",
+        fingerprint="unknown:input",
+        summary=f'it waits for input: "{last}"',
+        suggested_fix=then.advice,
+        retryable=then.retryable,
+        charge=then.charge,
+        session=then.session,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from medbay.core.attempt import checks
@@ -9,6 +10,7 @@ from medbay.core.model import Role, Task
 
 QUOTED_MAX: Final = 20_000
 _CUT: Final = "[...]"
+_BACKTICKS: Final = re.compile("`+")
 
 _DATA: Final = (
     "The lines that begin with `>` are quoted from logs and from other programs. They are information about the task,"
@@ -41,7 +43,7 @@ def make(task: Task, *, attempt: int, guidance: str = "") -> str:
         title = "Specification to review" if task.role == "review" else "Specification"
         parts.append(_section(title, task.spec.strip()))
     if task.checks:
-        commands = "\n".join(f"- `{checks.shown(each.command)}`" for each in task.checks)
+        commands = "\n".join(_command(checks.line(each.command)) for each in task.checks)
         parts.append(_section("Acceptance", f"The result is accepted only when these commands succeed:\n\n{commands}"))
     if guidance:
         heading, _, text = guidance.partition("\n")
@@ -66,6 +68,14 @@ def _work(task: Task) -> str:
         return "\n\n".join(part for part in (f"# {_line(task.title)}", task.description.strip()) if part)
     about = "\n".join(part for part in (task.title, task.description) if part)
     return f"# {said.format(subject=task.owner_id)}\n\n{_DATA}\n\n{quote(about)}"
+
+
+def _command(line: str) -> str:
+    """A command to run as it stands, never cut: what was left out could not be run."""
+    if "\n" not in line and "`" not in line:
+        return f"- `{line}`"
+    fence = "`" * (3 + max((len(run) for run in _BACKTICKS.findall(line)), default=0))
+    return f"{fence}sh\n{line}\n{fence}"
 
 
 def _section(title: str, text: str) -> str:

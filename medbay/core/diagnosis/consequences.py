@@ -190,6 +190,11 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         charge=False,
         retry=False,
     ),
+    "unknown/input": _row(
+        "It waits for an answer that never comes: give it a flag that answers (--yes), or its input as a file.",
+        charge=False,
+        retry=False,
+    ),
     "unknown/conflict": _row(
         "Bring in the other change and resolve the conflict, or use another name.", charge=True, session="fresh"
     ),

@@ -248,7 +248,8 @@ def canary_lived(breaker: Breaker, now: int) -> Breaker:
     successes = breaker.successes + 1
     if successes < breaker.rule.successes:
         return replace(send_canary(breaker, None, now), successes=successes)
-    return close(breaker, now)
+    who = f"{breaker.canary_task}#{breaker.canary_number}" if breaker.canary_task else "the task that went ahead"
+    return close(breaker, now, f"{who} got through")
 
 
 def canary_gone(breaker: Breaker, now: int) -> Breaker:
@@ -280,9 +281,10 @@ def probe_soon(breaker: Breaker, now: int) -> Breaker:
     return replace(breaker, probe_at=max(now, breaker.until or 0))
 
 
-def close(breaker: Breaker, now: int) -> Breaker:
-    """Over: what it held is released from now on, by and by."""
+def close(breaker: Breaker, now: int, why: str = "") -> Breaker:
+    """Over, with the reason in front of why it was open: what it held is released from now on, one by one."""
     over = replace(_without_canary(breaker), state="closed", closed_at=now, until=None, failures=0, successes=0)
+    over = replace(over, why=": ".join(part for part in (why, breaker.why) if part))
     data = {name: value for name, value in over.data.items() if name not in ("spent", "paused", "gap_ms", "released")}
     return replace(over, probe_at=now if breaker.rule.parks else None, question_id=None, data=data)
 
@@ -313,7 +315,7 @@ def nobody_to_send(breaker: Breaker, now: int) -> Breaker:
     if breaker.until is not None and breaker.until > now:
         look_at = min(breaker.until, now + PROBE_AT_LEAST_EVERY_MS)
         return replace(breaker, probe_at=look_at, data={**breaker.data, "probed_at": now})
-    return close(breaker, now)
+    return close(breaker, now, "no task waits for it any more")
 
 
 def open_by_hand(

@@ -89,7 +89,7 @@ def began_again(
         draft.move("pending", f"the round begins again at {first.id}")
         draft.events[:] = [each for each in draft.events if each.name != "task:retry_scheduled"]
         followed = followed.without(Retry)
-    if restarts > first.max_failure_restarts and first.status != "blocked":
+    if charged and restarts >= first.max_failure_restarts and first.status != "blocked":
         return _give_up(owner, followed, task, mine=mine)
     if not mine:
         owner.set(waits_for=None, planned_at=due, **_due(first, due))
@@ -98,10 +98,10 @@ def began_again(
 
 
 def granted(task: Task, attempts: int) -> Task:
-    """A person's release of an owner: so many rounds more before it asks again."""
-    if not task.loop or task.restarts <= task.max_failure_restarts:
+    """A person's release of an owner: it asks again after this many more failed rounds."""
+    if not task.loop or task.restarts < task.max_failure_restarts:
         return task
-    return replace(task, restarts=max(0, task.max_failure_restarts + 1 - attempts))
+    return replace(task, restarts=task.max_failure_restarts - attempts)  # below 0 where more is granted than the limit
 
 
 def _give_up(owner: Draft[Task], followed: Decision, failing: Task, *, mine: bool) -> tuple[Decision, Decision]:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from medbay.core.attempt.diagnosed import diagnose_outcome
 from medbay.core.attempt.ending import diagnose_ended, on_engine_error
 from medbay.core.attempt.knowledge import Advice, Known, Seen, Teaching, Tried
 from medbay.core.decision import AttemptEnd, QuestionJoined, RetryClosed, WorkingSet
@@ -787,3 +789,39 @@ def test_an_error_of_our_own_is_remembered_too() -> None:
 
     seen = only(found, Seen)
     assert seen.diagnosis.fingerprint == "unknown:engine_error"
+
+
+def test_a_time_limit_names_the_last_output() -> None:
+    """What it printed last and how long it was silent, or that it printed nothing; our own notes are not output."""
+    output = Output(tail="page 40\npage 41\n[medbay] ended: time limit of 4 s\n", total_bytes=9)
+    ended = TimedOut(limit_s=4.0, silent_s=3.2, output=output)
+
+    found = diagnose_outcome(ended, NOW, runner="shell", zone=UTC)
+    assert (found.kind, found.summary) == ("timeout/limit", 'no end after 4s; last output: "page 41", silent for 3s')
+    assert found.pattern.excerpt == "page 41"
+
+    busy = diagnose_outcome(replace(ended, silent_s=None), NOW, runner="shell", zone=UTC)
+    assert busy.summary == 'no end after 4s; last output: "page 41"'
+    silent = diagnose_outcome(TimedOut(limit_s=4.0), NOW, runner="shell", zone=UTC)
+    assert silent.summary == "no end after 4s; it printed nothing"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Do you want to proceed? (y/n)",
+        "Overwrite existing file? [y/N]",
+        "[sudo] password for ada:",
+        "Are you sure you want to continue connecting (yes/no/[fingerprint])?",
+        "Press ENTER to continue...",
+        "Enter passphrase for key 'id_ed25519':",
+    ],
+)
+def test_a_prompt_that_waits_for_input_asks_a_person_at_once(line: str) -> None:
+    """Another attempt would wait for the same answer."""
+    ended = TimedOut(limit_s=4.0, output=Output(tail=f"checking\n{line}", total_bytes=20))
+
+    found = diagnose_outcome(ended, NOW, runner="shell", zone=UTC)
+
+    assert (found.kind, found.retryable, found.charge) == ("unknown/input", False, False)
+    assert found.summary.startswith("it waits for input: ")

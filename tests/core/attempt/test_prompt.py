@@ -73,3 +73,12 @@ def test_a_quotation_is_bounded() -> None:
     assert len(quoted) < 20_100
     assert "\n> [...]\n" in quoted and quoted.startswith("> aaa") and quoted.endswith("bbb")
     assert quote("x\n\ny") == "> x\n>\n> y"
+
+
+def test_a_check_is_never_cut() -> None:
+    """An agent runs what it reads: a long command is whole, one of several lines stands in a block of its own."""
+    long = "pytest -q " + " ".join(f"tests/test_{number}.py" for number in range(20))
+    told = make(task(checks=(Check(long), Check("a `b`\nc"))), attempt=1)
+
+    assert f"- `{long}`\n" in told
+    assert "````sh\na `b`\nc\n````" in told

@@ -112,8 +112,8 @@ def test_a_loop_without_delay_backs_off_from_a_second() -> None:
 
 @pytest.mark.parametrize("fails", ["a", "b"])
 def test_at_the_limit_the_owner_is_blocked_and_asks(fails: str) -> None:
-    """Whoever fails; an answer grants more rounds, and only so many."""
-    ring = Ring("a", "b", max_failure_restarts=2)
+    """At the limit, not one round later, whichever task fails; an answer grants more rounds, and only that many."""
+    ring = Ring("a", "b", max_failure_restarts=3)
 
     def fail_once() -> None:
         if fails == "b":
