@@ -29,6 +29,7 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.integrations.passes import Passes
 from medbay.integrations.protocol import SenderMeans
 from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
@@ -121,8 +122,9 @@ def build_engine(
     slots: int | None = None,
     queues: tuple[str, ...] | None = None,
     guard: str = "",
+    passes: Passes | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` is the mark of every process it starts."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
     config = place.config
     host = this_host()
     settings = Settings(
@@ -145,7 +147,7 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        place=_here(config, workers=settings.slots, guard=guard),
+        place=_here(config, workers=settings.slots, guard=guard, passes=passes),
         see=partial(see, host=host),
         settings=settings,
         host=host,
@@ -195,7 +197,7 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _here(config: Config, *, workers: int, guard: str) -> Here:
+def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
     """This machine, with the runners this configuration has."""
     trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
@@ -206,7 +208,7 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
-    worktrees = Worktrees(worktrees_root(config, os.environ), keep_s=config.git.keep_ms / 1000)
+    worktrees = Worktrees(worktrees_root(config, os.environ), keep_s=config.git.keep_ms / 1000, passes=passes)
     agents = AgentRunner(profiles, ShellRunner(trees), worktrees)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})

@@ -520,10 +520,16 @@ class Bay:
         round_every_s: float = LOOK_EVERY_S,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""
+        from medbay.areas.door import Door
+
         mark = Ids().store()
-        engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues, guard=mark)
+        door = Door(self.place) if self.place.config.agents else None
+        build = partial(app.build_engine, self.store, self.place, clock=self._clock, guard=mark)
+        engine = build(slots=workers, queues=queues, passes=door.passes if door else None)
         deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark, queues=queues)
-        return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries)
+        return Daemon(
+            engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door
+        )
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""

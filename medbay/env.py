@@ -78,6 +78,10 @@ class Ids:
         """The name of a store, carried by every process it starts."""
         return self._drawn(16)
 
+    def token(self) -> str:
+        """What opens something for a while, too long to be guessed."""
+        return self._drawn(16) + self._drawn(16)
+
     def _drawn(self, length: int, symbols: str = ID_SYMBOLS) -> str:
         """So many symbols from one draw, wide enough that each is as likely as the others."""
         number, drawn = self._rng.getrandbits(_BITS_DRAWN), []

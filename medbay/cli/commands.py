@@ -67,6 +67,7 @@ TABLE: Final = (
     Entry("export", "exchange", "print tasks as JSON lines", OTHER, "export"),
     Entry("import", "exchange", "add the tasks of an export or a crontab", OTHER, "import_"),
     Entry("help", "help", "explain a command; --all lists every command", OTHER),
+    Entry("mcp", "mcp", "serve agents and other clients over the Model Context Protocol", OTHER),
     Entry("service", "service", "run under systemd: install, uninstall, status", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store, the configuration and this machine", OTHER),

@@ -41,6 +41,7 @@ from medbay.integrations.git import (
     repository_above,
     without_hooks,
 )
+from medbay.integrations.passes import SOCKET, TOKEN, Passes
 from medbay.places.protocol import Launch
 from medbay.places.spawn import arguments
 
@@ -98,16 +99,17 @@ class TreeMemory(Struct, kw_only=True):
 class Worktrees:
     """Gives the attempts of agents their directories, by a process between the engine and the agent."""
 
-    def __init__(self, root: Path, *, keep_s: float = 0.0) -> None:
+    def __init__(self, root: Path, *, keep_s: float = 0.0, passes: Passes | None = None) -> None:
         self._root = root
         self._keep_s = keep_s
+        self._passes = passes or Passes()
 
     def __call__(self, launch: Launch, profile: Profile) -> GitWorkplace:
         """The workplace of one attempt; outside of a repository there is nothing to prepare."""
         means = profile.workspace
         unwanted = not means.worktree and not means.evidence and not means.sandbox
         if launch.work is None or unwanted or repository_above(launch.cwd) is None:
-            return GitWorkplace(launch, None)
+            return GitWorkplace(launch, None, self._passes)
         log = Path(os.path.abspath(launch.log_path))
         plan = WorkPlan(
             root=str(self._root),
@@ -122,15 +124,17 @@ class Worktrees:
             readable=(str(log.parent),),
             writable=(os.path.abspath(launch.result_path),),
         )
-        return GitWorkplace(launch, plan)
+        return GitWorkplace(launch, plan, self._passes)
 
 
 class GitWorkplace:
-    """Where one attempt of an agent works: its process moves it into a worktree."""
+    """Where one attempt of an agent works: its process moves it into a worktree. Its token opens the engine's door."""
 
-    def __init__(self, launch: Launch, plan: WorkPlan | None) -> None:
+    def __init__(self, launch: Launch, plan: WorkPlan | None, passes: Passes) -> None:
+        self._passes = passes
+        self._token = passes.issue(launch)
         self.cwd = launch.cwd
-        self.env: Mapping[str, str] = {}
+        self.env: Mapping[str, str] = {SOCKET: passes.socket, TOKEN: self._token} if self._token else {}
         self._launch = launch
         self._plan = plan
 
@@ -149,6 +153,7 @@ class GitWorkplace:
 
     def left(self, outcome: Outcome) -> Outcome:
         """The outcome with what was seen of the work, and of the files it named those that are there."""
+        self._passes.revoke(self._token)
         try:
             work = msgspec.json.decode(_facts_path(self._launch).read_bytes(), type=WorkSeen) if self._plan else None
         except (OSError, msgspec.MsgspecError):  # it was ended before it could say
@@ -270,7 +275,7 @@ class AttemptTree:
         plan = self._plan
         if plan.means.sandbox != "bwrap":
             return nullcontext(plan.command)
-        door = os.environ.get("MEDBAY_SOCKET")
+        door = os.environ.get(SOCKET)
         see = (str(self._main.top), str(self._main.common), *plan.readable, *([os.path.dirname(door)] if door else []))
         change = (str(self.tree.directory), *plan.writable, *plan.homes)
         return bubblewrap.sandboxed(plan.command, readable=see, writable=change, hosts=plan.means.hosts)

@@ -261,7 +261,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
     if found.subcategory in (GATE_ERROR, CONFLICT):  # its advice names what is one task's own
         return replace(ended, diagnosis=found)
     if found.fingerprint not in known:
-        known[found.fingerprint] = patterns.get(tx, found.fingerprint, counted=False)
+        known[found.fingerprint] = patterns.carried(tx, found, patterns.get(tx, found.fingerprint, counted=False))
     taught = apply_teaching(found, known[found.fingerprint])
     around = _around(tx, ended, taught, work)
     policy = learning.in_force(tx, ended.policy, taught.kind)

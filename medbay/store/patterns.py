@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
-from medbay.core.attempt.knowledge import Advice, Known, Learned, Seen, Taught, Teaching, Tried
+from msgspec.structs import replace
+
+from medbay.core.attempt.knowledge import LIKE, Advice, Known, Learned, Seen, Taught, Teaching, Tried, likeness
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.store.database import Row, Tx
 
@@ -18,10 +20,11 @@ _COLUMNS: Final = (
     "fingerprint, category, subcategory, summary, excerpt, count, first_seen, last_seen,"
     " taught_category, taught_subcategory, taught_by, taught_at"
 )
+_OWN: Final = f"substr(fingerprint, 1, {len(LIKE)}) <> '{LIKE}'"  # of a failure, not of all that are like one
 Order = Literal["seen", "count"]
 LIST_SQL: Final[dict[Order, str]] = {
-    "seen": f"SELECT {_COLUMNS} FROM failure_pattern ORDER BY last_seen DESC, fingerprint LIMIT ?",
-    "count": f"SELECT {_COLUMNS} FROM failure_pattern ORDER BY count DESC, fingerprint LIMIT ?",
+    "seen": f"SELECT {_COLUMNS} FROM failure_pattern WHERE {_OWN} ORDER BY last_seen DESC, fingerprint LIMIT ?",
+    "count": f"SELECT {_COLUMNS} FROM failure_pattern WHERE {_OWN} ORDER BY count DESC, fingerprint LIMIT ?",
 }
 
 
@@ -44,6 +47,17 @@ def get(tx: Tx, fingerprint: str, *, counted: bool = True) -> Known | None:
     return _known(tx, row, counted=counted) if row else None
 
 
+def carried(tx: Tx, found: Diagnosis, known: Known | None) -> Known | None:
+    """What is known of a failure, with what a person taught for one of the same rule and wording."""
+    if known is not None and known.taught is not None:
+        return known
+    row = tx.one(_GET_SQL, (likeness(found),))
+    if row is None:
+        return known
+    base = known or Known(fingerprint=found.fingerprint, category=found.category, subcategory=found.subcategory)
+    return replace(base, taught=Teaching(row[8], row[9], row[10], row[11]), carried=True)
+
+
 def record(tx: Tx, fingerprint: str, advice: str) -> Advice:
     """How one advice has fared against one fingerprint."""
     row = tx.one(
@@ -57,7 +71,7 @@ def select(tx: Tx, wanted: PatternFilter) -> list[Known]:
     if not wanted.category:
         return [_known(tx, row) for row in tx.rows(LIST_SQL[wanted.order], (wanted.limit,))]
     # A taught category hides what the rules say, so each part of a kind is looked up in the same of the two.
-    where = "coalesce(taught_category, category) = ?"
+    where = f"{_OWN} AND coalesce(taught_category, category) = ?"
     params: list[object] = [wanted.category]
     if wanted.subcategory is not None:
         where += " AND CASE WHEN taught_category IS NULL THEN subcategory ELSE taught_subcategory END = ?"
@@ -71,7 +85,7 @@ def with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
     """Which fingerprints begin like this; the exact one first."""
     after_all = prefix + "\U0010ffff"
     rows = tx.rows(
-        "SELECT fingerprint FROM failure_pattern WHERE fingerprint >= ? AND fingerprint < ?"
+        f"SELECT fingerprint FROM failure_pattern WHERE fingerprint >= ? AND fingerprint < ? AND {_OWN}"
         " ORDER BY fingerprint LIMIT ?",
         (prefix, after_all, limit),
     )
@@ -104,12 +118,39 @@ def learn(tx: Tx, learned: Learned) -> None:
                 " taught_at = ? WHERE fingerprint = ?",
                 (learned.category, learned.subcategory, learned.by, tx.now, learned.diagnosis.fingerprint),
             )
+            _teach_like(tx, learned)
         case _:
             assert_never(learned)
 
 
+def _teach_like(tx: Tx, learned: Taught) -> None:
+    """The same for failures of its rule in its wording; the summary names the failure that was corrected."""
+    found = learned.diagnosis
+    tx.execute_last(
+        "INSERT INTO failure_pattern (fingerprint, category, subcategory, summary, excerpt, count, first_seen,"
+        " last_seen, taught_category, taught_subcategory, taught_by, taught_at)"
+        " VALUES (?, ?, ?, ?, '', 0, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (fingerprint) DO UPDATE SET summary = excluded.summary, last_seen = excluded.last_seen,"
+        " taught_category = excluded.taught_category, taught_subcategory = excluded.taught_subcategory,"
+        " taught_by = excluded.taught_by, taught_at = excluded.taught_at",
+        (
+            likeness(found),
+            found.category,
+            found.subcategory,
+            found.fingerprint,
+            tx.now,
+            tx.now,
+            learned.category,
+            learned.subcategory,
+            learned.by,
+            tx.now,
+        ),
+    )
+
+
 def forget(tx: Tx, fingerprint: str) -> None:
     """As if it had never been seen: its count, what was taught, and the record of every advice."""
+    tx.execute_last(f"DELETE FROM failure_pattern WHERE summary = ? AND NOT ({_OWN})", (fingerprint,))
     for table in ("failure_task", "failure_advice", "failure_pattern"):
         tx.execute_last(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
 

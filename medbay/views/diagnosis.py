@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from medbay.core import durations
-from medbay.core.diagnosis.record import Diagnosis, facts
+from medbay.core.diagnosis.record import Diagnosis, doubt, facts
 
 
 def as_json(found: Diagnosis) -> dict[str, Any]:
@@ -17,6 +17,7 @@ def sentences(found: Diagnosis) -> list[tuple[str, str]]:
     """Return what there is to say, each sentence under its label."""
     said = [
         ("cause", f"{found.kind} {found.confidence:.2f}"),
+        ("doubt", doubt(found)),
         ("summary", found.summary),
         ("where", str(found.location) if found.location else ""),
         ("evidence", found.pattern.excerpt),

@@ -43,6 +43,18 @@ def cured_twice(cli: Cli, note: str) -> None:
 # reclassify
 
 
+def test_a_correction_carries_over_to_failures_in_the_same_words(cli: Cli) -> None:
+    """Another row, another file, another task: the same rule in the same wording follows the person's word."""
+    cli.good("reclassify", failing(cli, text="zorp in row 77 of 'orders'"), "transient/network")
+
+    other = failing(cli, "pull users", text="zorp in row 12 of 'users'")
+    found = cli.good("show", other, "--json").json["attempts"][0]["diagnosis"]
+    different = failing(cli, "pull totals", text="the frobnicator hums")
+
+    assert (found["category"], found["subcategory"], found["rule"]) == ("transient", "network", "taught.like")
+    assert cli.good("show", different, "--json").json["attempts"][0]["diagnosis"]["category"] == "unknown"
+
+
 def test_a_waiting_task_says_what_it_is_now_and_when_it_is_tried(cli: Cli) -> None:
     """One line per task on stdout; what was taught on stderr."""
     task_id = failing(cli)

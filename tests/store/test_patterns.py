@@ -58,6 +58,29 @@ def test_every_failure_is_counted_with_the_tasks_that_met_it(store: Store, clock
     assert ids == ["t-1", "t-2"]
 
 
+def test_a_correction_carries_over_to_the_same_rule_and_wording(store: Store) -> None:
+    """Until it is forgotten; it is no failure of its own in any list, and a failure's own teaching comes first."""
+    first, like = seen("f:1", summary="Error: row 77 looks odd"), seen("f:2", summary="Error: row 12 looks odd")
+    learn(store, Taught(first, "t-1", "transient", "network", "ann"))
+    learn(store, Seen(seen("f:3", summary="Error: row 3 looks odd"), "t-1"))
+
+    with store.read() as tx:
+        carried = patterns.carried(tx, like, None)
+        third = patterns.carried(tx, seen("f:3", summary="Error: row 3 looks odd"), patterns.get(tx, "f:3"))
+        own = patterns.carried(tx, first, patterns.get(tx, "f:1"))
+        assert patterns.carried(tx, seen("f:4", summary="Error: other words"), None) is None
+        assert {each.fingerprint for each in patterns.select(tx, PatternFilter())} == {"f:1", "f:3"}
+        assert patterns.with_prefix(tx, "l") == []
+    assert carried is not None and (carried.kind, carried.carried) == ("transient/network", True)
+    assert third is not None and (third.count, third.carried) == (1, True)
+    assert own is not None and (own.kind, own.carried) == ("transient/network", False)
+
+    with store.write() as tx:
+        patterns.forget(tx, "f:1")
+    with store.read() as tx:
+        assert patterns.carried(tx, like, None) is None
+
+
 def test_the_record_of_an_advice_is_kept_per_fingerprint(store: Store) -> None:
     """The best record first."""
     learn(store, Seen(seen("f:1"), "t-1"), Tried("f:1", "a", False), Tried("f:1", "b", True), Tried("f:1", "a", True))

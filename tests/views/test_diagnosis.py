@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from medbay.core.diagnosis.record import RunnerUp
 from medbay.views import diagnosis as view
 from tests.views.records import NOW, diagnosis
 
@@ -22,3 +23,14 @@ def test_a_named_time_is_said_first() -> None:
     said = dict(view.sentences(replace(diagnosis(), retry_after_ms=NOW)))
 
     assert said["retry"] == "not before 2027-01-15T08:00:00.000Z, uses up no attempt"
+
+
+def test_doubt_is_said_with_what_else_it_may_be() -> None:
+    """Below 0.8, where a person would not be asked at once."""
+    unsure = replace(
+        diagnosis(), confidence=0.7, runners_up=(RunnerUp("missing.file", "dependency_missing", None, 0.9),)
+    )
+
+    assert "doubt" not in dict(view.sentences(replace(diagnosis(), confidence=0.8)))
+    said = dict(view.sentences(unsure))["doubt"]
+    assert said == "not sure that it is transient/network (0.70): it may also be dependency_missing"

@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.diagnosis.record import SURE_FROM, Diagnosis
 from medbay.core.outcome import Cancelled, Lost, Outcome, Requeued, Succeeded
 
-NOT_RETRYABLE_FROM: Final = 0.8
+NOT_RETRYABLE_FROM: Final = SURE_FROM
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
 OUTAGE_KINDS: Final = LIMIT_KINDS | {"overloaded", "service"}  # what passes when the provider is well again
 SPENT: Final = "quota"  # credits or a cap: only a person adds some

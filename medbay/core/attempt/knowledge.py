@@ -11,12 +11,16 @@ from msgspec.structs import replace
 
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH, advice_line
 from medbay.core.diagnosis.consequences import consequence_of
+from medbay.core.diagnosis.fingerprint import fingerprint, wording
 from medbay.core.diagnosis.record import CATEGORIES, Diagnosis, Pattern, RunnerUp
-from medbay.core.diagnosis.wording import relabel
+from medbay.core.diagnosis.wording import advise, relabel
 from medbay.core.model import Guidance
 from medbay.errors import UsageError
 
 TAUGHT: Final = "taught"  # the rule of a diagnosis that follows a person's word
+TAUGHT_LIKE: Final = "taught.like"  # the same for a failure like the one that was corrected
+LIKE_CONFIDENCE: Final = 0.85  # a person spoke of another failure in the same words
+LIKE: Final = "like:"  # how the names of what was taught for a rule and a wording begin
 TRIES_MIN: Final = 2  # advice from elsewhere is not preferred before it was tried so often
 RUNNERS_UP_MAX: Final = 4
 
@@ -63,6 +67,7 @@ class Known(Struct, frozen=True, kw_only=True):
     first_seen: int = 0
     last_seen: int = 0
     taught: Teaching | None = None
+    carried: bool = False  # taught for another failure of the same rule and wording
     advice: tuple[Advice, ...] = ()
 
     @property
@@ -104,7 +109,20 @@ def apply_teaching(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
     """The diagnosis as a person taught it; as it was found where nobody taught anything."""
     if known is None or known.taught is None:
         return diagnosis
-    return teach(diagnosis, known.taught.category, known.taught.subcategory)
+    found = teach(diagnosis, known.taught.category, known.taught.subcategory)
+    if not known.carried:
+        return found
+    return replace(found, confidence=LIKE_CONFIDENCE, pattern=Pattern(TAUGHT_LIKE, found.pattern.excerpt))
+
+
+def likeness(diagnosis: Diagnosis) -> str:
+    """Name what failures of the same rule in the same wording have in common: names, numbers and places left out."""
+    rule = diagnosis.pattern.rule
+    if rule in (TAUGHT, TAUGHT_LIKE) and diagnosis.runners_up:
+        rule = diagnosis.runners_up[0].rule
+    place = f" ({diagnosis.location})" if diagnosis.location else ""
+    said = diagnosis.summary.removesuffix(place).partition(": ")[2]
+    return LIKE + fingerprint(rule, (wording(said),))
 
 
 def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagnosis:
@@ -114,11 +132,12 @@ def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagn
     """
     follows = consequence_of(category, subcategory)
     rule, others = diagnosis.pattern.rule, diagnosis.runners_up
-    if rule != TAUGHT:
+    if rule not in (TAUGHT, TAUGHT_LIKE):
         said = RunnerUp(rule, diagnosis.category, diagnosis.subcategory, diagnosis.confidence)
         others = (said, *others)[:RUNNERS_UP_MAX]
     same = (category, subcategory) == (diagnosis.category, diagnosis.subcategory)
     kind = f"{category}/{subcategory}" if subcategory else category
+    place = f" at {diagnosis.location}" if diagnosis.location else ""
     return replace(
         diagnosis,
         category=category,
@@ -126,7 +145,7 @@ def teach(diagnosis: Diagnosis, category: str, subcategory: str | None) -> Diagn
         confidence=1.0,
         pattern=Pattern(TAUGHT, diagnosis.pattern.excerpt),
         summary=relabel(diagnosis.summary, before=diagnosis.kind, after=kind),
-        suggested_fix=diagnosis.suggested_fix if same else follows.advice,
+        suggested_fix=diagnosis.suggested_fix if same else advise(follows.advice, place=place),
         retryable=follows.retryable,
         charge=follows.charge,
         session=follows.session,

@@ -67,11 +67,9 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         charge=False,
         session="resume",
     ),
-    "code_error": _row(
-        "Fix the code at the place the error names, then run the same command again.", charge=True, session="fresh"
-    ),
-    "code_error/syntax": _row("Fix the syntax at the place named; nothing ran yet.", charge=True, session="fresh"),
-    "code_error/type": _row("Correct the type or the name at the place named.", charge=True, session="fresh"),
+    "code_error": _row("Fix the code{place}, then run the same command again.", charge=True, session="fresh"),
+    "code_error/syntax": _row("Fix the syntax{place}; nothing ran yet.", charge=True, session="fresh"),
+    "code_error/type": _row("Correct the type or the name{place}.", charge=True, session="fresh"),
     "code_error/compile": _row(
         "Fix the first compile error; later ones often follow from it.", charge=True, session="fresh"
     ),
@@ -87,6 +85,9 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         "The process crashed; look at the deepest own frame, or run it under a debugger or sanitizer.",
         charge=True,
         session="fresh",
+    ),
+    "code_error/session": _row(
+        "Start a fresh session: the provider no longer accepts the history of this one.", charge=True, session="fresh"
     ),
     "code_error/config": _row(
         "Correct the configuration or the flags it names; trying again cannot help.", charge=False, retry=False
@@ -189,6 +190,14 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         "A person has to correct the environment (certificate, repository, settings); trying again cannot help.",
         charge=False,
         retry=False,
+    ),
+    "unknown/refused": _row(
+        "The model refused: say what is wanted and why in other words, or give the work to another profile.",
+        charge=True,
+        session="fresh",
+    ),
+    "unknown/pipe": _row(
+        "The process it wrote to ended first: find out why that one ended.", charge=True, session="fresh"
     ),
     "unknown/input": _row(
         "It waits for an answer that never comes: give it a flag that answers (--yes), or its input as a file.",

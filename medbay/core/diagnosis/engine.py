@@ -12,19 +12,20 @@ from msgspec.structs import replace
 
 from medbay.core.diagnosis import facts as results
 from medbay.core.diagnosis import limits
+from medbay.core.diagnosis.choice import GUESS, REACH, choose, confidence_of
 from medbay.core.diagnosis.consequences import advice_for, consequence_of
+from medbay.core.diagnosis.course import went_well
 from medbay.core.diagnosis.facts import NO_COMMAND, Facts, FactVerdict, certain, likely
-from medbay.core.diagnosis.findings import SETUP, Finding, find_all
+from medbay.core.diagnosis.findings import OUTLIVED, Finding, find_all
 from medbay.core.diagnosis.fingerprint import failing_line, failing_tests, fingerprint, template
 from medbay.core.diagnosis.gist import SHORT, gist_of, named_gist
 from medbay.core.diagnosis.limits import provider_of
 from medbay.core.diagnosis.location import locate
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
-from medbay.core.diagnosis.roles import WARNED
-from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE, compiled
+from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
-from medbay.core.diagnosis.wording import advise, bare_name, summarize
+from medbay.core.diagnosis.wording import advise, advise_on_names, bare_name, summarize
 
 KEPT_MAX: Final = 512  # diagnoses, each of a few KB at most
 
@@ -60,57 +61,6 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-# What a wrapper throws because its command failed.
-_THROWN: Final = frozenset(
-    {"trace.python", "trace.uncaught", "trace.caller", "error.named", "child.failed", "child.exception"}
-)
-_TESTS_RAN_AND_FAILED: Final = r"(?m)^\s*Tests:?\s{1,12}[1-9]\d{0,6} failed|^FAILED \S+::\S+"
-
-
-def choose(findings: list[Finding], body: str) -> list[Finding]:
-    """The findings with the deciding one first; what cannot be the cause is left out."""
-    findings = _without_tests_that_never_ran(findings, body)
-    return _cause_before_child(_refused_before_cut(_network_before_missing(findings)))
-
-
-def _cause_before_child(findings: list[Finding]) -> list[Finding]:
-    """That a command failed is no cause where the text shows one: what the command itself said decides."""
-    if findings and findings[0].rule.id.startswith("child."):
-        for finding in findings[1:]:
-            if finding.score > 1.0 and finding.rule.id not in _THROWN:
-                return [finding, *(other for other in findings if other is not finding)]
-    return findings
-
-
-def _refused_before_cut(findings: list[Finding]) -> list[Finding]:
-    """A server that refuses the credentials closes the connection: what it refused decides."""
-    if findings and findings[0].rule.id == "net.cut":
-        for finding in findings[1:]:
-            if finding.rule.subcategory == "auth" and finding.score > EXACT:
-                return [finding, *(other for other in findings if other is not finding)]
-    return findings
-
-
-def _without_tests_that_never_ran(findings: list[Finding], body: str) -> list[Finding]:
-    """A suite that could not start did not fail its tests: what kept it from starting decides."""
-    others = [finding for finding in findings if finding.rule.id != SETUP]
-    if len(others) == len(findings) or compiled(_TESTS_RAN_AND_FAILED).search(body):
-        return others
-    causes = [finding for finding in others if finding.rule.category != "test_failure"]
-    return causes if causes and causes[0].score > 1.0 else others
-
-
-def _network_before_missing(findings: list[Finding]) -> list[Finding]:
-    """A package that "cannot be found" after the network failed was never looked for."""
-    if not findings or findings[0].rule.id not in ("missing.package", "missing.loose", "missing.module"):
-        return findings
-    for finding in findings[1:]:
-        if finding.rule.id.startswith("net.") and finding.rule.level >= EXACT and finding.score > EXACT + WARNED:
-            return [finding, *(other for other in findings if other is not finding)]
-    return findings
-
-
-GUESS: Final = SHAPE + 0.3  # what scores less knows only that something went wrong
 # They know that it was thrown, not why.
 EXCEPTIONS: Final = frozenset({"error.named", "trace.uncaught", "trace.python"})
 _NAMED_AT_START: Final = frozenset({"missing.command", "missing.script", "missing.program", "missing.library"})
@@ -120,12 +70,14 @@ SILENT: Final = (
     "It printed nothing readable: let it say more (a verbose flag, set -x), or look for a log that it writes itself."
 )
 RUNNERS_UP_MAX: Final = 4
-REACH: Final = 1.5  # what scores so much less than the finding that decided was no rival
+_ABOUT_NAMES: Final = frozenset({"type", "compile", "runtime", "link", None})  # whose message may name what is wrong
 EXCERPT_MAX: Final = 300
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
 TIME_LINES_MAX: Final = 12
-NOTHING_FOUND: Final = FactVerdict("none", "unknown", None, 0.7)
-PASSED: Final = FactVerdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run ended well (exit status 0)")
+NOTHING_FOUND: Final = FactVerdict("none", "unknown", None, 0.6)
+PASSED: Final = FactVerdict("fact.exit_0", "unknown", "no_failure", 0.95, "The run succeeded (exit status 0)")
+SAID_BESIDE_EXIT_0: Final = 0.75  # a known failure at the end of the output against a good exit status
+LINES_AFTER: Final = 4  # what a tool may say after the line that names its failure
 _KNOWN: Final = Memory()
 _TIMED: Final = frozenset({"rate_limit", "usage_limit", "overloaded", "service", "quota"})
 
@@ -173,14 +125,14 @@ def diagnose(
 def _diagnose(text: CleanText, facts: Facts, said: FactVerdict | None, runner: str | None) -> Remembered:
     """Everything but the time, which depends on now."""
     findings = read(text)
-    verdict, finding = decide(facts, said, findings)
+    verdict, finding = decide(facts, said, findings, text)
     times = _about_time(text) if verdict.subcategory in _TIMED else ""
     return Remembered(_record(verdict, finding, findings, text, runner=runner), times)
 
 
 def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
     """What the text says, the deciding finding first; where no rule is more than a guess, what it is about."""
-    findings = choose(find_all(text, table), text.body)
+    findings = choose(find_all(text, table), text)
     if findings and findings[0].rule.id in EXCEPTIONS:
         named = named_gist(text, findings[0])
         return findings if named is None else [named, *findings]
@@ -189,7 +141,12 @@ def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
     gist = gist_of(text)
     if gist is None or (findings and gist.rule.category == findings[0].rule.category):
         return findings
-    if not findings or gist.rule.id not in PLAIN_GISTS or _only_a_child_failed(findings[0], text):
+    if (
+        not findings
+        or gist.rule.id not in PLAIN_GISTS
+        or findings[0].doubt >= OUTLIVED
+        or _only_a_child_failed(findings[0], text)
+    ):
         return [gist, *findings]
     return [*findings, gist]
 
@@ -199,28 +156,40 @@ def _only_a_child_failed(finding: Finding, text: CleanText) -> bool:
     return finding.rule.id.startswith("child.") and text.line_count <= SHORT
 
 
-def decide(facts: Facts, said: FactVerdict | None, findings: list[Finding]) -> tuple[FactVerdict, Finding | None]:
+def decide(
+    facts: Facts, said: FactVerdict | None, findings: list[Finding], text: CleanText
+) -> tuple[FactVerdict, Finding | None]:
     """The verdict, and the finding in the text that agrees with it, if there is one."""
     top = findings[0] if findings else None
     sure = certain(facts) or said
     if sure is NO_COMMAND:
         named = _missing_at_start(findings)
         if named is not None:
-            return _verdict_of(named), named
+            return _verdict_of(named, findings, text), named
         sure = None if _said_otherwise(findings) else sure
     if sure is not None:
         return sure, next((finding for finding in findings if finding.rule.category == sure.category), None)
     if facts.exit_code == 0 and facts.signal is None and (top is None or top.rule.level < RECORD):
-        return PASSED, None
+        if top is None or not _ended_with(top, text):
+            return PASSED, None
+        rule = top.rule
+        return FactVerdict(rule.id, rule.category, rule.subcategory, SAID_BESIDE_EXIT_0), top
     guess = likely(facts)
     if top is None or (guess is not None and top.score < SHAPE + 0.5):
         return guess or NOTHING_FOUND, None
-    return _verdict_of(top), top
+    return _verdict_of(top, findings, text), top
 
 
-def _verdict_of(finding: Finding) -> FactVerdict:
+def _verdict_of(finding: Finding, findings: list[Finding], text: CleanText) -> FactVerdict:
     rule = finding.rule
-    return FactVerdict(rule.id, rule.category, rule.subcategory, rule.confidence)
+    return FactVerdict(rule.id, rule.category, rule.subcategory, confidence_of(finding, findings, text))
+
+
+def _ended_with(finding: Finding, text: CleanText) -> bool:
+    """Whether the output ends with a failure that a rule knows: some tools end with 0 all the same."""
+    number = text.line_number(finding.start)
+    after = [line for line in text.lines[number + 1 :] if line.strip()]
+    return finding.score >= EXACT + 0.4 and len(after) <= LINES_AFTER and not went_well(text, number)
 
 
 def _missing_at_start(findings: list[Finding]) -> Finding | None:
@@ -255,7 +224,7 @@ def _record(
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
         summary=summarize(category, subcategory, _said(verdict, finding, told), str(location or "")),
-        suggested_fix=_advice(verdict, finding, line, text),
+        suggested_fix=_advice(verdict, finding, line, text, f" at {location}" if location else ""),
         retryable=follows.retryable,
         retry_after_ms=None,
         provider=provider_of(subcategory, line, runner, text.body),
@@ -274,14 +243,17 @@ def _shown(text: CleanText, finding: Finding | None, line: str) -> tuple[str, st
     return readable(failing or line), readable(excerpt[:EXCERPT_MAX])
 
 
-def _advice(verdict: FactVerdict, finding: Finding | None, line: str, text: CleanText) -> str:
+def _advice(verdict: FactVerdict, finding: Finding | None, line: str, text: CleanText, place: str) -> str:
     if verdict is NOTHING_FOUND and (not line or readable(line) != line):
         return SILENT
+    if verdict.category == "code_error" and verdict.subcategory in _ABOUT_NAMES:
+        named = advise_on_names(line, place)
+        if named:
+            return named
     if finding is None or finding.rule.id != verdict.rule:
-        return advise(
-            advice_for(verdict.category, verdict.subcategory), finding.what if finding else "", line, text.body
-        )
-    return advise(finding.rule.advice, finding.what, line, text.body)
+        advice = advice_for(verdict.category, verdict.subcategory)
+        return advise(advice, finding.what if finding else "", line, text.body, place)
+    return advise(finding.rule.advice, finding.what, line, text.body, place)
 
 
 def _runners_up(verdict: FactVerdict, finding: Finding | None, findings: list[Finding]) -> tuple[RunnerUp, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from medbay.core.diagnosis.roles import IGNORED, SAID, Role, role_of
+from medbay.core.diagnosis.course import clean_up, dumped_lines, is_marked, is_transcript, last_recovery, last_step
+from medbay.core.diagnosis.roles import IGNORED, MENTIONED, SAID, WARNED, Role, role_of
 from medbay.core.diagnosis.rule import EXACT, OTHER_SCRIPTS, PART, POSITIONED, STRONG, Rule, compiled
 from medbay.core.diagnosis.table import TABLE, Entry, Index, Table
 from medbay.core.diagnosis.text import CleanText
@@ -19,6 +20,12 @@ LONG_LINE: Final = 400  # of a longer line only the surroundings of the word are
 AROUND: Final = 160
 SETUP: Final = "tests.setup"
 DECIDED: Final = STRONG + 1.0  # more than a rule that is not strong can score
+PASSED_SINCE: Final = 1.2  # less for what happened before a step or an exception that came later
+RECOVERED_SINCE: Final = 2.5  # less for an outage that a retry got over
+IN_DUMP: Final = 0.8  # less inside an object that an exception dumps: its message says more
+_DOUBTS: Final = {WARNED: 0.25, MENTIONED: 0.15}
+OUTLIVED: Final = 0.3  # from so much doubt on, a finding knows less than any complaint that came later
+_MARKERS: Final = frozenset({"tests.marker", "tests.cross"})
 COUNTS: Final = ("tests.counts", "tests.cross", "tests.marker")
 # What speaks of tests: words anywhere, then shapes, each searched where its literal stands at all.
 _TEST_WORDS: Final = (
@@ -45,17 +52,35 @@ class Finding:
     end: int
     what: str  # the thing it names (a package, a command), or nothing
     score: float
+    doubt: float = 0.0  # how much less sure it is for where it stands: in a warning, before a step that passed
 
 
 class _Search:
     """One pass over a text: the roles of its lines and the best match of each rule so far."""
 
-    __slots__ = ("best", "ended", "length", "roles", "text", "tried")
+    __slots__ = (
+        "best",
+        "cleaned",
+        "dumped",
+        "ended",
+        "length",
+        "recovered",
+        "roles",
+        "stepped",
+        "text",
+        "transcript",
+        "tried",
+    )
 
     def __init__(self, text: CleanText) -> None:
         self.text = text
         self.length = max(1, len(text.body))
         self.ended = _last_chain(text.body)
+        self.stepped = last_step(text)
+        self.cleaned = clean_up(text)
+        self.recovered = last_recovery(text)
+        self.dumped = dumped_lines(text)
+        self.transcript = is_transcript(text)
         self.roles: dict[int, Role] = {}
         self.tried: set[tuple[int, str, bool]] = set()
         self.best: dict[str, Finding] = {}
@@ -154,11 +179,25 @@ class _Search:
             role = self.roles[line] = role_of(self.text, line)
         if role.weight <= IGNORED or (role.code and not rule.in_code):
             return
-        score = role.weight + _score(rule, match.start(), self.length, self.ended)
-        finding = Finding(rule, *match.span(), _named(match, self.text.body), score)
+        if self.transcript and rule.id in _MARKERS and is_marked(self.text.lines[line]):
+            return
+        less, doubt = self._held_against(rule, match.start(), line, role)
+        score = role.weight + _score(rule, match.start(), self.length, self.ended) - less
+        finding = Finding(rule, *match.span(), _named(match, self.text.body), score, doubt)
         best = self.best.get(rule.id)
         if best is None or _better(finding, best):
             self.best[rule.id] = finding
+
+    def _held_against(self, rule: Rule, start: int, line: int, role: Role) -> tuple[float, float]:
+        """How much less a match counts for what came after it or where it stands, and how much less sure it is."""
+        less, doubt = 0.0, _DOUBTS.get(role.weight, 0.0)
+        if start < self.recovered and rule.category == "transient":
+            less, doubt = less + RECOVERED_SINCE, doubt + 0.3
+        if start < self.stepped or start > self.cleaned:
+            less, doubt = less + PASSED_SINCE, doubt + 0.2
+        if line in self.dumped:
+            less, doubt = less + IN_DUMP, doubt + 0.05
+        return less, doubt
 
 
 def find_all(text: CleanText, table: Table = TABLE, *, thorough: bool = False) -> list[Finding]:
@@ -252,7 +291,7 @@ def _ends(lines: list[int]) -> list[int]:
 def _score(rule: Rule, start: int, length: int, ended: int) -> float:
     """What a rule says, and that runs end with their cause."""
     place = 0.6 if rule.first else start / max(1, length)
-    before = 1.2 if start < ended and rule.level >= EXACT - 0.5 else 0.0
+    before = PASSED_SINCE if start < ended and rule.level >= EXACT - 0.5 else 0.0
     return rule.level + 0.5 * rule.confidence + 0.4 * place - before
 
 

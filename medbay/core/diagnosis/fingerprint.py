@@ -26,6 +26,14 @@ _MASKS: Final = (
     ),
     ((" 0000",), r"\b\w{3},? \d{1,2} \w{3} \d{4}\b", "<time>"),
     (("file:///",), "file://(?=/)", ""),
+    # What is named as a directory says where it ran, not what failed.
+    (
+        ("/", "\\"),
+        r"(?i)(\b(?:in|inside|within|at|under|from|directory|dir|folder|project|repository|workspace|cwd|path)\b"
+        r":? ?['\"`(]?)"
+        r"(?:[A-Za-z]:)?[/\\](?:[\w.@+~-]{1,100}[/\\]){0,30}[\w@+~-]{0,100}(?=['\"`),;:]{0,2}(?:\s|$)|\.(?:\s|$))",
+        r"\1<dir>",
+    ),
     # Directories; the file name stays.
     (("/", "\\"), r"(?:[A-Za-z]:)?(?<![\w.:/\\])[/\\](?:[\w.@+~-]{1,100}[/\\]){1,30}", ""),
     (("0x",), r"\b0x[0-9a-fA-F]{2,16}\b", "<hex>"),
@@ -33,6 +41,7 @@ _MASKS: Final = (
     (("0",), r"\b(?=[0-9a-fA-F]{0,40}[0-9])(?=[0-9a-fA-F]{0,40}[a-fA-F])[0-9a-fA-F]{7,64}\b", "<hex>"),
 )
 _ADDRESS: Final = r"\b(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?\b"
+_QUOTATION: Final = r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|\([^()\n]{1,200}\)"
 _CODE_WORDS: Final = ("http", "status", "code", "err", "signal", "exit")
 _CODE: Final = (
     r"(?i)\b((?:http|status|code|errno|error|signal|exit)(?:[ _]?(?:code|status))?\W{0,3})(\d{1,5})\b(?![.:]\d)"
@@ -105,3 +114,9 @@ def template(line: str) -> str:
     words = mask(line).split()
     masked = ("<*>" if "<" in word or any(char.isdigit() for char in word) else word for word in words[:TREE_DEPTH])
     return f"{len(words)} {' '.join(masked)}"
+
+
+def wording(line: str) -> str:
+    """Return how a line puts it: its words, with whatever is quoted, a path, a name or a number left out."""
+    masked = compiled(_QUOTATION).sub("<*>", mask(line))
+    return " ".join(word if word.rstrip(":,.;!").isalpha() else "<*>" for word in masked.split())

@@ -28,7 +28,7 @@ _ABBREVIATED: Final = {
 }  # fmt: skip
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _SAYS_WHEN: Final = (
-    r"(?:resets?|reset at|try again|retry|available again|until|resume)(?: (?:at|on|after|by))?:?\s{0,2}"
+    r"(?:resets?|reset at|try again|retry|available again|until|resume|regain access)(?: (?:at|on|after|by))?:?\s{0,2}"
 )
 
 _EPOCH: Final = (
@@ -54,7 +54,7 @@ _DURATION: Final = (
 )
 _PART: Final = r"(?i)(?P<n>\d{1,6}(?:\.\d{1,9})?) ?(?P<unit>ms|milliseconds?|d|h|m|s)"
 _ISO: Final = (
-    rf"(?i){_SAYS_WHEN}(?P<date>\d{{4}}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
+    rf"(?i){_SAYS_WHEN}(?P<date>\d{{4}}-\d\d-\d\d)(?:T| (?:at )?)(?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
     rf"(?P<offset>Z|\s?[+-]\d\d:?\d\d)?{_ZONE}"
 )
 _MONTH_DAY: Final = (
@@ -64,6 +64,12 @@ _MONTH_DAY: Final = (
 )
 _CLOCK: Final = (
     rf"(?i){_SAYS_WHEN}(?P<hour>\d{{1,2}})(?:(?::(?P<minute>\d\d)) ?(?P<half>[ap]m)?| ?(?P<half2>[ap]m)){_ZONE}"
+)
+
+# Whether a text in lower case says when a limit ends, whatever the shape.
+NAMES_A_TIME: Final = (
+    r"(?:resets?|try again|retry|available again|regain access)(?: again)? ?(?:at|in|on|after|:)? ?[\"']?(?:about )?"
+    r"(?:\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? \d)"
 )
 
 
@@ -211,7 +217,8 @@ _SHAPES: Final[tuple[tuple[str, _Reader], ...]] = (
 
 
 _WORDS: Final = (
-    ("anthropic", r"anthropic|\bclaude\b"),
+    # The last are how Claude Code says it without its name.
+    ("anthropic", r"anthropic|\bclaude\b|hour limit reached|hit your limit ?[·∙]|limit reached ?[∙|]"),
     ("azure", r"\bazure\b|windows\.net"),
     ("openrouter", r"openrouter"),
     ("openai", r"openai|\bcodex\b|\bgpt-\d|chatgpt"),

@@ -18,6 +18,7 @@ CATEGORIES: Final = (
     "unknown",
 )
 
+SURE_FROM: Final = 0.8  # a person is asked at once from here on, and is told of doubt below
 Session = Literal["resume", "fresh"]
 
 
@@ -90,6 +91,15 @@ def known(subcategory: str, *, rule: str, excerpt: str, summary: str, suggested_
         charge=False,
         session=None,
     )
+
+
+def doubt(diagnosis: Diagnosis) -> str:
+    """Return that the rules doubt, and what else it may be; nothing where they are sure or know nothing."""
+    if diagnosis.confidence >= SURE_FROM or diagnosis.kind == "unknown":
+        return ""
+    others = [f"{r.category}/{r.subcategory}" if r.subcategory else r.category for r in diagnosis.runners_up]
+    may_be = f"it may also be {' or '.join(others[:2])}" if others else "read the evidence first"
+    return f"not sure that it is {diagnosis.kind} ({diagnosis.confidence:.2f}): {may_be}"
 
 
 def facts(diagnosis: Diagnosis) -> dict[str, Any]:

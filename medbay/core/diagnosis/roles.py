@@ -21,13 +21,27 @@ _CODE: Final = (
     r"|^\s*(?:\+\+|\$|>>>|\[command\]|Run|##\[group\]|[+$]) \S"
 )
 _FRAME: Final = r"^\s+at \S|^\s{2,}File \"|^\s+from \S+:\d+|^\s+\d{1,3}: [\w<{]|^#\d+ +0x|^\s+#\s?\d"
-_PASS: Final = re.compile(r"^\s{0,12}(?:✓|✔|√|ok\b|PASS\b|PASSED\b|--- PASS|\[\s{0,8}OK\s{0,8}\]|\[\s{0,3}PASSED)")
+_PASS: Final = re.compile(
+    r"^\s{0,12}(?:✓|✔|√|✅|ok\b|PASS\b|PASSED\b|Passed \S+ \[|--- PASS"
+    r"|=== (?:RUN|CONT|PAUSE)\b|\[\s{0,8}(?:OK|PASS|RUN)\s{0,8}\]|\[\s{0,3}PASSED)"
+)
+_PASSED_AT_END: Final = re.compile(r"\.{3,} {1,12}(?:Passed|ok|OK|PASS)\b")  # ctest and others, with the time after it
 _USED: Final = r"\bused \d{1,3} ?%"  # a share of a limit that is used up is no failure
 _WARN: Final = r"^.{0,60}?\b(?:warn(?:ing)?|w\d{3,5}|deprecat\w{1,8})\b"
 _CALL_WARNED: Final = r"(?:php )?warning: {1,2}\w{1,40}\("  # how PHP says why a function failed that goes on
 _TRIES: Final = r"\bretry \d|\(attempt \d|\battempt \d{1,4} ?(?:of|/)|\bskipp(?:ed|ing)\b"
 _LEVEL: Final = r"^.{0,40}?\b(?:info|debug|trace|notice)\b|^.{0,40}?\b(?:hint|note|help|tip):|^\s{0,20}(?:#|//) "
-_WARN_WORDS: Final = ("retrying", "will retry", "using cached", "falling back", "ignoring", "non-fatal", "ignored")
+_WARN_WORDS: Final = (
+    "retrying",
+    "will retry",
+    "using cached",
+    "falling back",
+    "ignoring",
+    "non-fatal",
+    "ignored",
+    "defaulting to",
+    "using default",
+)
 _CHATTER: Final = ("npm warn", "npm notice")  # npm prints them before every script, and its errors as errors
 # What a shell or ssh remarks when nobody sits at a terminal: never why a run failed.
 _REMARKS: Final = (
@@ -82,6 +96,8 @@ def _is_code(text: CleanText, number: int, line: str) -> bool:
 
 def _passed(line: str, low: str) -> bool:
     if _PASS.match(line) or " PASSED" in line or line.endswith(("... ok", "...ok", "SUCCESS")):
+        return True
+    if "..." in line and _PASSED_AT_END.search(line):
         return True
     return "used " in low and bool(compiled(_USED).search(low))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from medbay.core.diagnosis.rule import compiled
+from medbay.core.diagnosis.rules.names import NAMED
 
 SUMMARY_MAX: Final = 200
 
@@ -19,6 +20,7 @@ _LEADS: Final = {
     "code_error": "Error",
     "code_error/config": "Configuration error",
     "code_error/version": "Wrong version",
+    "code_error/session": "Session no longer accepted",
     "code_error/crash": "Crash",
     "code_error/data": "Damaged data",
     "code_error/sql": "SQL error",
@@ -40,6 +42,8 @@ _LEADS: Final = {
     "unknown": "Unknown failure",
     "unknown/auth": "Not authorized",
     "unknown/permission": "Permission denied",
+    "unknown/refused": "The model refused",
+    "unknown/pipe": "Broken pipe",
     "unknown/config": "Environment problem",
     "unknown/conflict": "Conflict",
     "unknown/malformed_output": "Malformed output",
@@ -58,6 +62,25 @@ _MANIFEST_PARTS: Final = (
     "Pipfile", "Podfile", "Package.swift", ".csproj", "setup.py",
 )  # fmt: skip
 _VERSION: Final = r"(?:==|@|~>|>=|<=|\^|version[ '\"]{1,2})\s?v?(\d[\w.*+-]{0,30})"
+
+NAME_MAX: Final = 80
+OFFERED_MAX: Final = 4
+_OFFERS: Final = (
+    r"(?i)(?:from versions|candidate versions found which didn't match|(?:available|valid|known) versions(?: are)?"
+    r"|versions available)[^:\n]{0,60}: ?([\w.+*, `'\"-]{1,400})"
+)
+_ECOSYSTEMS: Final = (
+    (("npm ", "node:internal", "node_modules", "yarn ", "pnpm "), "package.json"),
+    (("Cargo", "cargo ", "crates.io", "error[E04"), "Cargo.toml"),
+    (("go: ", "go get ", "go.sum"), "go.mod"),
+    (("bundle", "Bundler", "cannot load such file", ".gem"), "Gemfile"),
+    (
+        ("ModuleNotFoundError", "No module named", "pip ", "Could not find a version that satisfies"),
+        "pyproject.toml or requirements.txt",
+    ),
+    (("composer", "Composer"), "composer.json"),
+    (("mix deps", "** (Mix)"), "mix.exs"),
+)
 
 
 def summarize(category: str, subcategory: str | None, line: str, place: str) -> str:
@@ -80,14 +103,42 @@ def bare_name(what: str) -> str:
     return what.strip(" ,:;'\"`").rstrip(".")
 
 
-def advise(advice: str, what: str, line: str, body: str) -> str:
-    """The advice with package, version and pinning file filled in where the output names them."""
+def advise(advice: str, what: str = "", line: str = "", body: str = "", place: str = "") -> str:
+    """Return the advice with package, version, pinning file and place filled in where the output names them."""
     if "{" not in advice:
         return advice
     find_version = compiled(_VERSION).search
     version = find_version(line) if what and not find_version(what) else None
-    manifest = compiled(_MANIFESTS).search(body) if any(map(body.__contains__, _MANIFEST_PARTS)) else None
     named = bare_name(what) + (f" {version[1]}" if version else "")
-    return advice.replace("{what}", named if what else "what is missing").replace(
-        "{pin}", manifest[0] if manifest else "the dependency file"
-    )
+    filled = advice.replace("{what}", named if what else "what is missing").replace("{place}", place)
+    return filled.replace("{pin}", _pin(body)) + _offered(body) if "{pin}" in advice else filled
+
+
+def advise_on_names(line: str, place: str) -> str:
+    """Return what to do about a name or type that the line names: the name, its module, the two types; else nothing."""
+    for pattern, advice in NAMED:
+        match = compiled(pattern).search(line)
+        if match is not None:
+            names = {key.rstrip("2"): bare_name(value)[:NAME_MAX] for key, value in match.groupdict().items() if value}
+            return advice.format(**names, place=place)
+    return ""
+
+
+def _pin(body: str) -> str:
+    """The file that pins what is missing: as the output names it, else the one of the tools that speak in it."""
+    named = compiled(_MANIFESTS).search(body) if any(map(body.__contains__, _MANIFEST_PARTS)) else None
+    if named is not None:
+        return named[0]
+    return next((file for words, file in _ECOSYSTEMS if any(map(body.__contains__, words))), "the dependency file")
+
+
+def _offered(body: str) -> str:
+    """Which versions there are, where the index said so."""
+    if "version" not in body:
+        return ""
+    found = compiled(_OFFERS).search(body)
+    if found is None:
+        return ""
+    versions = [each.strip(" `'\"") for each in found[1].split(",")]
+    kept = [each for each in versions if each and each != "none" and "." in each][-OFFERED_MAX:]
+    return f" Available: {', '.join(kept)}." if kept else ""

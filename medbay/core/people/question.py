@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from medbay.core.decision import Decision, Draft, QuestionSent
-from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.diagnosis.record import Diagnosis, doubt
 from medbay.core.durations import format_duration
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
@@ -42,7 +42,7 @@ def ask(
     return Question(
         id=f"q-{task.id}-{task.questions + 1}",
         need=need,
-        why=why,
+        why=f"{why}; {doubted}" if (doubted := doubt(diagnosis) if diagnosis else "") else why,
         evidence=diagnosis.pattern.excerpt[:EVIDENCE_MAX] if diagnosis else "",
         options=(first, PAUSE, CANCEL),
         default=1,

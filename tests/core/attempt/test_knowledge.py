@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from medbay.core.attempt.guidance import DIFFERENT_APPROACH, KEPT
 from medbay.core.attempt.knowledge import (
+    LIKE_CONFIDENCE,
     RUNNERS_UP_MAX,
+    TAUGHT_LIKE,
     Advice,
     Known,
     Teaching,
@@ -20,11 +22,12 @@ from medbay.core.attempt.knowledge import (
     apply_teaching,
     best_advice,
     judge,
+    likeness,
     read_kind,
     teach,
 )
 from medbay.core.diagnosis.consequences import CONSEQUENCES, consequence_of
-from medbay.core.diagnosis.record import CATEGORIES, RunnerUp
+from medbay.core.diagnosis.record import CATEGORIES, Location, Pattern, RunnerUp
 from medbay.core.model import Guidance
 from medbay.errors import UsageError
 from tests.core.builders import NOW, PERSON, diagnosis
@@ -54,6 +57,25 @@ def test_what_nobody_taught_stays_as_it_was_found() -> None:
     """Neither an unknown fingerprint nor an untaught one changes a diagnosis."""
     assert apply_teaching(diagnosis(), None) == diagnosis()
     assert apply_teaching(diagnosis(), known()) == diagnosis()
+
+
+def test_a_correction_carries_over_with_less_certainty() -> None:
+    """A person spoke of a failure in the same words: it is followed, by a rule of its own."""
+    found = apply_teaching(diagnosis(), known(taught="transient/network", carried=True))
+
+    assert (found.kind, found.confidence, found.pattern.rule) == ("transient/network", LIKE_CONFIDENCE, TAUGHT_LIKE)
+    assert teach(found, "timeout", None).runners_up[0].rule == diagnosis().pattern.rule
+
+
+def test_failures_are_alike_by_rule_and_wording() -> None:
+    """Names, numbers, paths and places are left out; other words or another rule are another failure."""
+    first = diagnosis(summary="Error: row 77 of 'orders' looks odd (a.py:3)", location=Location("a.py", 3))
+    other = diagnosis(summary="Error: row 12 of 'users' looks odd (lib/b.py:9)", location=Location("lib/b.py", 9))
+
+    assert likeness(first) == likeness(other)
+    assert likeness(first) == likeness(teach(first, "transient", None))
+    assert likeness(first) != likeness(replace(first, summary="Error: row 77 of 'orders' looks fine"))
+    assert likeness(first) != likeness(replace(first, pattern=Pattern("another", "")))
 
 
 def test_a_persons_word_is_followed_with_everything_that_follows_from_it() -> None:

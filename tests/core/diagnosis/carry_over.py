@@ -37,7 +37,7 @@ def leave_one_tool_out(
 def category_of(item: dict[str, Any], table: Table) -> str:
     """The category of an output by these rules."""
     text = clean(item["text"])
-    verdict, _ = decide(Facts(exit_code=item["exit_code"]), None, read(text, table))
+    verdict, _ = decide(Facts(exit_code=item["exit_code"]), None, read(text, table), text)
     return verdict.category
 
 

@@ -64,18 +64,41 @@ def test_the_bars_of_the_development_set_hold() -> None:
     assert score["seed7_accuracy_by_tag"]["passing"]["accuracy"] >= 0.9
 
 
-def test_confidence_means_what_it_says() -> None:
-    """In each band of 0.1 the share that is right is within 0.1 of the stated confidence."""
-    _, items, ours, _ = development_set()
+def in_bands(judged: list[tuple[float, bool]]) -> list[tuple[float, float, int]]:
+    """The mean confidence, the share that is right and the number of each band of 0.1."""
     bands: dict[int, list[tuple[float, bool]]] = defaultdict(list)
-    for item in items:
-        found = ours[item["id"]]
-        bands[int(found.confidence * 10)].append((found.confidence, found.category == item["seed_category"]))
+    for confidence, right in judged:
+        bands[int(confidence * 10)].append((confidence, right))
+    return [
+        (sum(stated for stated, _ in band) / len(band), sum(right for _, right in band) / len(band), len(band))
+        for band in bands.values()
+    ]
 
-    for band in bands.values():
-        stated = sum(confidence for confidence, _ in band) / len(band)
-        right = sum(hit for _, hit in band) / len(band)
-        assert abs(stated - right) <= 0.1, (stated, right, len(band))
+
+def test_confidence_promises_no_more_than_it_keeps() -> None:
+    """In no band of 0.1 fewer are right than stated, less 0.1. The rules have learned from these: more may be right."""
+    _, items, ours, _ = development_set()
+    judged = [(ours[item["id"]].confidence, ours[item["id"]].category == item["seed_category"]) for item in items]
+    for name in OUTPUTS:
+        for item in read_jsonl(HERE / f"{name}.jsonl"):
+            found = why(item["text"], exit_code=item["exit_code"])
+            judged.append((found.confidence, found.category in item["accept"]))
+
+    for stated, right, count in in_bands(judged):
+        assert right >= stated - 0.1 or count < 10, (stated, right, count)
+
+
+def test_a_person_is_called_where_the_rules_are_right() -> None:
+    """Of what is said with 0.8 and more at least nine in ten are right, and far more than of what is doubted."""
+    _, items, ours, _ = development_set()
+    judged = [
+        (ours[item["id"]].confidence >= 0.8, ours[item["id"]].category == item["seed_category"]) for item in items
+    ]
+    sure = [right for surely, right in judged if surely]
+    doubted = [right for surely, right in judged if not surely]
+
+    assert sum(sure) / len(sure) >= 0.95
+    assert sum(doubted) / len(doubted) < sum(sure) / len(sure)
 
 
 def test_the_rules_carry_over_when_a_tool_is_left_out() -> None:

@@ -97,7 +97,10 @@ def test_a_missing_command_names_it_in_the_advice() -> None:
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("ModuleNotFoundError: No module named 'requests'", "Add requests to the dependency file, pin its version"),
+        (
+            "ModuleNotFoundError: No module named 'requests'",
+            "Add requests to pyproject.toml or requirements.txt, pin its version",
+        ),
         (
             "ERROR: No matching distribution found for nope==1.0 (from -r requirements.txt)",
             "Correct the name or version of nope==1.0 in requirements.txt",

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from medbay.core.decision import QuestionSent
-from medbay.core.diagnosis.record import Diagnosis, Pattern
+from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Option
 from medbay.core.people.question import EVIDENCE_MAX, ask, choose, on_unanswered, scope_of, send_again_at
@@ -21,6 +21,16 @@ def test_a_question_says_what_is_needed_why_and_what_shows_it() -> None:
     assert asked.need == "build: renew the credentials"
     assert (asked.why, asked.evidence, asked.scope) == ("refused", "error TS2304", "s")
     assert (asked.task_ids, asked.status, asked.asked_at) == (("t-1",), "open", NOW)
+
+
+def test_a_question_says_where_the_rules_doubt() -> None:
+    """And what else it may be; nothing where they are sure."""
+    unsure = replace(hopeless(), confidence=0.7, runners_up=(RunnerUp("net.refused", "transient", "network", 0.9),))
+    said = ask(task(), kind="human", why="refused", now=NOW, diagnosis=unsure).why
+
+    assert said == f"refused; not sure that it is {unsure.kind} (0.70): it may also be transient/network"
+    alone = ask(task(), kind="human", why="refused", now=NOW, diagnosis=replace(unsure, runners_up=())).why
+    assert alone.endswith("(0.70): read the evidence first")
 
 
 def test_every_option_says_what_it_will_do_and_the_first_is_the_default() -> None:

@@ -23,6 +23,7 @@ from medbay.core.decision import (
 )
 from medbay.core.diagnosis.consequences import CONSEQUENCES
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.diagnosis.wording import advise
 from medbay.core.model import Attempt, HistoryRow, Question, Retry, Task
 from medbay.core.outcome import Failed
 from medbay.core.people.question import scope_of
@@ -217,7 +218,7 @@ def test_a_correction_can_be_corrected() -> None:
 
     found = after(again)
     assert (found.status, found.charged, found.uncharged, found.streak) == ("pending", 1, 0, 1)
-    assert [each.advice for each in found.guidance] == [CONSEQUENCES["code_error"].advice]
+    assert [each.advice for each in found.guidance] == [advise(CONSEQUENCES["code_error"].advice)]
     assert only(again, Taught).diagnosis.kind == "transient"
 
 

@@ -6,6 +6,12 @@ from typing import Final
 
 from medbay.core.diagnosis.rule import EXACT, Rule, rule
 
+# An environment variable that holds a secret, by its name.
+_SECRET: Final = (
+    r"\b[A-Z][A-Z0-9_]{0,40}(?:_TOKEN|_API_?KEY|_SECRET|_PASSWORD|_PASSWD|_PASSPHRASE|_CREDENTIALS|_PAT|_ACCESS_KEY(?:_ID)?|_SECRET_KEY"
+    r"|_AUTH_KEY|_LICEN[CS]E_KEY|_DSN|_APPLICATION_KEY(?:_ID)?|APIKEY)(?:_ID|_FILE)?\b"
+)
+
 RULES: Final[tuple[Rule, ...]] = (
     rule(
         "auth.credentials",
@@ -88,6 +94,16 @@ RULES: Final[tuple[Rule, ...]] = (
         "active account selected",
         r"(?:gcloud|gh|az|aws|npm|docker|heroku|vercel|firebase|fly|doctl) (?:auth |sso )?login",
         "no supported authentication methods",
+        r"(?:sign|log)(?:ing)? (?:out and (?:sign|log) ?)?in again",
+        r"(?:access |refresh |id |session |auth )token .{0,40}(?:could not|cannot|can't|failed to) be refreshed",
+        r"(?:no|missing|without) (?:\w{1,20} )?(?:api |access |secret |account )?keys? (?:was |were |is |has been )?(?:found|provided|set|configured|given|available)(?! in)",
+        r"missing (?:account|auth\w{0,12}|login) (?:data|details|information|info)",
+        r"(?:key|password|passphrase) (?:does not|doesn't|did not|do not) match",
+        r"(?:account|organi[sz]ation|workspace|subscription|(?:api )?key|access|user|project) (?:has been |is |was )(?:currently )?(?:disabled|deactivated|suspended|revoked|blocked)",
+        r"(?:integration|app|bot|token|workflow|action|job)\b.{0,40}(?:not accessible by|lacks? (?:the )?(?:\w{1,20} )?(?:scope|permission|access))",
+        r"resource not accessible by",
+        r"access\b.{0,60}(?:has been|is|was) (?:currently )?disabled",
+        r"(?:api|service) .{0,80}(?:has not been used|is not enabled|is disabled)\b",
         "too many authentication failures",
         "invalid credential",
         "account (?:is |has been )?(?:locked|disabled)",
@@ -112,6 +128,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "signaturedoesnotmatch unrecognizedclientexception noauth wrongpass noperm e401 e403 eneedauth publickey "
         "verification grant insufficient authorized authorised authorization sasl ldap kerberos owner superuser permission "
         "logon passphrase secret access accessdenied accessdeniedexception forbidden denied prompts private permitted askpass otp eotp allowed "
+        "again refreshed keys account deactivated suspended blocked accessible lacks scope enabled match "
         "token key run valid member failures prompts auth permissions privileges",
         hit=(
             "fatal: Authentication failed for 'https://git.example.org/x.git/'",
@@ -124,6 +141,27 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         miss="authentication tests passed",
         confidence=0.94,
+    ),
+    # A variable that names a secret and is not there, however the language says so.
+    rule(
+        "auth.unset",
+        "unknown/auth",
+        rf"(?P<what>{_SECRET})[\"'`)\]]{{0,2}},?(?: (?:environment |env )?var(?:iable)?)? (?:is |are |was |were |has |have |must |should |needs? |to )*(?:not (?:been )?(?:set|defined|provided|found|configured|specified|present|available)|missing|unset|undefined|required|empty|be (?:set|provided|defined|configured)|set to)\b",
+        rf"(?P<what>{_SECRET})[\"'`]?: (?:unbound variable|parameter (?:null or )?not set|not set|missing|required|is required)",
+        rf"(?:KeyError|key not found|keynotfound|environment variable|env var|variable|missing|undefined|unset|set|export|provide|define|configure|specify)\W{{1,4}}(?:the |your |a |an |env(?:ironment)? var(?:iable)?s? )*[\"'`$({{]{{0,4}}(?:process\.env\.|ENV\[.)?(?P<what>{_SECRET})\b",
+        case=True,
+        strict=True,
+        on="~_token ~_key ~_secret ~_password ~_credentials ~_pat ~apikey ~_passwd ~_passphrase ~_dsn",
+        hit=(
+            "GITHUB_TOKEN is not set",
+            "KeyError: 'GITHUB_TOKEN'",
+            "deploy.sh: line 3: AWS_SECRET_ACCESS_KEY: unbound variable",
+            "Error: No key found - add one or set the OPENAI_API_KEY environment variable",
+        ),
+        miss="GITHUB_TOKEN found, PRIMARY_KEY: id",
+        advice="Set {what} for this task, or correct where it comes from; trying again cannot help.",
+        level=EXACT + 0.7,
+        confidence=0.92,
     ),
     rule(
         "permission.denied",
@@ -221,7 +259,15 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "place.wrong",
         "unknown/config",
-        "not a (?:git|mercurial|hg|svn|jj) repository",
+        r"not (?:a|an|in|inside|within|inside of)(?: an?)? (?:(?:valid|open|existing|trusted|git|mercurial|hg|svn|jj|fossil|darcs|brz|cvs|backup|restic|borg) ){1,3}(?:repository|repo|check-?out|working (?:copy|tree)|workspace|project|store)",
+        "not inside a trusted directory",
+        r"^(?:\S{1,40}: )?(?:error: )?no (?:\w{1,20} )?project (?:was )?(?:found )?(?:in|at) ",
+        r"(?:you )?(?:need to|must) be (?:in|inside|within) an? (?:\w{1,20} ){0,2}(?:repository|repo|check-?out|working (?:copy|tree)|workspace|project)",
+        r"^(?:\S{1,40}: ){0,2}(?:error: )?not a branch:",
+        r"(?:identified|recogni[sz]ed) as (?:being )?(?:within |in |inside )?an? (?:existing |valid )?(?:\w{1,20} )?(?:repository|repo|workspace|project)",
+        "does not look like a tls handshake",
+        "gave http response to https client",
+        r"cannot be (?:used|run) (?:with|as) (?:root|sudo|superuser)\b",
         "no (?:git )?repository found",
         "not in an? (?:git|hg|svn|mercurial) (?:repository|repo|working (?:tree|copy))",
         "is not a working copy",

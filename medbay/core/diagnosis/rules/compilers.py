@@ -142,7 +142,6 @@ RULES: Final[tuple[Rule, ...]] = (
         r"[1-9]\d* error\(s\)",
         r"Task :\S{0,60}compile\w* FAILED",
         r"aborting due to (?:\d+ )?previous error",
-        r"ninja: build stopped: subcommand failed",
         r"^FAILED: \S+\.(?:o|obj)\b",
         on="compile error errors o obj failed warnings warning ~!",
         hit=(
@@ -237,6 +236,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/type",
         r"error TS(?!2307|2688|2792)\d{4,5}",
         "type mismatch",
+        r"(?:^|: )type error: ",
         "mismatched types",
         "incompatible types?",
         "is not assignable to",

@@ -8,7 +8,7 @@ from medbay.core.diagnosis.rule import EXACT, SHAPE, Rule, rule
 
 _FORMATS: Final = r"\S{1,80}\.(?:toml|ya?ml|json|ini|cfg|xml|gradle|hcl|tf|conf|properties)"
 
-_MANIFESTS: Final = "(?:package|tsconfig|composer|deno|angular|manifest|bower|lerna|nx|turbo)"
+_MANIFESTS: Final = "(?:package|tsconfig|composer|deno|angular|manifest|bower|lerna|nx|turbo|settings|config|appsettings|firebase|vercel|renovate|launch)"
 
 RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -67,7 +67,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/config",
         "the task .{1,60} could not be found",
         r"(?:task|script|recipe|goal|subcommand|profile|stage)s? [`'\"][^`'\"\n]{1,60}[`'\"] (?:was |is )?(?:not found|not defined|never defined|does not exist|doesn't exist)",
-        r"(?:task|script|recipe|goal|subcommand|profile)s? (?:not found|never defined|not defined): ",
+        r"(?:task|script|recipe|goal|subcommand|profile)s? (?:not found|never defined|not defined): (?!\S{0,200}[/\\\\])",
+        r"profile \(?['\"]?[\w.@-]{1,60}['\"]?\)? (?:could not be|was not|is not|not) (?:found|defined|configured)",
         r"target [`'\"][^`'\"\n]{1,60}[`'\"] does not exist in (?:the |this )?(?:project|build)",
         hit=(
             'Warning: Task "deploi" not found. Use --force to continue.',
@@ -84,6 +85,24 @@ RULES: Final[tuple[Rule, ...]] = (
         r"error (?:loading|reading|in) config\w*",
         "config(?:uration)? (?:file )?error",
         "EJSONPARSE",
+        r"error parsing (?:the )?config\w*",
+        r"(?:could not|cannot|can't|couldn't|failed to|unable to) (?:load|read|parse|open|find) (?:the |your |any |a )?(?:\w{1,30} ){0,2}(?:configuration|config|settings)\b",
+        r"(?:fix|check|correct|verify) (?:the |your )?(?:\w{1,30} ){0,2}(?:configuration|config|settings)\b",
+        r"(?:config(?:uration)?|settings|profile|remote|credentials) (?:file|profile|section|key|entry)s?\b.{0,80}(?:not found|could not be found|does not exist|doesn't exist|missing|no such)",
+        r"no (?:valid |usable )?(?:config(?:uration)?|settings|profile)(?: files?| section| profile)? (?:was |were )?(?:found|exists?)",
+        r"(?:no|didn't find|did not find|could not find|missing) (?:the )?section\b.{0,40}(?:in|of) (?:the )?config\w*",
+        r"you must (?:first )?(?:specify|provide|set|configure|supply|pass|give|choose|select|define|declare|name|use) (?:a|an|the|your|at least|either|one|-)",
+        r"please (?:specify|configure|set|provide|supply|choose|pass) (?:a|an|the|your|at least|either|one|-)",
+        r"(?:^|: )no (?:[\w-]{1,30} ){1,3}(?:was |were |is |are )?(?:specified|configured|supplied|selected)\b",
+        r"(?:mutually exclusive|can(?:not|'t) be (?:used|combined|specified) (?:with|together)|conflicts with (?:option|argument|-))",
+        r"requires? (?:setting|specifying|configuring) (?:a|an|the|your)? ?\S",
+        r"parameter not found",
+        r"\bbad (?:minute|hour|day-of-month|month|day-of-week|command|time specifier)\b",
+        r"errors in crontab",
+        r"[\w.]{1,40} environment variable (?:is |was )?(?:not (?:set|defined|found)|missing|required|unset)",
+        r"unsupported (?:value|parameter|setting)",
+        r"unable to determine (?:the |your )?(?:current |default )?(?:version|region|project|profile|namespace|branch|target|environment|account)",
+        r"was not specified",
         r"(?:must|needs to) be (?:set|specified|provided|defined|configured)",
         r"missing (?:required )?(?:environment variable|env var|config\w*|setting|key|property|field)",
         "configurationerror",
@@ -140,7 +159,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "project build error",
         r"Problem(?:s)? (?:with|configuring|parsing)",
         r"Unsupported .{0,30}(?:syntax|version of the)",
-        on="config configuration settings manifest workflow pipeline playbook chart template load loading set required missing undefined",
+        on="config configuration settings manifest workflow pipeline playbook chart template load loading set required missing undefined parsing "
+        "fix check correct verify profile section specify provide supply choose select specified configured given supplied selected exclusive combined conflicts "
+        "setting specifying configuring crontab bad variable determine unsupported",
         hit=(
             "ERROR: Invalid requirement: 'flask=>2.0' (from line 2 of requirements.txt)",
             "Error: yaml: line 3: mapping values are not allowed",
@@ -157,7 +178,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?<![/.])(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
         r"(?:invalid|bad|malformed|broken|incorrect|illegal) (?:\w+ )?(?:config(?:uration)?|settings|manifest|requirement|yaml|toml|package\.json|workflow|specification)",
         rf"(?:failed to|could not|cannot|unable to|error) (?:pars(?:e|ing)|load(?:ing)?|read(?:ing)?|decod(?:e|ing)) (?:the )?(?:config\w*|manifest|settings|workflow|yaml|toml|{_FORMATS})",
-        r"(?:variable|setting|option|key|environment|env|parameter|property)\b.{0,80}(?:is not set|not set|is required|is missing|undefined|must be)",
+        r"(?<!parse error: invalid object )(?:variable|setting|option|key|environment|env|parameter|property)\b.{0,80}(?:is not set|not set|is required|is missing|undefined|must be)",
         on="invalid valid parsed parse parsing loaded load loading read reading decode decoding supported malformed bad broken "
         "incorrect illegal set required missing undefined must",
         hit=(
@@ -168,6 +189,30 @@ RULES: Final[tuple[Rule, ...]] = (
         miss="the configuration is valid",
         level=EXACT - 0.1,
         confidence=0.92,
+    ),
+    # What the environment should have set, as shells and languages say it; names in capitals are variables.
+    rule(
+        "config.unset",
+        "code_error/config",
+        r"\b[A-Z][A-Z0-9_]{2,40}: (?:unbound variable|parameter (?:null or )?not set)",
+        r"\b(?!CMAKE_)[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40} (?:is |was )?(?:not (?:set|defined)|unset|must be set|is required)",
+        r"__getitem__\n[^\n]{0,200}\n(?:[^\n]{0,200}\n){0,2}KeyError: '[A-Z][A-Z0-9_]{2,40}'",
+        r"could not fetch environment variable",
+        r"fetch': key not found: \"[A-Z][A-Z0-9_]{2,40}\" \(KeyError\)",
+        on="unbound parameter set unset required getitem environment found defined",
+        strict=True,
+        case=True,
+        in_code=True,
+        lines=5,
+        hit=(
+            "bash: line 1: TARGET_ENV: unbound variable",
+            "DEPLOY_ENV is not set",
+            "  File \"<frozen os>\", line 679, in __getitem__\n    raise KeyError(key)\nKeyError: 'STAGE_NAME'",
+        ),
+        miss="x: unbound variable; SET is set",
+        advice="Set the environment variable that it names; trying again cannot help.",
+        level=EXACT + 0.65,
+        confidence=0.9,
     ),
     rule(
         "config.json",
@@ -235,7 +280,7 @@ RULES: Final[tuple[Rule, ...]] = (
         on="invalid unknown unsupported supported allowed must incorrect",
         hit="error: invalid thing here",
         miss="the thing is valid",
-        level=SHAPE - 0.4,
-        confidence=0.75,
+        level=SHAPE - 0.35,
+        confidence=0.65,
     ),
 )

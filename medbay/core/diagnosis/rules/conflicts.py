@@ -77,6 +77,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "already (?:in use by|taken|registered|been (?:published|created|taken|pushed))",
         "is already in use by container",
         "cannot publish over",
+        r"already (?:checked out|used by worktree|locked by) ",
         "cannot re-use a name",
         r"conflictexception",
         "(?:bucket|entity|resource)already\\w+",

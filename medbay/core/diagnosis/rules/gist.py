@@ -163,10 +163,17 @@ NAMES: Final[tuple[Rule, ...]] = (
         miss="TimeFormatError",
     ),
     _name(
+        "rate",
+        "transient/rate_limit",
+        r"\b(?:rate limit\w{0,4}|throttl\w{1,5}|too many requests)\b",
+        hit="RateLimited",
+        miss="RateError",
+    ),
+    _name(
         "network",
         "transient/network",
         r"\b(?:connect(?:ion|or)?|disconnect\w{0,4}|unavailable|unreachable|network|transport|socket|no (?:brokers?|servers?|nodes?|hosts?) available"
-        r"|broker|gateway|not (?:leader|primary|master)|rate limit\w{0,4}|throttl\w{1,5}|overloaded|service down)\b",
+        r"|broker|gateway|not (?:leader|primary|master)|overloaded|service down)\b",
         hit="StreamDisconnectedException",
         miss="InvoiceStateException",
     ),

@@ -33,6 +33,8 @@ def _status(
         # The number with its own words after it, such as "503 Service Unavailable".
         rf"(?<![\w:./#-])e?(?:{codes})[ :,-]{{1,3}}(?:Client Error: |Server Error: )?[(\"]?(?:{words})",
         rf"{_BEFORE}(?:{codes})(?![\w.-]|:\d| (?:login|user|tests|files|modules|rows|items|lines|bytes|ms))",
+        # The number in brackets after what failed, such as "the request failed (503)".
+        rf"(?:error|failed|failure|response|server|request|returned|unavailable|refused|rejected)\b[^\n()]{{0,60}}\((?:http )?(?:{codes})\)",
         on=" ".join([*numbers, *(f"e{number}" for number in numbers)]),
         hit=hit,
         miss=miss,
