@@ -1,4 +1,4 @@
-"""Medbay runs work that nobody is watching, and heals it when it fails."""
+"""Medbay runs unattended work, and heals it when it fails."""
 
 from __future__ import annotations
 

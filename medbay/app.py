@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -21,6 +21,7 @@ from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
+from medbay.engine.daemon import Daemon, DoorLike
 from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
@@ -53,7 +54,7 @@ PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes impor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLocation:
-    """Where a store lives: its URL, the folder for its logs, and the configuration beside it."""
+    """Where a store lives: its URL, the folder for its logs, and the configuration next to it."""
 
     url: str
     folder: Path
@@ -72,7 +73,7 @@ def find_place(
     home = _find_upward(start)
     config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
     if is_postgres(config.store.url):
-        # The record is on the server; logs are files of this machine, beside the project or where we stand.
+        # The record is on the server; logs are files of this machine, next to the project or in the working directory.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
     if "store.url" in config.given and not config.in_file("store.url"):
         folder = _sqlite_path(config.store.url, start).parent
@@ -134,6 +135,8 @@ def build_engine(
         grace_ms=config.engine.grace_ms,
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
+        queue_slots=config.queue_slots,
+        load_aware=config.policy.load_aware,
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,
@@ -155,10 +158,28 @@ def build_engine(
     )
 
 
+def build_daemon(
+    store: Store,
+    place: StoreLocation,
+    *,
+    clock: Clock,
+    door: DoorLike | None,
+    slots: int | None,
+    queues: tuple[str, ...] | None,
+    on_round: Callable[[], None] | None,
+    round_every_s: float,
+) -> Daemon:
+    """An engine of this machine with what runs beside it, ready to run."""
+    mark, passes = Ids().store(), door.passes if door is not None else None
+    engine = build_engine(store, place, clock=clock, slots=slots, queues=queues, guard=mark, passes=passes)
+    deliveries = build_deliveries(place, clock=clock, guard=mark, queues=queues)
+    return Daemon(engine, clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door)
+
+
 def build_deliveries(
     place: StoreLocation, *, clock: Clock, guard: str, queues: tuple[str, ...] | None = None
 ) -> DeliveryThread | None:
-    """What delivers to the configured channels, beside an engine with the same mark; None where there are none.
+    """What delivers to the configured channels, next to an engine with the same mark; None where there are none.
 
     Heartbeats are those of a daemon: the engine of one `medbay run`, in a queue of its own, sends none.
     """
@@ -193,7 +214,7 @@ def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str])
 
 
 def is_gone(worker: Worker) -> bool:
-    """Whether a worker of this machine cannot be running any more; of another one its lease alone can tell."""
+    """Whether a worker of this machine cannot be running any more; of another one only its lease says so."""
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
@@ -208,7 +229,7 @@ def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) ->
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
-    worktrees = Worktrees(worktrees_root(config, os.environ), keep_s=config.git.keep_ms / 1000, passes=passes)
+    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
     agents = AgentRunner(profiles, ShellRunner(trees), worktrees)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})

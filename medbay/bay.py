@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -76,6 +77,7 @@ from medbay.views import task as task_views
 
 if TYPE_CHECKING:
     from medbay.areas.branches import Branches
+    from medbay.areas.trackers import Trackers
 
 T = TypeVar("T")
 
@@ -99,6 +101,7 @@ class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     branches: Area[Branches] = Area("branches", "Branches")
+    trackers: Area[Trackers] = Area("trackers", "Trackers")
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class Bay:
         self.policy: Policy = app.policy_of(place.config)
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
-        self._ids = Ids()
+        self.ids = Ids()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
 
     def __enter__(self) -> Bay:
@@ -138,7 +141,7 @@ class Bay:
         """
         given, agents = {"title": title, "run": run, **options}, self.place.config.agents
         new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
-        return self._write(lambda tx: additions.add(tx, new(now=tx.now), ids=self._ids, actor=self.actor))
+        return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -146,27 +149,27 @@ class Bay:
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
         agents, cwd = self.place.config.agents, os.getcwd()
-        return self._write(
+        return self.write(
             lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents
+                tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents
             )
         )
 
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
     ) -> tuple[list[Task], int]:
-        """Add what an export says anew, all or none; the tasks, and how many lines had ended and were left out.
+        """Add the tasks of an export, all or none; the tasks, and how many lines had ended and were left out.
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
         agents, cwd = self.place.config.agents, os.getcwd()
-        how = partial(exchange.bring_in, ids=self._ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
-        return self._write(lambda tx: how(tx, lines, everything=everything))
+        how = partial(exchange.bring_in, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
+        return self.write(lambda tx: how(tx, lines, everything=everything))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self._ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
-        made = self._write(lambda tx: jobs.apply_file(tx, file, by))
+        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
         return made
@@ -182,7 +185,7 @@ class Bay:
         return self._read(lambda tx: task_rows.titles(tx, sorted(task_ids)))
 
     def triages_among(self, task_ids: Iterable[str]) -> set[str]:
-        """Those of these tasks that look at others."""
+        """Those of these tasks that are triages."""
         return self._read(lambda tx: task_rows.with_role(tx, sorted(task_ids), "triage"))
 
     def ids_like(self, prefix: str, limit: int = 50) -> list[str]:
@@ -223,13 +226,17 @@ class Bay:
                 tasks.resolve(tx, task_id),
                 rules=self.policy.recurring,
                 recovery_share=config.engine.slots_for_recovery,
+                queue_slots=config.queue_slots,
                 rescue_threshold=config.triage.rescue_threshold,
             )
 
     def listing(self, query: ListQuery) -> TaskList:
-        """The tasks of a list in their order, with what is said beside them."""
+        """The tasks of a list in their order, with what is shown next to them."""
         with self.store.read() as tx:
-            return listings.load(tx, query, recovery_share=self.place.config.engine.slots_for_recovery)
+            config = self.place.config
+            return listings.load(
+                tx, query, recovery_share=config.engine.slots_for_recovery, queue_slots=config.queue_slots
+            )
 
     def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
@@ -250,9 +257,15 @@ class Bay:
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            share, rescue = self.place.config.engine.slots_for_recovery, self.place.config.triage.rescue_threshold
-            task = tasks.resolve(tx, task_id)
-            found = explaining.explain(tx, task, self.policy, recovery_share=share, rescue_threshold=rescue)
+            config = self.place.config
+            found = explaining.explain(
+                tx,
+                tasks.resolve(tx, task_id),
+                self.policy,
+                recovery_share=config.engine.slots_for_recovery,
+                rescue_threshold=config.triage.rescue_threshold,
+                queue_slots=config.queue_slots,
+            )
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 
@@ -277,7 +290,7 @@ class Bay:
         return self._read(lambda tx: history.last_event_seq(tx))
 
     def workers(self) -> list[tuple[Worker, int]]:
-        """The engines on this store nobody has given up, with how many attempts each is running."""
+        """The engines on this store that are not given up, with how many attempts each is running."""
         with self.store.read() as tx:
             live = activity.live_by_worker(tx)
             return [(each, live.get(each.id, 0)) for each in worker_rows.alive(tx)]
@@ -323,7 +336,7 @@ class Bay:
             return bulk.act(tx, action, chosen, actor=self.actor, attempts=attempts, dry_run=dry_run)
 
         if not dry_run:
-            made = self._write(act)
+            made = self.write(act)
             if action == "cancel":
                 app.end_cancelled(self.store, self.place, made.done)
             return made
@@ -365,7 +378,7 @@ class Bay:
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
         """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
         asked = requests.loop(**options)
-        return self._write(
+        return self.write(
             lambda tx: schedules.make_loop(tx, [tasks.resolve(tx, each) for each in task_ids], asked, actor=self.actor)
         )
 
@@ -379,7 +392,7 @@ class Bay:
         self, question_or_task: str, option: str = "default", *, note: str = "", attempts: int = 2
     ) -> tuple[str, list[str]]:
         """Answer a question; what was chosen, and the tasks it was applied to."""
-        return self._write(
+        return self.write(
             lambda tx: tasks.answer(
                 tx,
                 question_or_task,
@@ -401,7 +414,7 @@ class Bay:
 
     def forget_preference(self, scope: str) -> Preference:
         """Forget what was answered within a scope; what was known is returned."""
-        return self._write(lambda tx: teaching.forget(tx, scope))
+        return self.write(lambda tx: teaching.forget(tx, scope))
 
     # Breakers and incidents
 
@@ -421,11 +434,11 @@ class Bay:
     def open_breaker(self, key: str, *, why: str = "", until: int | None = None) -> Breaker:
         """Hold a provider's account (`provider:NAME/ACCOUNT`), until it is closed or until a moment."""
         said = why or f"opened by {self.actor}"
-        return self._write(lambda tx: breaker_service.open_one(tx, key, actor=self.actor, why=said, until=until))
+        return self.write(lambda tx: breaker_service.open_one(tx, key, actor=self.actor, why=said, until=until))
 
     def close_breaker(self, key: str) -> Breaker:
         """Say that it is over: what it held is released, spread out."""
-        return self._write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
+        return self.write(lambda tx: breaker_service.close_one(tx, key, actor=self.actor))
 
     # Studying the record
 
@@ -449,7 +462,7 @@ class Bay:
 
     def reclassify(self, attempt: str, category: str) -> Reclassified:
         """Say what a failure was: `ID` (its newest) or `ID/NUMBER`, and `CATEGORY` or `CATEGORY/SUBCATEGORY`."""
-        return self._write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
+        return self.write(lambda tx: teaching.reclassify(tx, attempt, category, actor=self.actor, policy=self.policy))
 
     def forget_pattern(self, fingerprint: str) -> Known:
         """Forget a fingerprint: its count, what was taught, the record of its advice. What was known is returned."""
@@ -481,7 +494,7 @@ class Bay:
         return self._read(lambda tx: worker_service.fleet(tx, stopped=stopped))
 
     def dead_engines(self) -> list[ObservedWorker]:
-        """Those that are not given up yet and whose process is gone, as far as this machine can tell."""
+        """Those that are not given up yet and whose process is gone, as far as this machine knows."""
         return [each for each in self.fleet() if app.is_gone(each.worker)]
 
     def backup(self, path: Path | str) -> Path:
@@ -500,14 +513,11 @@ class Bay:
     def copy_to(self, url: str) -> dict[str, int]:
         """Copy everything into another, empty store, in one transaction; how many rows each table has there."""
         place = app.find_place(Path.cwd(), store_url=url, environ=os.environ)
-        other = app.open_store(place, SystemClock(), create=True)
-        try:
+        with closing(app.open_store(place, SystemClock(), create=True)) as other:
             if other.store_id == self.store.store_id:
                 raise NotAllowed("this is the same store", hint="name another one")
             with self.store.read() as source, other.write() as target:
                 return upkeep.copy(source, target)
-        finally:
-            other.close()
 
     # Running
 
@@ -522,14 +532,9 @@ class Bay:
         """An engine of this machine on this store, ready to run."""
         from medbay.areas.door import Door
 
-        mark = Ids().store()
         door = Door(self.place) if self.place.config.agents else None
-        build = partial(app.build_engine, self.store, self.place, clock=self._clock, guard=mark)
-        engine = build(slots=workers, queues=queues, passes=door.passes if door else None)
-        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark, queues=queues)
-        return Daemon(
-            engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door
-        )
+        build = partial(app.build_daemon, self.store, self.place, clock=self._clock, door=door, queues=queues)
+        return build(slots=workers, on_round=on_round, round_every_s=round_every_s)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""
@@ -548,7 +553,7 @@ class Bay:
             policy=self.policy,
             means=partial(app.means_of, self.place.config),
             daemon=lambda queues: self.daemon(queues=queues),
-            write=self._write,
+            write=self.write,
         )
         return cycle.run(task_id, dry_run=dry_run, begun=begun)
 
@@ -562,18 +567,22 @@ class Bay:
             command(tx, task)
             return tasks.resolve(tx, task.id)
 
-        return self._write(act)
+        return self.write(act)
 
     def _redaction(self) -> Redaction:
         """What is taken out of the words of people before they are stored."""
         return app.redaction_of(self.place.config, os.environ)
+
+    def now(self) -> int:
+        """The time of this Bay's clock, in milliseconds."""
+        return self._clock.now_ms()
 
     def _read(self, ask: Callable[[Tx], T]) -> T:
         """One read transaction."""
         with self.store.read() as tx:
             return ask(tx)
 
-    def _write(self, act: Callable[[Tx], T]) -> T:
+    def write(self, act: Callable[[Tx], T]) -> T:
         """One transaction; made again when it and another waited for each other and this one was undone."""
         for _ in range(_BUSY_TRIES):
             try:

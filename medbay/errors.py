@@ -58,7 +58,7 @@ class IllegalTransition(NotAllowed):
 
 
 class StaleClaim(NotAllowed):
-    """Somebody else changed it first, or a lease was lost."""
+    """Another process changed it first, or a lease was lost."""
 
 
 class StoreError(MedbayError):

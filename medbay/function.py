@@ -138,7 +138,7 @@ def _place_of(module: Any, cwd: str) -> str:
     if file is None or beside == os.path.abspath(cwd) or _root_of(file, name) != beside:
         return name
     if "." in name:
-        raise UsageError(f"{name} is found beside the running script only", hint=f"say cwd={beside!r}")
+        raise UsageError(f"{name} is found next to the running script only", hint=f"say cwd={beside!r}")
     return os.path.abspath(file)
 
 

@@ -61,6 +61,11 @@ class SteppedTx:
         self._stop("lock")
         self._tx.serialise(name)
 
+    def try_serialise(self, name: str) -> bool:
+        """A lock, without waiting."""
+        self._stop("lock")
+        return self._tx.try_serialise(name)
+
     def _before(self, sql: str) -> None:
         if " FOR " in sql:
             self._stop("lock")

@@ -117,6 +117,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("agents", _agents),
         ("sandbox", _sandbox),
         ("channels", _channels),
+        ("tracker", _tracker),
         ("engines", _engines),
         ("standstill", _standstills),
     )
@@ -225,6 +226,17 @@ def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         said = f"failing since {since} ({found.error}); {last}{waits}"
         fix = "run its command by hand; it is tried again by itself"
         yield DoctorLine("warning", f"channel {found.name}", said, fix)
+
+
+def _tracker(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """Only where one is configured; one short call says whether it answers."""
+    chosen = bay.place.config.beads
+    if not (chosen.dispatch or chosen.agent or chosen.run or chosen.path):
+        return
+    tracker = bay.trackers.beads(bay.place.config.folder)
+    number = len(tracker.open_issues())
+    by = f"worked on by {chosen.agent or chosen.run}" if chosen.agent or chosen.run else "nothing works on them"
+    yield DoctorLine("fine", "beads", f"{number} open issues, {by}")
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

@@ -23,7 +23,7 @@ STATUSES: Final = (
     "cancelled",
 )
 ENDED: Final = ("completed", "cancelled")
-EVERY: Final = 1_000_000  # more tasks than one command looks at
+EVERY: Final = 1_000_000  # more tasks than one command handles
 
 _OPTIONS: Final = (
     click.option(

@@ -102,7 +102,7 @@ def table(rows: Sequence[ListRow], screen: Screen, *, verbose: bool, prefixes: M
     room = screen.width - sum(widths(lines, columns, _NO_LIMIT)) - sum(column.gap for column in columns[:-1])
     below = [two_lines or (room < _ENOUGH and width(row.why) > room) for row in rows]
     if all(moved or not row.why for row, moved in zip(rows, below, strict=True)):
-        columns[3] = Column(cut=True, least=8)  # nothing stands beside the title
+        columns[3] = Column(cut=True, least=8)  # nothing is next to the title
     for line, row, moved in zip(lines, rows, below, strict=True):
         if not moved:
             line[len(line) - 1 - with_next] = Cell(row.why)

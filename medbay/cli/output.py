@@ -99,7 +99,7 @@ def say(line: str = "") -> None:
 
 
 def note(line: str) -> None:
-    """One line beside the result: progress, a hint, the next command to type."""
+    """One line on stderr: progress, a hint, the next command to type."""
     _write(sys.stderr, screen(sys.stderr).plain(line))
 
 

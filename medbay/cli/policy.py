@@ -297,7 +297,9 @@ TOTAL: Final = "all"
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Nights of each."
 )
-@click.option("--policy", "file", metavar="FILE", help="A medbay.toml with another policy, beside the one in force.")
+@click.option(
+    "--policy", "file", metavar="FILE", help="A medbay.toml with another policy to compare with the one in force."
+)
 @json_option
 @pass_session
 def simulate(session: Session, scenario: str | None, seeds: int, file: str | None) -> None:

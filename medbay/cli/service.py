@@ -222,7 +222,7 @@ def _absolute(url: str) -> str:
 
 
 def _has_password(url: str) -> bool:
-    """Whether a store's address has to stay out of a file that everybody may read."""
+    """Whether a store's address has to stay out of a file that every user may read."""
     return not url.startswith("sqlite:") and ("password" in url or urlsplit(url).password is not None)
 
 
@@ -260,7 +260,7 @@ def _write_unit(path: Path, unit: Unit) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        hint = "with --system it takes root" if unit.scope == "system" else "look at its folder"
+        hint = "with --system it takes root" if unit.scope == "system" else "check its folder"
         raise StoreError(f"cannot write {path}: {error.strerror}", hint=hint) from None
 
 

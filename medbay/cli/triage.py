@@ -33,7 +33,9 @@ _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 @click.option("--loop", is_flag=True, help="Cycle after cycle, until stopped.")
 @click.option("--every", metavar="D", help="With --loop: the wait between two cycles. Default: 5m.")
 @click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
-@click.option("--source", type=click.Choice(["native"]), default="native", help="Whose tasks; our own.")
+@click.option(
+    "--source", type=click.Choice(["native", "beads"]), default="native", help="Our own tasks, or issues of Beads."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be triaged, and change nothing.")
 @json_option
 @pass_session
@@ -65,7 +67,9 @@ def command(
         raise UsageError("--max-cycles is for --loop", hint="medbay triage --loop --max-cycles 3")
     if every is not None and not loop:
         raise UsageError("--every is for --loop", hint=f"medbay triage --loop --every {every}")
-    with _Stops() as stops:
+    if source != "native" and task_id is not None:
+        raise UsageError("--source beads takes no ID", hint="medbay triage ID triages one of our own tasks")
+    with _Stops(source) as stops:
         if loop:
             return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
         cycle = stops.cycle(session, task_id, dry_run=dry_run)
@@ -75,8 +79,10 @@ def command(
 class _Stops:
     """Turns Ctrl-C and SIGTERM into a stop in order: what runs has a moment to end, and is handed back."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
         from medbay.cli.live.display import Interrupts
+
+        self._source = source
 
         self._interrupts = Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         self._asked = threading.Event()
@@ -93,7 +99,9 @@ class _Stops:
     def cycle(self, session: Session, task_id: str | None, *, dry_run: bool) -> Cycle:
         """One cycle, which a signal ends early."""
         try:
-            return session.bay().triage(task_id, dry_run=dry_run, begun=self._begun)
+            if self._source == "native":
+                return session.bay().triage(task_id, dry_run=dry_run, begun=self._begun)
+            return _of_beads(session, dry_run=dry_run)
         finally:
             self._daemon = None
 
@@ -123,6 +131,18 @@ class _Stops:
             self._daemon.stop()
             if count == 1:  # written past the buffer of what is being interrupted
                 os.write(2, b"stopping: triages that run have a moment to end; once more ends them at once\n")
+
+
+def _of_beads(session: Session, *, dry_run: bool) -> Cycle:
+    """One cycle over the failed issues of Beads; a tracker that is not there is what went wrong with it."""
+    from medbay.core.triage.cycle import Cycle
+    from medbay.integrations.trackers.protocol import TrackerError
+
+    trackers = session.bay().trackers
+    try:
+        return trackers.triage(trackers.beads(), dry_run=dry_run)
+    except TrackerError as error:
+        return Cycle(broken=f"the issues could not be listed: {error}")
 
 
 def _again_and_again(
@@ -176,4 +196,9 @@ def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
 def _row(each: Item, *, dry_run: bool) -> list[Cell]:
     glyph, token = view.LOOKS[each.tier]
     words = view.item_words(each, dry_run=dry_run)
-    return [Cell(glyph, COLOURS[token]), Cell(each.issue_id), Cell(words, COLOURS[token]), Cell(clean(each.detail))]
+    return [
+        Cell(glyph, COLOURS[token]),
+        Cell(each.issue_id),
+        Cell(words, COLOURS[token]),
+        Cell(clean(view.item_detail(each))),
+    ]

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from medbay.cli.output import note
 from medbay.cli.session import Session, pass_session
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.errors import UsageError
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -27,8 +30,19 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    queues = named_queues(queue)
-    return serve(session.bay(create=True), "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+    bay, queues = session.bay(create=True), named_queues(queue)
+    if not bay.place.config.beads.dispatch:
+        return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+    from medbay.areas.trackers import TrackerThread
+    from medbay.bay import Bay
+
+    beside = TrackerThread(lambda: Bay(bay.place, actor=bay.actor), lambda error: note(clean(error)))
+    beside.start()
+    try:
+        queues = (*(queues or (DEFAULT_QUEUE,)), beside.queue)
+        return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+    finally:
+        beside.stop()
 
 
 @click.command(name="worker")

@@ -56,6 +56,7 @@ _OPTIONS: Final = (
     click.option("--priority", type=int, metavar="N", help="0 is most urgent, 4 least. Default: 2."),
     click.option("--policy", metavar="P", hidden=True),  # one value so far: ladder
     click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
+    click.option("--mutex", metavar="NAME", help="Of all tasks with this name at most one runs at a time."),
     click.option("--queue", metavar="Q", help="The queue it waits in."),
     click.option("--cwd", metavar="DIR", help="The directory it runs in. Default: this one."),
     click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
@@ -105,6 +106,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--catch-up",
         "--priority",
         "--queue",
+        "--mutex",
     ),
     "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),

@@ -59,11 +59,12 @@ class PolicyConfig:
     ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
     adaptive: bool = False
+    load_aware: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriageConfig:
-    """Who looks at a failure that waiting did not heal."""
+    """Which agent judges a failure that retries did not heal."""
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
@@ -71,8 +72,20 @@ class TriageConfig:
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths
     fix_agent: str = ""
-    evaluate: str | None = None  # the command that looks at failed attempts
+    evaluate: str | None = None  # the command that evaluates failed attempts
     rescue_threshold: float = RESCUE_THRESHOLD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeadsConfig:
+    """Issues of Beads as a source of work."""
+
+    dispatch: bool = False
+    path: str = ""
+    agent: str = ""
+    run: str = ""
+    checks: tuple[str, ...] = ()
+    poll_ms: int = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +93,15 @@ class RunnerConfig:
     """How processes are started."""
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
-    redact: tuple[re.Pattern[str], ...] = ()  # what is taken out of logs besides what looks like a secret
+    redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConfig:
+    """A queue whose tasks have only so many slots, on all engines together."""
+
+    name: str
+    slots: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +110,8 @@ class GitConfig:
 
     worktrees: str = ""  # the directory of all worktrees; empty: below the state of this user
     keep_ms: int = 7 * 24 * _HOUR_MS  # how long an unused worktree is kept
+    pr_wait_ms: int = _HOUR_MS // 2
+    max_pr_rounds: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +129,19 @@ class Config:
     git: GitConfig = field(default_factory=GitConfig)
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
+    queues: Mapping[str, QueueConfig] = field(default_factory=dict)
+    beads: BeadsConfig = field(default_factory=BeadsConfig)
     folder: Path | None = None  # where the file is
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
     def source(self, path: str) -> str:
         """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
         return self.given[path].source if path in self.given else DEFAULT
+
+    @property
+    def queue_slots(self) -> Mapping[str, int]:
+        """How many tasks of each limited queue may run at once."""
+        return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
 
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
@@ -126,7 +156,7 @@ class Config:
 
 
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
-    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel)}
+    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel), "queues": (QueueConfig, QueueConfig)}
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""
 

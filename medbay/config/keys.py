@@ -106,7 +106,7 @@ def reference_tables() -> str:
 
 
 def keys_of(section: str) -> Iterator[Key]:
-    """The keys of a section that are told of."""
+    """The documented keys of a section."""
     own = (key_at(path) for path in ROWS if path.rpartition(".")[0] == section)
     return (key for key in own if not key.hidden)
 

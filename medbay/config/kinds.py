@@ -191,7 +191,7 @@ def account() -> Kind:
 
 
 def evaluator() -> Kind:
-    """Whether and by what failed attempts are looked at: a command line, or nothing."""
+    """What evaluates failed attempts: a command line, or nothing."""
 
     def read(raw: object) -> str | None:
         if raw is True:
@@ -323,7 +323,7 @@ def _says_duration(low_ms: int) -> str:
 
 
 def _as_list(raw: object) -> str:
-    """What somebody meant who wrote a command line where its words are wanted."""
+    """What was meant by a command line where a list of words is expected."""
     words = raw.split() if isinstance(raw, str) else []
     return f"write {shown(words)}" if 0 < len(words) < 5 else ""
 

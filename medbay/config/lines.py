@@ -1,4 +1,4 @@
-"""Where each key of a TOML text stands: the standard parser tells values, not lines.
+"""Where each key of a TOML text stands: the standard parser gives values, not lines.
 
 It reads a text that parsed; for any other text it answers what it can and never raises.
 """

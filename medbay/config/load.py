@@ -32,7 +32,7 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 1_000_000
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_CALLED = {"agents": "an agent", "notify": "a channel"}
+_CALLED = {"agents": "an agent", "notify": "a channel", "queues": "a queue"}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -227,7 +227,8 @@ class _Reading:
         needed = _needed(parts[0])
         if len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
-            self.mistake(parts, f"{'.'.join(parts)} {said}", f"write how {name} is started")
+            hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is started"
+            self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
     def _take(self, parts: Parts, raw: object) -> None:
         key = key_at(".".join(parts))

@@ -37,7 +37,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web beads intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models web intake".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -56,7 +56,9 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "runner": "How processes are started.",
         "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
+        "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
+        "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
 )
 
@@ -119,6 +121,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
             "`medbay policy learn` shows what would be chosen.",
+        ),
+        "policy.load_aware": partial(
+            Key,
+            switch,
+            "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
+            "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -251,6 +259,15 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "git.keep": partial(
             Key, _FROM_1S, "A worktree that was not used for so long is removed; its branch and its refs stay."
         ),
+        "git.pr_wait": partial(
+            Key,
+            duration,
+            "How long the checks of a pull request are waited for; those that fail and what reviewers say come back to "
+            "the agent. 0s: not at all.",
+        ),
+        "git.max_pr_rounds": partial(
+            Key, partial(whole, 0, 100), "How often a pull request may come back to the agent before a person is asked."
+        ),
         "agents.NAME.command": partial(
             Key,
             agent_command,
@@ -304,6 +321,14 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "The network hosts a sandboxed agent may reach, through a proxy; without any it has no network.",
             example=["api.anthropic.com"],
         ),
+        "queues.NAME.slots": partial(
+            Key,
+            _COUNT,
+            "How many tasks of the queue run at once, on all engines together; the others wait.",
+            default_is="none (required)",
+            needed=True,
+            example=2,
+        ),
         "notify.NAME.command": partial(
             Key,
             command_words,
@@ -326,5 +351,26 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             default_is="never",
             example="5m",
         ),
+        "beads.dispatch": partial(
+            Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."
+        ),
+        "beads.path": partial(
+            Key,
+            text,
+            "The workspace; by default the `.beads` found upward from here.",
+            example="../app",
+        ),
+        "beads.agent": partial(Key, text, "The agent that works on issues.", example="claude"),
+        "beads.run": partial(
+            Key,
+            text,
+            "The command that works on issues, for the shell: it gets `MEDBAY_ISSUE`, and the issue as JSON in the "
+            "file `MEDBAY_INPUT`.",
+            example="./work.sh",
+        ),
+        "beads.checks": partial(
+            Key, texts, "The checks of issues with the tag `implement_verify_close`.", example=["make test"]
+        ),
+        "beads.poll": partial(Key, _FROM_1S, "How often `medbay up` asks for new issues."),
     }
 )

@@ -18,7 +18,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import holding
 from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
-from medbay.core.model import TRIAGE, CheckResult, Event, Question, RetryStatus, Task, changed
+from medbay.core.model import DECIDED_ELSEWHERE, MUTEX, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
 from medbay.core.schedule import occurrences
 
@@ -294,7 +294,7 @@ class Draft(Generic[R]):
             self.set(planned_at=occurrences.accounted_until(self.task))
         self.move("blocked", reason, kind=kind, **context)
         self.set(block_kind=kind, due_at=until, forced=False, wants_triage=False)
-        if self.task.waits_for == TRIAGE:
+        if self.task.waits_for in DECIDED_ELSEWHERE:
             self.set(waits_for=None)
         self.emit("task:blocked", kind=kind, reason=reason)
 
@@ -347,7 +347,7 @@ def _derived(before: Task, task: Task, now: int) -> dict[str, Any]:
     ready = holding.is_ready(task, now)
     derived: dict[str, Any] = {
         "recovery": task.streak > 0 or task.canary or task.role == "triage",
-        "hold": task.hold if ready and not (task.forced or task.canary) else None,
+        "hold": _hold(task) if ready else None,
         "endless": task.recurs and task.max_iterations is None,
     }
     if ready and not before.ready:
@@ -355,3 +355,11 @@ def _derived(before: Task, task: Task, now: int) -> dict[str, Any]:
     elif not ready:
         derived |= {"ready": False, "ready_at": None}
     return derived
+
+
+def _hold(task: Task) -> str | None:
+    """What a ready task is parked under. Behind a mutex it always is: only a claim takes it from there."""
+    parked = None if task.forced or task.canary else task.hold
+    if parked is not None and not parked.startswith(MUTEX):
+        return parked
+    return task.behind_mutex or None

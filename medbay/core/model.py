@@ -26,7 +26,10 @@ ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
 BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
+MUTEX: Final = "mutex:"  # what the key begins with that tasks are parked under behind a mutex
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
+TRACKER: Final = "tracker"  # what an issue waits for: its record is cleared there, or its parts are made
+DECIDED_ELSEWHERE: Final = (TRIAGE, TRACKER)  # what a person's word or a block stands over
 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
@@ -81,6 +84,7 @@ class Task(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    mutex: str = ""  # of those that name it at most one runs at a time, on all engines together
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False
@@ -150,6 +154,11 @@ class Task(Struct, frozen=True):
     def finished(self) -> bool:
         """Completed or cancelled: it goes nowhere from here."""
         return self.status in ("completed", "cancelled")
+
+    @property
+    def behind_mutex(self) -> str:
+        """The key it is parked under while it is ready and waits for its mutex; empty without one."""
+        return MUTEX + self.mutex if self.mutex else ""
 
     @property
     def recurs(self) -> bool:
@@ -314,6 +323,7 @@ class Worker(Struct, frozen=True):
     policy_hash: str = ""
     stopped_at: int | None = None
     how: str = ""  # how it ended: stopped, lost, crashed
+    short_of: str = ""  # what its machine lacks, in words, while retries wait for that
 
 
 class HistoryRow(Struct, frozen=True, kw_only=True):

@@ -136,6 +136,8 @@ def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None
     """A worker takes it: the attempt is counted now, whatever becomes of it. A canary is sent for a breaker."""
     number = task.attempts + 1
     draft = Draft(task, now, actor=f"worker:{worker_id}")
+    if task.hold is not None and task.catch_up != "all":  # behind a mutex; what it missed meanwhile is skipped
+        recurring.unparked(draft)
     draft.set(attempts=number, live=number, forced=False, canary=False)
     draft.move("in_progress", f"claimed for attempt {number}", attempt=number)
     if sent_for is None:

@@ -28,6 +28,8 @@ class TaskList(Struct, frozen=True, kw_only=True):
     waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # task -> what it comes after and is open
     serving: tuple[Worker, ...] = ()  # engines whose lease lasts
     out_of_share: frozenset[str] = frozenset()  # queues in which retries wait for fresh work
+    mutexes: Mapping[str, str] = field(default_factory=dict)  # mutex -> the running task that has it
+    full_queues: Mapping[str, int] = field(default_factory=dict)  # queue -> its slots, where all of them are taken
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)  # task -> the log of its live attempt
     prefixes: Mapping[str, int] = field(default_factory=dict)  # task -> letters of its id that are enough to name it

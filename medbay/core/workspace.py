@@ -15,6 +15,9 @@ OnPass = Literal["keep", "merge", "pr"]
 FACTS: Final = "work"  # the key of a result under which what we saw of the work stands; no agent can write it
 CONFLICT: Final = "merge_conflict"
 SETUP: Final = "setup"
+PULL_REQUEST: Final = "pull_request"
+PR_WAIT_S: Final = 1_800.0
+PR_ROUNDS: Final = 3
 EXEMPT: Final = ("review", "triage")  # they change nothing; what they deliver is looked at by rules of their own
 NAMES_SHOWN: Final = 50
 MARKS_MAX: Final = 4_000
@@ -62,6 +65,8 @@ class WorkSeen(Struct, frozen=True, kw_only=True):
     artifacts: tuple[str, ...] = ()  # files it named and made
     evidence: bool = True  # whether something has to show that it is done
     on_pass: OnPass = "keep"
+    pr_wait_s: float = PR_WAIT_S  # how long the checks of a pull request are waited for
+    pr_rounds: int = PR_ROUNDS  # how often they may come back as a failure
     problem: str = ""  # why it could not be prepared or looked at
 
     @property
@@ -73,7 +78,7 @@ class WorkSeen(Struct, frozen=True, kw_only=True):
 class Landed(Struct, frozen=True, kw_only=True):
     """What became of a branch."""
 
-    how: Literal["merged", "kept", "conflict", "pr"]
+    how: Literal["merged", "kept", "conflict", "pr", "refused", "given_up"]
     words: str
     commit: str = ""
     into: str = ""

@@ -168,7 +168,6 @@ def _at_work(launch: Launch, work: WorkSeen, task: Task, check: CheckResult) -> 
     if check.position != LANDING:
         return replace(launch, cwd=Path(work.directory), env={**without_hooks(launch.env), **launch.env})
     asked = requested(task)
-    name = asked.name if asked is not None else task.id
-    return replace(
-        launch, part="landing", cwd=Path(work.repository), command=landing.start_command(work, name, task.title)
-    )
+    command = landing.start_command(work, asked.name if asked is not None else task.id, task.title)
+    waits_s = (launch.timeout_s or 0) + (work.pr_wait_s if work.on_pass == "pr" else 0)
+    return replace(launch, part="landing", cwd=Path(work.repository), command=command, timeout_s=waits_s)

@@ -11,6 +11,7 @@ from medbay.core.model import PRIVATE_QUEUES, Task, Triage
 from medbay.core.policy.policy import Policy
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import Cycle, Item
+from medbay.core.triage.rights import shown
 from medbay.engine.triage import SUPPRESSED
 from medbay.env import Ids
 from medbay.errors import MedbayError
@@ -126,7 +127,7 @@ class TriageCycle:
 
 
 def _cycle(items: list[Item]) -> Cycle:
-    return Cycle(tuple(sorted(items, key=lambda each: each.issue_id)))
+    return Cycle(tuple(items))
 
 
 def _waits(own: Task) -> str:
@@ -144,4 +145,4 @@ def _item(looked: Triage, own: Task | None) -> Item:
     if not looked.action:
         return Item(looked.task_id, 2, "triage_started", f"{looked.id} by {looked.agent}")
     tier = 3 if looked.action in ("escalated_to_human", "refused", "triage_failed", "verdict_unreadable") else 2
-    return Item(looked.task_id, tier, looked.action, looked.detail)
+    return Item(looked.task_id, tier, looked.action, looked.detail, tuple(shown(looked.diff or {})))

@@ -17,6 +17,7 @@ from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved
+from medbay.integrations.passes import Passes
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -37,6 +38,8 @@ log = logging.getLogger("medbay.engine")
 
 class DoorLike(Protocol):
     """What the agents of an engine reach it by."""
+
+    passes: Passes
 
     def start(self) -> None:
         """Open it."""

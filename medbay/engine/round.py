@@ -35,6 +35,7 @@ from medbay.store.apply import write_events
 from medbay.store.database import Store, Tx
 
 RECOVER_EVERY_S: Final = 1.0
+LOAD_AGAIN_S: Final = 5.0  # how soon retries are looked at again that wait for the load to fall
 CLAIM_AGAIN_S: Final = 0.02  # after a claim that may have met nothing but tasks to be parked
 
 log = logging.getLogger("medbay.engine")
@@ -292,6 +293,10 @@ class Engine:
         claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
         if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
+        elif capacity.short_of and len(claims) < capacity.room:
+            self._claim_again_s = self._clock.monotonic_s() + LOAD_AGAIN_S
+        if capacity.short_of != self.worker.short_of:
+            self.worker = worker_rows.note_shortage(tx, self.worker, capacity.short_of)
         return claims, lasting
 
     def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:

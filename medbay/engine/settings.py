@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -30,6 +31,8 @@ class Settings:
     grace_ms: int = 10_000
     crash_budget: int = 3
     recovery_share: float = 0.5
+    queue_slots: Mapping[str, int] = field(default_factory=dict)  # of a queue, on all engines together
+    load_aware: bool = False  # retries that start processes wait while the machine is short of something
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     budget: Budget = field(default_factory=Budget)

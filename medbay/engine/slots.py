@@ -100,6 +100,8 @@ class Slots:
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self._settings.recovery_share,
             recovery_first=recovery_first,
+            queue_slots=self._settings.queue_slots,
+            short_of=self._place.short_of() if self._settings.load_aware else "",
         )
 
     def _left(self) -> int:

@@ -51,7 +51,7 @@ class CommandSender:
             timeout_s=channel.timeout_ms / 1000,
             stdin_text=json.dumps(told, ensure_ascii=False) + "\n",
             stdin_path=path.with_suffix(".json"),
-            part=f"delivery {delivery.key}",  # its processes carry this mark, and are nobody's attempt
+            part=f"delivery {delivery.key}",  # its processes carry this mark, and belong to no attempt
         )
         if delivery.tries > 1:  # an engine that died may have left the last try behind
             end_marked(launch.attempt_key)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,15 +15,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from medbay.core.attempt.checks import PR_GIVEN_UP, PR_REFUSED
 from medbay.core.workspace import Landed, WorkSeen
 from medbay.errors import MedbayError, NotAllowed, NotFound
 from medbay.integrations.git import LONG_S, PACKAGE, Git, GitFailed
+from medbay.integrations.pull_request import PullRequest
 from medbay.integrations.worktree import BRANCHES, HEADS, REFS, marked, passes
 
 CONFLICT: Final = 1  # exit code: the merge is impossible as it is
 CANNOT: Final = 3  # exit code: it could not be tried
 SHOWN_MAX: Final = 20_000
-GH_S: Final = 120.0
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1));"
     " from medbay.integrations.landing import main; sys.exit(main(*sys.argv[1:]))"
@@ -33,115 +33,99 @@ _PROGRAM: Final = (
 
 def start_command(work: WorkSeen, name: str, title: str) -> tuple[str, ...]:
     """How the landing of a piece of work is started as a process."""
-    return (sys.executable, "-P", "-c", _PROGRAM, PACKAGE, work.repository, name, work.on_pass, title)
+    waits = (str(work.pr_wait_s), str(work.pr_rounds))
+    return (sys.executable, "-P", "-c", _PROGRAM, PACKAGE, work.repository, name, work.on_pass, title, *waits)
 
 
-def main(repository: str, name: str, on_pass: str, title: str) -> int:
-    """Land it and say how: 0 done, 1 conflict, 3 it could not be tried."""
+def main(repository: str, name: str, on_pass: str, title: str, wait_s: str, rounds: str) -> int:
+    """Land it and say how: 0 done, 1 conflict, 3 it could not be tried, 10 and 11 its pull request came back."""
     branch = Branch(Git(repository), name)
     try:
-        landed = branch.request(title) if on_pass == "pr" else branch.merge(title)
+        if on_pass == "pr":
+            landed = PullRequest(branch, rounds=int(rounds)).land(title, wait_s=float(wait_s))
+        else:
+            landed = branch.merge(title)
     except MedbayError as error:
         print(error)
         return CANNOT
     print(landed.words)
-    return CONFLICT if landed.how == "conflict" else 0
+    return {"conflict": CONFLICT, "refused": PR_REFUSED, "given_up": PR_GIVEN_UP}.get(landed.how, 0)
 
 
 class Branch:
     """The branch of one task in its repository."""
 
     def __init__(self, git: Git, name: str) -> None:
-        self._git = git.at(git.top)
+        self.git = git.at(git.top)
         self.name = name
         self.branch = f"{BRANCHES}{name}"
 
     @property
     def head(self) -> str:
         """The commit that holds the work; raises NotFound when there is none here."""
-        found = self._git.commit_of(HEADS + self.branch) or self._newest()
+        found = self.git.commit_of(HEADS + self.branch) or self._newest()
         if found is None:
-            raise NotFound(f"there is no branch {self.branch} in {self._git.top}", hint="another host may have it")
+            raise NotFound(f"there is no branch {self.branch} in {self.git.top}", hint="another host may have it")
         return found
 
     @property
     def base(self) -> str:
         """The branch it began on; empty when it began on a commit."""
-        return self._git.ask("symbolic-ref", "--quiet", f"{REFS}/{self.name}/base") or ""
+        return self.git.ask("symbolic-ref", "--quiet", f"{REFS}/{self.name}/base") or ""
 
     @property
     def merged(self) -> str | None:
         """The commit that merged it."""
-        return self._git.commit_of(f"{REFS}/{self.name}/merged")
+        return self.git.commit_of(f"{REFS}/{self.name}/merged")
 
     def diff(self, *, stat: bool = False, attempt: int | None = None) -> str:
         """What it changes against where it began; of one attempt what that one left."""
-        head = self.head if attempt is None else self._git.commit_of(f"{REFS}/{self.name}/{attempt}")
+        head = self.head if attempt is None else self.git.commit_of(f"{REFS}/{self.name}/{attempt}")
         if head is None:
             raise NotFound(f"nothing is kept of attempt {attempt}", hint="medbay show lists the attempts")
-        start = self._git.commit_of(f"{REFS}/{self.name}/start")
+        start = self.git.commit_of(f"{REFS}/{self.name}/start")
         over = self.merged
-        base = None if over else self._git.commit_of(self.base) if self.base else None
-        since = (self._git.ask("merge-base", base, head) if base else None) or start
+        base = None if over else self.git.commit_of(self.base) if self.base else None
+        since = (self.git.ask("merge-base", base, head) if base else None) or start
         if since is None:
             raise NotFound(f"nobody knows where {self.branch} began", hint=f"git log {self.branch}")
-        return self._git.run("diff", *(["--stat=100"] if stat else []), since, head, timeout_s=LONG_S)
+        return self.git.run("diff", *(["--stat=100"] if stat else []), since, head, timeout_s=LONG_S)
 
     def merge(self, title: str) -> Landed:
         """Merge it into the branch it began on, if git can and nobody's changes are in the way."""
-        with self._git.locked():
+        with self.git.locked():
             self._recover()
             if not self.base:
                 return Landed(how="kept", words=f"kept on {self.branch}: it began on a commit, not on a branch")
-            tip, head = self._git.commit_of(self.base), self.head
+            tip, head = self.git.commit_of(self.base), self.head
             if tip is None:
                 return Landed(how="kept", words=f"kept on {self.branch}: {_short(self.base)} is gone")
-            if self._git.call("merge-base", "--is-ancestor", head, tip)[0] == 0:
+            if self.git.call("merge-base", "--is-ancestor", head, tip)[0] == 0:
                 known = self.merged or tip
                 return Landed(how="merged", commit=known, into=_short(self.base), words=self._said(known))
-            code, out, said = self._git.call("merge-tree", "--write-tree", "--messages", tip, head, timeout_s=LONG_S)
+            code, out, said = self.git.call("merge-tree", "--write-tree", "--messages", tip, head, timeout_s=LONG_S)
             if code == 1:
                 return Landed(how="conflict", into=_short(self.base), words=self._conflict(out))
             if code != 0:
                 raise GitFailed(f"git merge-tree: {said.strip()}", code=code)
             message = f"Merge {' '.join(title.split())}\n\nMedbay-Task: {self.name}"
-            made = self._git.run("commit-tree", out.split("\n")[0], "-p", tip, "-p", head, "-m", message)
+            made = self.git.run("commit-tree", out.split("\n")[0], "-p", tip, "-p", head, "-m", message)
             if why := self._advance(tip, made):
                 return Landed(how="kept", words=f"kept on {self.branch}: {why}")
-            self._git.run("update-ref", f"{REFS}/{self.name}/merged", made)
+            self.git.run("update-ref", f"{REFS}/{self.name}/merged", made)
             return Landed(how="merged", commit=made, into=_short(self.base), words=self._said(made))
-
-    def request(self, title: str) -> Landed:
-        """Push it and ask for its merge by `gh`; without `gh` or a remote it is kept."""
-        gh = shutil.which("gh")
-        remote = self._git.ask("config", f"branch.{_short(self.base)}.remote") or "origin"
-        if gh is None:
-            return Landed(how="kept", words=f"kept on {self.branch}: gh is not installed")
-        if not self.base or self._git.ask("remote", "get-url", remote) is None:
-            return Landed(how="kept", words=f"kept on {self.branch}: there is no remote {remote} to push to")
-        self._git.run("push", "--force-with-lease", remote, f"{self.head}:{HEADS}{self.branch}", timeout_s=LONG_S)
-        told = f"Made by the task {self.name}.\n\n{self.diff(stat=True)}"
-        words = ["pr", "create", "--head", self.branch, "--base", _short(self.base), "--title", title, "--body", told]
-        code, out = self._gh(gh, *words)
-        if code != 0:  # there is one already, or it failed
-            code, seen = self._gh(gh, "pr", "view", self.branch, "--json", "url", "--jq", ".url")
-            out = seen if code == 0 else out
-        url = next((each for each in reversed(out.split()) if each.startswith("http")), "")
-        if code != 0 or not url:
-            raise GitFailed(f"gh pr create: {out.strip()[-SHOWN_MAX:]}")
-        return Landed(how="pr", url=url, into=_short(self.base), words=f"pull request {url}")
 
     def revert(self) -> tuple[str, str]:
         """A branch with the revert of its merge, on top of where its base is now; its name and its diff."""
         made = self.merged
         if made is None:
             raise NotAllowed(f"{self.name} was not merged", hint=f"git branch -D {self.branch} drops it")
-        tip, name = self._git.commit_of(self.base), f"{BRANCHES}revert-{self.name}"
-        if tip is None or self._git.call("merge-base", "--is-ancestor", made, tip)[0] != 0:
+        tip, name = self.git.commit_of(self.base), f"{BRANCHES}revert-{self.name}"
+        if tip is None or self.git.call("merge-base", "--is-ancestor", made, tip)[0] != 0:
             raise NotAllowed(
                 f"the merge of {self.name} is not in {_short(self.base)} any more", hint="git log shows it"
             )
-        with self._git.locked(), self.checked_out("revert", tip) as tree:
+        with self.git.locked(), self.checked_out("revert", tip) as tree:
             code, out, said = tree.call("revert", "--no-edit", "--mainline", "1", made, timeout_s=LONG_S)
             if code != 0:
                 conflict = tree.ask("diff") or said or out
@@ -149,8 +133,8 @@ class Branch:
                     f"the revert conflicts with later changes:\n{conflict[:SHOWN_MAX]}", hint="revert by hand"
                 )
             commit = tree.run("rev-parse", "HEAD")
-            self._git.run("update-ref", HEADS + name, commit)
-        return name, self._git.run("diff", "--stat=100", tip, commit)
+            self.git.run("update-ref", HEADS + name, commit)
+        return name, self.git.run("diff", "--stat=100", tip, commit)
 
     def bisect(
         self,
@@ -178,30 +162,30 @@ class Branch:
                 note(f"{at[:12]} {word}")
                 said = tree.run("bisect", word, at)
             found = said.split()[0]
-            return found, self._git.run("show", "--no-patch", "--format=%h %s (%an, %as)", found)
+            return found, self.git.run("show", "--no-patch", "--format=%h %s (%an, %as)", found)
 
     @contextmanager
     def checked_out(self, what: str, commit: str) -> Iterator[Git]:
         """A worktree for a moment, beside the one of the task."""
-        path = self._git.common / "medbay" / f"{what}-{self.name}-{os.getpid()}"
-        self._git.run("worktree", "prune")
-        self._git.run("worktree", "add", "--detach", "--force", str(path), commit, timeout_s=LONG_S)
+        path = self.git.common / "medbay" / f"{what}-{self.name}-{os.getpid()}"
+        self.git.run("worktree", "prune")
+        self.git.run("worktree", "add", "--detach", "--force", str(path), commit, timeout_s=LONG_S)
         try:
-            yield self._git.at(path)
+            yield self.git.at(path)
         finally:
-            self._git.call("worktree", "remove", "--force", "--force", str(path))
+            self.git.call("worktree", "remove", "--force", "--force", str(path))
 
     def _known(self, name: str) -> str:
-        found = self._git.commit_of(name)
+        found = self.git.commit_of(name)
         if found is None:
             raise NotFound(f'there is no commit "{name}"', hint="git log lists them")
         return found
 
     def _newest(self) -> str | None:
-        said = self._git.ask(
+        said = self.git.ask(
             "for-each-ref", "--sort=-committerdate", "--format=%(refname)", f"{REFS}/{self.name}/[0-9]*"
         )
-        return self._git.commit_of(said.splitlines()[0]) if said else None
+        return self.git.commit_of(said.splitlines()[0]) if said else None
 
     def _said(self, commit: str) -> str:
         return f"merged into {_short(self.base)} as {commit[:12]}"
@@ -213,18 +197,18 @@ class Branch:
         names = sorted({each.partition("\t")[2] for each in listed.splitlines() if "\t" in each})
         places = []
         for name in names:
-            text = self._git.ask("show", f"{tree}:{name}") or ""
+            text = self.git.ask("show", f"{tree}:{name}") or ""
             places.append(f"--- {name}\n{marked(text)}")
         head = f"{self.branch} conflicts with {_short(self.base)} in {', '.join(names)}"
         return "\n".join((head, messages.strip(), *places))[:SHOWN_MAX]
 
     def _advance(self, tip: str, made: str) -> str:
         """Move the base to the merge, with the tree that has it checked out; why not, where that is in the way."""
-        where = next((path for path, branch in worktrees(self._git) if branch == self.base), None)
+        where = next((path for path, branch in worktrees(self.git) if branch == self.base), None)
         if where is None:
-            self._git.run("update-ref", "-m", f"medbay: merge {self.name}", self.base, made, tip)
+            self.git.run("update-ref", "-m", f"medbay: merge {self.name}", self.base, made, tip)
             return ""
-        tree, intent = self._git.at(where), self._git.common / "medbay" / "merging.json"
+        tree, intent = self.git.at(where), self.git.common / "medbay" / "merging.json"
         if tree.commit_of("HEAD") != tip:
             return f"{_short(self.base)} moved meanwhile"
         intent.write_text(json.dumps({"tree": str(where), "old": tip, "new": made}), encoding="utf-8")
@@ -238,10 +222,10 @@ class Branch:
 
     def _recover(self) -> None:
         """Undo a fast-forward that was killed half way: files that are neither old nor ours are left to the person."""
-        intent = self._git.common / "medbay" / "merging.json"
+        intent = self.git.common / "medbay" / "merging.json"
         try:
             said = json.loads(intent.read_text(encoding="utf-8"))
-            tree, old, new = self._git.at(said["tree"]), str(said["old"]), str(said["new"])
+            tree, old, new = self.git.at(said["tree"]), str(said["old"]), str(said["new"])
         except (OSError, ValueError, KeyError, TypeError):
             intent.unlink(missing_ok=True)
             return
@@ -257,22 +241,6 @@ class Branch:
             if there:
                 tree.run("checkout", "--quiet", old, "--", *there)
         intent.unlink(missing_ok=True)
-
-    def _gh(self, gh: str, *words: str) -> tuple[int, str]:
-        try:
-            done = subprocess.run(
-                [gh, *words],
-                cwd=self._git.directory,
-                env={**os.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=GH_S,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise GitFailed(f"gh {words[0]}: {error}") from None
-        return done.returncode, (done.stdout + b"\n" + done.stderr if done.returncode else done.stdout).decode(
-            "utf-8", "replace"
-        )
 
 
 def worktrees(git: Git) -> list[tuple[Path, str]]:

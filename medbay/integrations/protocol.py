@@ -18,7 +18,7 @@ class SenderMeans:
     runner: Runner  # of commands
     folder: Path  # of medbay.toml
     files: Path  # for what is read and printed while a delivery is under way
-    redaction: Redaction  # of what is told about a failure
+    redaction: Redaction  # of what is sent about a failure
 
 
 class Sending(Protocol):

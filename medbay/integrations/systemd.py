@@ -1,4 +1,4 @@
-"""systemd: the unit of a daemon as text, and the few calls that install, remove and look at it.
+"""systemd: the unit of a daemon as text, and the few calls that install, remove and inspect it.
 
 Without systemd the text can still be made and written; every call has a time limit.
 """
@@ -129,7 +129,7 @@ class Systemd:
 
 
 def lingers(user: str) -> bool | None:
-    """Whether the units of a user run without a login; None when nobody can say."""
+    """Whether the units of a user run without a login; None when that is not known."""
     if shutil.which("loginctl") is None:
         return None
     code, said = _run(["loginctl", "show-user", user, "--property=Linger"])

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -81,6 +81,8 @@ class WorkPlan(Struct, frozen=True, kw_only=True):
     request: WorkRequest
     means: WorkspaceMeans
     facts: str  # the file for what was seen
+    pr_wait_s: float
+    pr_rounds: int
     keep_s: float = 0.0  # how long a worktree that is not used is kept; 0: for ever
     readable: tuple[str, ...] = ()  # what a sandboxed agent has to see besides
     writable: tuple[str, ...] = ()
@@ -96,12 +98,28 @@ class TreeMemory(Struct, kw_only=True):
     failing: tuple[int, ...] | None = None  # the checks that failed on the start commit; None: not asked yet
 
 
+class GitSettings(Protocol):
+    """What is configured for all repositories."""
+
+    @property
+    def keep_ms(self) -> int:
+        """How long an unused worktree is kept."""
+
+    @property
+    def pr_wait_ms(self) -> int:
+        """How long the checks of a pull request are waited for."""
+
+    @property
+    def max_pr_rounds(self) -> int:
+        """How often they may come back."""
+
+
 class Worktrees:
     """Gives the attempts of agents their directories, by a process between the engine and the agent."""
 
-    def __init__(self, root: Path, *, keep_s: float = 0.0, passes: Passes | None = None) -> None:
+    def __init__(self, root: Path, settings: GitSettings, *, passes: Passes | None = None) -> None:
         self._root = root
-        self._keep_s = keep_s
+        self._settings = settings
         self._passes = passes or Passes()
 
     def __call__(self, launch: Launch, profile: Profile) -> GitWorkplace:
@@ -120,7 +138,9 @@ class Worktrees:
             request=launch.work,
             means=means,
             facts=str(_facts_path(launch)),
-            keep_s=self._keep_s,
+            keep_s=self._settings.keep_ms / 1000,
+            pr_wait_s=self._settings.pr_wait_ms / 1000,
+            pr_rounds=self._settings.max_pr_rounds,
             readable=(str(log.parent),),
             writable=(os.path.abspath(launch.result_path),),
         )
@@ -268,6 +288,8 @@ class AttemptTree:
             failing=memory.failing or (),
             evidence=plan.means.evidence,
             on_pass=plan.means.on_pass,
+            pr_wait_s=plan.pr_wait_s,
+            pr_rounds=plan.pr_rounds,
         )
 
     def command(self) -> AbstractContextManager[tuple[str, ...]]:

@@ -20,7 +20,7 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno
 
 
 class Spool:
-    """The file of one worker process, and beside it the one that calls may leave their result in."""
+    """The file of one worker process, and next to it the one that calls may leave their result in."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""The program of the guardian: a small process beside an engine that ends the engine's trees when it cannot itself.
+"""The program of the guardian: a small process next to an engine that ends the engine's trees when it cannot itself.
 
 It listens to the engine through a pipe, and hears when the lease was last renewed. When the pipe closes, or no renewal
 came for too long, everything that carries the engine's mark is ended. It asks no store and starts no process.
@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from medbay.places.processes import end_guarded
 
-LOOKS_PER_LIMIT: Final = 20  # a suspended machine stops our waiting too: look at the clock this often
+LOOKS_PER_LIMIT: Final = 20  # a suspended machine stops our waiting too: check the clock this often
 LATE_S: Final = (0.05, 0.25)  # what the engine was about to start when it died shows up within this
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); from medbay.places.guardian import main; main(sys.argv[1:])"

@@ -11,6 +11,7 @@ from typing import Final
 
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import AttemptKey, Closing, Feeding, Launch, Leftovers, LiveAttempts, Runner, Running
+from medbay.places.usage import short_of
 
 _CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
 
@@ -21,9 +22,15 @@ class Here:
     """The runners of one engine, and what their attempts may have left on this machine."""
 
     def __init__(
-        self, runners: Mapping[str, Runner], leftovers: Leftovers, *, later: Mapping[str, MakeRunner] | None = None
+        self,
+        runners: Mapping[str, Runner],
+        leftovers: Leftovers,
+        *,
+        later: Mapping[str, MakeRunner] | None = None,
+        measure: Callable[[], str] = short_of,
     ) -> None:
-        """`later` are those that are made when their first attempt starts: nobody pays for one that is never used."""
+        """`later` are those that are made when their first attempt starts: one that is never used costs nothing."""
+        self._measure = measure
         self._runners: dict[str, Runner] = {}
         self._feeding: list[Feeding] = []
         self._leftovers = leftovers
@@ -79,6 +86,10 @@ class Here:
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
         return {queue: room for each in self._feeding for queue, room in each.room_ahead(free).items()}
+
+    def short_of(self) -> str:
+        """What this machine has too little of to start retries now; empty when there is enough of everything."""
+        return self._measure()
 
     def close(self) -> None:
         """Let the runners go."""

@@ -37,7 +37,7 @@ class LogCap:
         punch: Punch | None = None,
         beside: LogCap | None = None,
     ) -> None:
-        """`beside` is that of another file the same command writes: both are looked at together."""
+        """`beside` is that of another file the same command writes: both are checked together."""
         self.next_s = monotonic_s + _FIRST_S
         self.path = path
         self._head_bytes = head_bytes

@@ -129,7 +129,7 @@ class Snapshot(NamedTuple):
 
 
 class Census:
-    """One look at /proc for all attempts of a runner: its cost does not grow with their number."""
+    """One snapshot of /proc for all attempts of a runner: its cost does not grow with their number."""
 
     def __init__(self) -> None:
         self.serial = 0
@@ -138,7 +138,7 @@ class Census:
         self._snapshot = Snapshot(processes={}, keys={})
 
     def at(self, monotonic_s: float) -> Snapshot:
-        """A snapshot not older than `age_s`; `serial` tells one from the next."""
+        """A snapshot not older than `age_s`; `serial` distinguishes one from the next."""
         if monotonic_s - self._taken_s >= self.age_s:
             self._snapshot = look()
             self._taken_s = monotonic_s

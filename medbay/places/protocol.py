@@ -12,7 +12,7 @@ from medbay.core.outcome import Outcome
 from medbay.core.workspace import WorkRequest
 from medbay.places.processes import PART_MARK
 
-LASTING_S: Final = 0.05  # what runs for less than this is over before anybody could look
+LASTING_S: Final = 0.05  # what runs for less than this is over before it could be observed
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 AttemptKey = tuple[str, int]  # task, attempt number
@@ -55,7 +55,7 @@ class Launch(Struct, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Which process this is, so that a later start can tell it from a reused pid."""
+    """Which process this is, so that a later start can distinguish it from a reused pid."""
 
     pid: int
     pid_start: int  # clock ticks since boot, from /proc/PID/stat
@@ -71,7 +71,7 @@ class Running(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Readable when there is something to poll; -1 when only time can tell."""
+        """Readable when there is something to poll; -1 when it has to be polled."""
         ...
 
     def poll(self, monotonic_s: float) -> Outcome | None:
@@ -174,6 +174,10 @@ class Place(Protocol):
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
+        ...
+
+    def short_of(self) -> str:
+        """What it has too little of to start retries now, as `CPU`; empty when there is enough of everything."""
         ...
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ def spawn_into(
 
 
 def new_log(launch: Launch) -> int:
-    """The new log of an attempt, open for appending, and room for its result beside it."""
+    """The new log of an attempt, open for appending, and room for its result next to it."""
     log = _new_log(launch.log_path)
     try:
         _clear_result(launch.result_path, launch.log_path)

@@ -1,7 +1,7 @@
 """The files that processes write to before it is known whose log they will be; one folder per store.
 
 A command that writes nothing costs no file: the next one writes to the same. That is done only where the kernel says
-that nobody can write to it any more, for what a command left running may keep its output open.
+that no process can write to it any more, for what a command left running may keep its output open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from medbay.places.files import NEW_FILE, make_directory, move, place, remove
 from medbay.places.processes import identity_of, is_alive
 from medbay.places.protocol import Identity, Launch
 
-SPOOLS: Final = ".warm"  # the folder of these files, beside the logs
+SPOOLS: Final = ".warm"  # the folder of these files, next to the logs
 _APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _numbers: Final = itertools.count(1)  # of this process, whichever engine of it asks
@@ -66,7 +66,7 @@ class CommandSpools:
         self._free: list[CommandSpool] = []
 
     def take(self, launch: Launch) -> tuple[CommandSpool, int]:
-        """One that is empty and nobody's, and a descriptor for its next writer; raises SpawnFailed."""
+        """One that is empty and unused, and a descriptor for its next writer; raises SpawnFailed."""
         folder = self._spools.folder(launch)
         while self._free:
             spool = self._free.pop()
@@ -119,7 +119,7 @@ class CommandSpool:
         return os.fstat(self._look).st_size
 
     def is_nobodys(self) -> bool:
-        """Whether it is empty and no process can write to it: a lease to read is only given while nobody can."""
+        """Whether it is empty and no process can write to it: a lease to read is only given while none can."""
         try:
             fcntl.fcntl(self._look, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             fcntl.fcntl(self._look, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -137,7 +137,7 @@ class CommandSpool:
         return True
 
     def drop(self) -> None:
-        """Nobody needs it any more under this name."""
+        """It is not needed any more under this name."""
         os.close(self._look)
         with suppress(OSError):
             remove(self.path)

@@ -2,7 +2,7 @@
 
 It says how the tree ended and never what that means. Nothing here waits: the owner calls `poll` when `fileno` is
 readable or `deadline_s` has come. While a tree is ended its main process stays unreaped, so that its pid and group
-number cannot be anybody else's.
+number cannot belong to another process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNKILLABLE_S: Final = 30.0  # after SIGKILL a process runs no more code, even if
 _LOOKS_NEEDED: Final = 2  # one look can miss a process that forked and died while it was taken
 _DRAIN_S: Final = 5.0
 _DRAIN_LOOK_S: Final = 0.005
-_BLIND_S: Final = 0.05  # without a pidfd only time can tell
+_BLIND_S: Final = 0.05  # without a pidfd it has to be polled
 
 
 class Why(Enum):
@@ -213,7 +213,7 @@ class ProcessTree:
         return None
 
     def deadline_s(self) -> float | None:
-        """The next time that matters: a limit, the end of the grace, a look at the log or the tree."""
+        """The next time that matters: a limit, the end of the grace, the next check of the log or the tree."""
         if self._over is not None:
             return None
         times = [] if self._pidfd >= 0 else [self._seen_s + _BLIND_S]
@@ -298,7 +298,7 @@ class ProcessTree:
         return self._finish(note="some of its processes could not be ended" if ending.gave_up else "")
 
     def _end_group(self, monotonic_s: float) -> TreeEnd | None:
-        """Kill what the command left in its group, before reaping: until then nobody else has its number."""
+        """Kill what the command left in its group, before reaping: until then no other process has its number."""
         if self._exit is None:
             send_group(self._child.pid, signal.SIGKILL)
             self._exit = self._reap()
@@ -310,7 +310,7 @@ class ProcessTree:
         return None
 
     def _drain(self, monotonic_s: float) -> TreeEnd | None:
-        """Wait until the killed rest of the group is gone; zombies that nobody reaps do not count."""
+        """Wait until the killed rest of the group is gone; zombies that are never reaped do not count."""
         if monotonic_s >= self._drain_until_s or not group_exists(self._child.pid):
             return self._finish()
         processes = self._trees.census.at(monotonic_s).processes.values()

@@ -24,6 +24,8 @@ _FAR_S: Final = 1.0
 _GROWTH_BYTES_PER_S: Final = 4e9  # about as fast as one process can touch new memory
 _DATA_MARGIN_BYTES: Final = 1 << 30
 _FILE_BYTES_MAX: Final = 64_000_000
+_LOAD_PER_CORE: Final = 2.0  # more than so many processes for each core want to run
+_MEMORY_SHARE: Final = 0.05  # less than this share is left
 _CPU_MARGIN_S: Final = 5  # from SIGXCPU to the kernel's own SIGKILL
 
 
@@ -58,6 +60,26 @@ class UsageLimit:
             wait_s = min(wait_s, (self._cpu_s - used_s) / (os.cpu_count() or 1))
         self.next_s = monotonic_s + max(wait_s, _NEAR_S)
         return None
+
+
+def short_of(load: float | None = None, cores: int | None = None, memory: str | None = None) -> str:
+    """What this machine has too little of now: `CPU`, `memory`, both, or nothing. What is not given is measured."""
+    load = os.getloadavg()[0] if load is None else load
+    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    lacks = ["CPU"] if load > _LOAD_PER_CORE * cores else []
+    sizes = dict(line.split(":", 1) for line in (_meminfo() if memory is None else memory).splitlines() if ":" in line)
+    total, free = (int((sizes.get(name) or "0").split()[0]) for name in ("MemTotal", "MemAvailable"))
+    if total and free < total * _MEMORY_SHARE:
+        lacks.append("memory")
+    return " and ".join(lacks)
+
+
+def _meminfo() -> str:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as handle:
+            return handle.read()
+    except OSError:
+        return ""
 
 
 def limit_process(pid: int, *, memory_bytes: int | None, cpu_s: float | None) -> None:

@@ -56,7 +56,7 @@ def _written_at(log: str | None) -> float | None:
 
 
 def ended_itself(launch: Launch, ended: Exit, *, output: Output, result: Result) -> Outcome:
-    """The outcome of what nobody ended, with its output and what it said of itself."""
+    """The outcome of what ended by itself, with its output and what it said of itself."""
     if ended.code is None and ended.signal is None:
         # The worker is alive, so this is no lost attempt; as a failure it is bounded, whatever takes the status.
         return Failed(output=replace(output, tail=output.tail + "\n[medbay] the exit status was taken by another"))

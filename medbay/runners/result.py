@@ -68,7 +68,7 @@ def read_result(path: str | Path) -> Result:
 
 
 def taken_as_failed(unclear: Result) -> Result:
-    """What counts where the exit status is good and the result cannot be read: nobody knows how the work ended."""
+    """What counts where the exit status is good and the result cannot be read: how the work ended is not known."""
     why = f"It ended with status 0, but its result file does not say how: {unclear.ignored}"
     said = {**(unclear.fields or {}), "outcome": "failed", "category": "malformed_output", "summary": why}
     return Result(fields=said, ignored=unclear.ignored)

@@ -50,6 +50,7 @@ class NewTask:
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    mutex: str = ""
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False

@@ -23,6 +23,7 @@ from medbay.core.budget import Budget
 from medbay.core.decision import Change, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker, Limits
+from medbay.core.holds.holding import waits_for_load
 from medbay.core.holds.incident import FailureSurroundings, is_shared
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.model import Attempt, Check, Task, Worker, changed
@@ -34,7 +35,7 @@ from medbay.core.rules import Ended
 from medbay.core.schedule import occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
-from medbay.core.workspace import CONFLICT
+from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
 from medbay.service import budgets, evaluations, learning, owners, triage
@@ -89,6 +90,8 @@ class Capacity(Struct, frozen=True, kw_only=True):
     waiting: int = 0  # what is handed ahead and not begun, beyond the slots
     ahead: Mapping[str, int] = {}  # how many more may be handed ahead, by directory
     home: str = ""  # the directory of a task that names none
+    queue_slots: Mapping[str, int] = {}  # how many tasks of a queue may run, on all engines together
+    short_of: str = ""  # what this machine lacks: retries that start processes wait
 
     @property
     def room(self) -> int:
@@ -109,10 +112,12 @@ def claim(
     owner = workers.get(tx, worker.id)
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
-    chosen = _suspects(tx, worker, capacity, work)
+    behind = _not_held(tx, _behind_mutexes(tx, worker), work)
+    offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of)
+    chosen = _suspects(offer, capacity)
     again = sum(task.recovery for task in chosen)
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
-    chosen += _in_shares(tx, worker, rest, work)
+    chosen += _in_shares(offer, rest)
     sent = _sent_for(worker, chosen, work) if work.breakers else [(task, None) for task in chosen]
     may_start = {task.id for task in budgets.reserve(tx, [task for task, _ in sent], budget)}
     with tx.together():
@@ -258,7 +263,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
     found = ending.diagnose_ended(ended, tx.now)
     if found is None:
         return ended
-    if found.subcategory in (GATE_ERROR, CONFLICT):  # its advice names what is one task's own
+    if found.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST):  # its advice names what is one task's own
         return replace(ended, diagnosis=found)
     if found.fingerprint not in known:
         known[found.fingerprint] = patterns.carried(tx, found, patterns.get(tx, found.fingerprint, counted=False))
@@ -289,26 +294,80 @@ def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> Failure
     return replace(around, others={task.id: command_key(task) for task in others})
 
 
-def _suspects(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """Where one claim chooses from."""
+
+    tx: Tx
+    worker: Worker
+    work: WorkingSet
+    left: dict[str, int]  # how many more tasks of a queue may run, where that is limited
+    behind_mutexes: Sequence[Task]  # the first of those that wait behind each free mutex
+    short_of: str
+
+    def within_queues(self, ordered: Iterable[Task]) -> list[Task]:
+        """Those that find room in their queues, in their order."""
+        left, kept = dict(self.left), []
+        for task in ordered:
+            room = left.get(task.queue, 1)
+            if room > 0:
+                kept.append(task)
+                left[task.queue] = room - 1 if task.queue in self.left else 1
+        return kept
+
+    def taken(self, task: Task) -> None:
+        """One of them is chosen."""
+        if task.queue in self.left:
+            self.left[task.queue] -= 1
+
+
+def _queues_left(tx: Tx, worker: Worker, capacity: Capacity) -> dict[str, int]:
+    """What is left of the slots of limited queues; counted while nobody else claims from them."""
+    left = {}
+    for queue in sorted(capacity.queue_slots.keys() & set(worker.queues)):
+        free = tx.try_serialise(f"queue:{queue}")
+        left[queue] = max(0, capacity.queue_slots[queue] - tasks.count_live(tx, queue)) if free else 0
+    return left
+
+
+def _behind_mutexes(tx: Tx, worker: Worker) -> list[Task]:
+    """The most urgent task behind each free mutex, which is this transaction's from now on."""
+    first: dict[str, Task] = {}
+    for queue in worker.queues:
+        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX):
+            found = tasks.take_mutex(tx, task_id, mutex)
+            if found is not None and (mutex not in first or _urgency(found) < _urgency(first[mutex])):
+                first[mutex] = found
+    return list(first.values())
+
+
+def _suspects(offer: _Offer, capacity: Capacity) -> list[Task]:
     """At most one task at a time whose engine died before, so that the next death has a name."""
     if capacity.free <= 0 or capacity.live_suspects > 0:
         return []
-    past = _stopped_runners(worker, work)
-    heads = (task for queue in worker.queues for task in tasks.suspects(tx, queue, HEAD_MAX) if task.runner not in past)
-    ordered = sorted(heads, key=lambda task: (task.crashes, *_urgency(task)))
-    if _share_left(capacity) <= 0 and len(_heads(tx, worker, capacity.free, work, recovery=False)) >= capacity.free:
+    past = _stopped_runners(offer.worker, offer.work)
+    heads = [each for queue in offer.worker.queues for each in tasks.suspects(offer.tx, queue, HEAD_MAX)]
+    heads += [each for each in offer.behind_mutexes if each.crashes > 0]
+    able = (each for each in heads if each.runner not in past and not (offer.short_of and waits_for_load(each)))
+    ordered = sorted(offer.within_queues(able), key=lambda task: (task.crashes, *_urgency(task)))
+    if _share_left(capacity) <= 0 and len(_heads(offer, capacity.free, recovery=False)) >= capacity.free:
         ordered = [task for task in ordered if not task.recovery]
-    return _not_held(tx, ordered, work)[:1]
+    chosen = _not_held(offer.tx, ordered, offer.work)[:1]
+    for task in chosen:
+        offer.taken(task)
+    return chosen
 
 
-def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> list[Task]:
+def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     """Fresh work and recovery by urgency, recovery never above its share while fresh work is ready."""
     room = capacity.room
     if room <= 0:
         return []
-    limit = HEAD_MAX if work.parks else min(HEAD_MAX, room)
-    fresh = _heads(tx, worker, limit, work, recovery=False)
-    again = _heads(tx, worker, limit, work, recovery=True)
+    limit = HEAD_MAX if offer.work.parks else min(HEAD_MAX, room)
+    fresh = _heads(offer, limit, recovery=False)
+    again = _heads(offer, HEAD_MAX if offer.short_of else limit, recovery=True)
+    if offer.short_of:
+        again = [task for task in again if not waits_for_load(task)]
     share = _share_left(capacity)
     if capacity.slots == 1 and fresh and again:
         return (again if capacity.recovery_first else fresh)[: min(1, capacity.free)]
@@ -316,6 +375,8 @@ def _in_shares(tx: Tx, worker: Worker, capacity: Capacity, work: WorkingSet) -> 
         share = max(share, room - len(fresh))
     again = again[: max(0, share)]
     candidates = sorted([*fresh, *again], key=_urgency) if fresh and again else fresh or again
+    if offer.left:
+        candidates = offer.within_queues(candidates)
     begun, rest = candidates[: capacity.free], candidates[capacity.free : room]
     return begun + feeding.fed_ahead(rest, capacity.ahead, home=capacity.home)
 
@@ -325,12 +386,20 @@ def _share_left(capacity: Capacity) -> int:
     return math.ceil(places * capacity.recovery_share) - capacity.live_recovery
 
 
-def _heads(tx: Tx, worker: Worker, limit: int, work: WorkingSet, *, recovery: bool) -> list[Task]:
-    past = _stopped_runners(worker, work)
-    heads = [tasks.claim_head(tx, queue, recovery=recovery, limit=limit, past=past) for queue in worker.queues]
+def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
+    past = _stopped_runners(offer.worker, offer.work)
+    heads = []
+    for queue in offer.worker.queues:
+        most = min(limit, offer.left.get(queue, limit)) if not offer.work.parks else limit
+        if offer.left.get(queue, 1) > 0:
+            heads.append(tasks.claim_head(offer.tx, queue, recovery=recovery, limit=most, past=past))
+    waiting = [each for each in offer.behind_mutexes if each.recovery == recovery and each.crashes == 0]
+    if waiting:
+        heads.append([each for each in waiting if each.runner not in past and offer.left.get(each.queue, 1) > 0])
     # What one queue has is in this order already.
     found = heads[0] if len(heads) == 1 else sorted(chain.from_iterable(heads), key=_urgency)
-    return _not_held(tx, found, work)
+    found = _not_held(offer.tx, found, offer.work)
+    return offer.within_queues(found) if offer.left else found
 
 
 def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
@@ -392,7 +461,7 @@ def _claim_one(
         worker_id=worker.id,
         host=worker.host,
         iteration=task.iteration,
-        planned_at=occurrences.planned_for(task, tx.now),
+        planned_at=occurrences.planned_for(changed(task, planned_at=change.after.planned_at), tx.now),
         started_at=tx.now,
         canary=sent_for is not None,
         forced=task.forced,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from medbay.core.model import Task
@@ -15,7 +16,15 @@ from medbay.store.database import Tx
 ATTEMPTS_SHOWN: Final = 50
 
 
-def load(tx: Tx, task: Task, *, rules: Recurring, recovery_share: float, rescue_threshold: float) -> TaskDetail:
+def load(
+    tx: Tx,
+    task: Task,
+    *,
+    rules: Recurring,
+    recovery_share: float,
+    rescue_threshold: float,
+    queue_slots: Mapping[str, int] = explaining.NO_LIMITS,
+) -> TaskDetail:
     """Return the task with its newest attempts, retries, history, triages, questions and what holds it back."""
     recent = attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)
     checked = checks.of_task(tx, task.id, since=recent[0].number) if recent else {}
@@ -38,5 +47,5 @@ def load(tx: Tx, task: Task, *, rules: Recurring, recovery_share: float, rescue_
         triages=tuple(triages.of_task(tx, task.id)),
         question=questions.open_of_task(tx, task.id),
         questions=tuple(questions.of_task(tx, task.id)),
-        held_back=explaining.first_reason(tx, task, recovery_share=recovery_share),
+        held_back=explaining.first_reason(tx, task, recovery_share=recovery_share, queue_slots=queue_slots),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -25,6 +26,8 @@ from medbay.service import triage as triage_service
 from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
 from medbay.store.database import Tx
 
+NO_LIMITS: Final[Mapping[str, int]] = {}  # of the slots of queues
+
 
 def explain(
     tx: Tx,
@@ -32,6 +35,7 @@ def explain(
     policy: Policy,
     *,
     recovery_share: float = 0.5,
+    queue_slots: Mapping[str, int] = NO_LIMITS,
     rescue_threshold: float = RESCUE_THRESHOLD,
 ) -> Explanation:
     """Collect the answer from the store; nothing is guessed."""
@@ -46,7 +50,7 @@ def explain(
             found = apply_teaching(last.diagnosis, known)
             coming = forecast(task, found, learning.in_force(tx, policy, found.kind), tx.now)
     held = _held(tx, task)
-    around = circumstances(tx, task, held, recovery_share=recovery_share)
+    around = circumstances(tx, task, held, recovery_share=recovery_share, queue_slots=queue_slots)
     reasons = _told(holding.reasons(task, tx.now, around), tx.now)
     newest = recent[-1] if recent else None
     looked = next(iter(triages.of_task(tx, task.id, 1)), None)
@@ -116,13 +120,17 @@ def _evaluation(tx: Tx, newest: Attempt | None) -> CheckResult | None:
     return next((each for each in found if each.position == rescue.POSITION), None)
 
 
-def first_reason(tx: Tx, task: Task, *, recovery_share: float) -> Reason | None:
-    """The first of the fifteen that holds a task back."""
-    around = circumstances(tx, task, _held(tx, task), recovery_share=recovery_share)
+def first_reason(
+    tx: Tx, task: Task, *, recovery_share: float, queue_slots: Mapping[str, int] = NO_LIMITS
+) -> Reason | None:
+    """The first of the reasons that hold a task back."""
+    around = circumstances(tx, task, _held(tx, task), recovery_share=recovery_share, queue_slots=queue_slots)
     return next(iter(holding.reasons(task, tx.now, around)), None)
 
 
-def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: float) -> Circumstances:
+def circumstances(
+    tx: Tx, task: Task, held: Breaker | None, *, recovery_share: float, queue_slots: Mapping[str, int] = NO_LIMITS
+) -> Circumstances:
     """What around a task may hold it back; `held` is the breaker that does."""
     waiting = [other for other, status in tasks.comes_after(tx, task.id) if status != "completed"] if task.unmet else []
     serving = _serving(tx, task)
@@ -140,10 +148,30 @@ def circumstances(tx: Tx, task: Task, held: Breaker | None, *, recovery_share: f
         incident=what.get("incident"),
         crash_loop=what.get("crash_loop"),
         heals_at=next((each.next_at for each in (held, stopped) if each is not None), None),
+        mutex=_mutex(tx, task),
+        queue_full=_queue_full(tx, task, queue_slots),
+        load=_load(serving),
         queue_served=bool(serving),
         recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,
     )
+
+
+def _mutex(tx: Tx, task: Task) -> str | None:
+    holder = tasks.mutex_holder(tx, task.mutex) if task.mutex else None
+    return f'{holder} has the mutex "{task.mutex}", and one runs at a time' if holder not in (None, task.id) else None
+
+
+def _queue_full(tx: Tx, task: Task, queue_slots: Mapping[str, int]) -> str | None:
+    slots = queue_slots.get(task.queue)
+    if slots is None or task.live is not None or tasks.count_live(tx, task.queue) < slots:
+        return None
+    return f'{"the one slot" if slots == 1 else f"all {slots} slots"} of the queue "{task.queue}" taken'
+
+
+def _load(serving: Sequence[Worker]) -> str | None:
+    short = serving[0].short_of if serving and all(each.short_of for each in serving) else ""
+    return f"the machine is short of {short}, and retries wait until it is not" if short else None
 
 
 def _serving(tx: Tx, task: Task) -> list[Worker]:

@@ -23,6 +23,7 @@ def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
     return not any(
         activity.has_live_attempt(tx, queue)
         or activity.has_claimable(tx, queue)
+        or tasks.waits_behind_mutex(tx, queue)
         or activity.has_pending_retry(tx, queue)
         or activity.has_requeued(tx, queue)
         or activity.is_looked_at_elsewhere(tx, queue)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,7 +30,9 @@ class ListQuery:
     prefixes: bool = False  # with how many letters of each id are enough to name it
 
 
-def load(tx: Tx, query: ListQuery, *, recovery_share: float) -> TaskList:
+def load(
+    tx: Tx, query: ListQuery, *, recovery_share: float, queue_slots: Mapping[str, int] = explaining.NO_LIMITS
+) -> TaskList:
     """Return what needs a person, running, waiting soonest first, held, ready, ended; no more than is asked for."""
     limit = EVERY if query.limit is None else query.limit
     parts = _parts(query, tx.now, triages=None if query.everything else False)
@@ -39,10 +41,12 @@ def load(tx: Tx, query: ListQuery, *, recovery_share: float) -> TaskList:
         kept += tasks.select(tx, replace(part, limit=limit - len(kept))) if len(kept) < limit else []
     total = len(kept) if len(kept) < limit else sum(tasks.count(tx, part) for part in parts)
     listed = TaskList(now=tx.now, tasks=tuple(kept), total=total, narrowed=query.wanted.narrows)
-    return _explained(tx, listed, query, recovery_share) if query.explained else listed
+    return _explained(tx, listed, query, recovery_share, queue_slots) if query.explained else listed
 
 
-def _explained(tx: Tx, listed: TaskList, query: ListQuery, recovery_share: float) -> TaskList:
+def _explained(
+    tx: Tx, listed: TaskList, query: ListQuery, recovery_share: float, queue_slots: Mapping[str, int]
+) -> TaskList:
     kept = listed.tasks
     alive = [worker for worker in workers.alive(tx) if worker.lease_until > tx.now]
     served = {queue for worker in alive for queue in worker.queues}
@@ -52,6 +56,8 @@ def _explained(tx: Tx, listed: TaskList, query: ListQuery, recovery_share: float
         waits_for=_waits_for(tx, kept),
         serving=tuple(alive),
         out_of_share=frozenset(explaining.queues_out_of_share(tx, served, recovery_share)),
+        mutexes=_mutexes(tx, kept),
+        full_queues={queue: slots for queue, slots in queue_slots.items() if tasks.count_live(tx, queue) >= slots},
         breakers=breakers.not_closed(tx) if any(task.hold or task.ready for task in kept) else {},
         logs={task.id: path for task in kept if task.live is not None and (path := _log(tx, task))},
         prefixes={task.id: _letters(tx, task.id) for task in kept} if query.prefixes else {},
@@ -81,6 +87,13 @@ def _waits_for(tx: Tx, kept: Sequence[Task]) -> dict[str, tuple[str, ...]]:
     return {
         each: tuple(other for other, status in tasks.comes_after(tx, each) if status != "completed") for each in waiting
     }
+
+
+def _mutexes(tx: Tx, kept: Sequence[Task]) -> dict[str, str]:
+    """Who has the mutexes that tasks of the list wait for."""
+    names = sorted({task.mutex for task in kept if task.hold is not None and task.hold == task.behind_mutex})
+    holders = {name: tasks.mutex_holder(tx, name) for name in names}
+    return {name: holder for name, holder in holders.items() if holder is not None}
 
 
 def _log(tx: Tx, task: Task) -> str:

@@ -26,7 +26,7 @@ def standstills(tx: Tx) -> list[tuple[str, str]]:
             pending_retry=task.id in pending,
             looked_at=task.id in looked_at,
             reviewed=task.id in reviewed,
-            hold_ends=task.hold in holding,
+            hold_ends=task.hold in holding or task.hold == task.behind_mutex,
         )
         why = standstill(task, around)
         if why is not None:

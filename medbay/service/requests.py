@@ -337,6 +337,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "tag": ("tags", _words("a tag")),
     "policy": ("policy", _policy),
     "provider": ("resources", _resources),
+    "mutex": ("mutex", _text("the mutex", NAME_MAX)),
     "check": ("checks", _commands),
     "required_check": ("checks", _commands),
     "check_timeout": ("check_timeout_ms", _duration("the time limit of a check")),

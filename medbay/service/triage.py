@@ -14,7 +14,7 @@ from medbay.core.decision import WorkingSet
 from medbay.core.durations import iso
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import incident_key
-from medbay.core.model import Event, Question, Task, Triage
+from medbay.core.model import Attempt, Event, Question, Task, Triage
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.rules import Edit
@@ -336,6 +336,8 @@ def _question(tx: Tx, looked: Triage) -> Question | None:
 
 LOOKED_THROUGH: Final = 20  # attempts, for those that failed
 EVENTS_SHOWN: Final = 20
+ENGINE_EVENTS_SHOWN: Final = 8  # of them at most
+AROUND_MS: Final = 60_000  # before and after an attempt
 TASKS_SHOWN: Final = 12  # of an incident
 
 
@@ -358,13 +360,25 @@ def of_triage(tx: Tx, triage_task: Task, *, means: Means, redaction: Redaction) 
         known=patterns.get(tx, looked.fingerprint),
         earlier=tuple(each for each in reversed(triages.of_task(tx, task.id)) if each.id != looked.id),
         transcript=tails[-1].tail if is_agents(task) and tails and tails[-1] is not None else "",
-        log=tuple(_line(each) for each in history.newest_events(tx, task.id, EVENTS_SHOWN)),
+        log=_engine_log(tx, task, failed),
         means=means,
         descendants=triages.count_parts(tx, task),
         depth=owners.depth_of(tx, task),
         outage=_outage(tx, looked),
     )
     return json.dumps(make(shown, redaction.knowing(dict(task.env)).text))
+
+
+def _engine_log(tx: Tx, task: Task, failed: Sequence[Attempt]) -> tuple[str, ...]:
+    """The events of the task, and what happened to the engine around its newest failure."""
+    own = history.newest_events(tx, task.id, EVENTS_SHOWN)
+    around: list[Event] = []
+    if failed:
+        newest = failed[-1]
+        until = (newest.ended_at or tx.now) + AROUND_MS
+        around = history.engine_events(tx, newest.started_at - AROUND_MS, until, ENGINE_EVENTS_SHOWN)
+    merged = sorted((*own[-(EVENTS_SHOWN - len(around)) :], *around), key=lambda each: each.seq)
+    return tuple(_line(each) for each in merged)
 
 
 def _outage(tx: Tx, looked: Triage) -> Outage | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
-from medbay.core.model import Event, Question, Retry, Task
+from medbay.core.model import DEFAULT_QUEUE, Event, Question, Retry, Task
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
@@ -29,7 +29,8 @@ SAYS_NOTHING: Final = ("lost", "cancelled", "requeued")
 class Checker:
     """Holds every promise against what is really in the store and what really ran."""
 
-    def __init__(self, store: Store, clock: VirtualClock, *, slots: int) -> None:
+    def __init__(self, store: Store, clock: VirtualClock, *, slots: int, queue_slots: int = 0) -> None:
+        self._queue_slots = queue_slots
         self.known: dict[str, KnownTask] = {}
         self.processes: dict[tuple[str, int], SimulatedProcess] = {}
         self.attempts_run = 0
@@ -53,9 +54,19 @@ class Checker:
         if len(running) > 1:
             numbers = ", ".join(f"attempt {each.number} (pid {each.pid})" for each in running)
             raise Broken("2 one process tree per task", f"{process.task_id} runs as {numbers}")
+        self._one_per_mutex(process, machines)
+
+    def _one_per_mutex(self, process: SimulatedProcess, machines: Machines) -> None:
+        """Of the tasks with the same mutex one runs, on all hosts together."""
+        known = self.known.get(process.task_id)
+        mutex = known.task.mutex if known is not None else ""
+        others = [each for each, other in self.known.items() if mutex and other.task.mutex == mutex]
+        beside = [each for each in others if each != process.task_id and machines.running(each)]
+        if beside:
+            raise Broken("one running task per mutex", f'{process.task_id} and {beside[0]} run, both with "{mutex}"')
 
     def committed(self, actor: str, graph: Graph) -> None:
-        """Look at everything the last commit touched, as far as nobody looked at it before it was committed."""
+        """Check everything the last commit touched, unless it was checked before it was committed."""
         with self._store.read() as tx:
             self.fresh_events = (*self._within, *self._hear(tx, actor, graph))
         self._within, self._before = (), None
@@ -68,7 +79,7 @@ class Checker:
         self._within += tuple(self._hear(tx, actor, graph))
 
     def undone(self) -> None:
-        """What was looked at within a transaction did not happen."""
+        """What was checked within a transaction did not happen."""
         if self._before is not None:
             self.known, self.waiting, self._seq, self._probes, self.splits = self._before
         self._within, self._before = (), None
@@ -158,7 +169,7 @@ class Checker:
         return found.key if found is not None else None
 
     def _remember_work(self, task: Task) -> None:
-        if (task.ready and task.hold is None) or task.cancel_requested:
+        if (task.ready and task.hold in (None, task.behind_mutex)) or task.cancel_requested:
             self.waiting.add(task.id)
         else:
             self.waiting.discard(task.id)
@@ -207,14 +218,16 @@ class Checker:
             members = tasks.of_loop(tx, loop)
             turns = [task.id for task in members if not task.finished and task.waits_for is None]
             if len(turns) > 1 or (not turns and any(not task.finished for task in members)):
-                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'nobody'}")
+                raise Broken("recurring: one turn in a loop", f"the loop of {loop}: {', '.join(turns) or 'none'}")
             for task in members:
                 if task.id not in touched:
                     self.known[task.id].task = task
                     self._remember_work(task)
 
     def _check_shares(self, tx: Tx, claimed: list[str]) -> None:
-        """At most one suspect at a time, and recovery within its share while fresh work is ready."""
+        """At most one suspect at a time, recovery within its share while fresh work is ready, slots of the queue."""
+        if self._queue_slots and (running_now := tasks.count_live(tx, DEFAULT_QUEUE)) > self._queue_slots:
+            raise Broken("slots of a queue", f"{running_now} tasks run in {self._queue_slots} slots")
         live: dict[str, list[Task]] = {}
         owners = {each.worker_id for task_id in claimed for each in attempts.of_task(tx, task_id, 1)}
         for worker_id in sorted(owners):
@@ -253,7 +266,7 @@ class Checker:
 
 
 class Probes:
-    """The canaries of every breaker, as the events tell of them."""
+    """The canaries of every breaker, as the events report them."""
 
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something

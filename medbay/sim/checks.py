@@ -22,7 +22,7 @@ def check(seen: TaskCommit) -> None:
 
 
 def check_as_it_is(seen: TaskCommit) -> None:
-    """The promises about a task as it stands, whatever led there: for whoever saw the end only."""
+    """The promises about a task as it stands, whatever led there: for a checker that saw the end only."""
     _hold(STANDING, seen)
 
 
@@ -92,7 +92,7 @@ def _completed_by_success(seen: TaskCommit) -> str | None:
         return (
             None
             if seen.known.released or seen.named("question:answered")
-            else "a person's task is completed, and nobody answered"
+            else "a person's task is completed, and no person answered"
         )
     return f"completed, although attempt {seen.after.attempts} did not succeed"
 
@@ -177,7 +177,7 @@ def _crashes_are_counted(seen: TaskCommit) -> str | None:
         return None
     before, after = seen.before.crashes, seen.after.crashes
     if seen.named("task:completed") or seen.named("task:iteration_done"):
-        return None if after == 0 else "ended well, but its crashes stayed"
+        return None if after == 0 else "succeeded, but its crashes stayed"
     taken_over = any("why" in event.data for event in seen.named("task:verifying"))
     allowed = (before, before + 1) if seen.named("task:lost") or taken_over else (before,)
     return None if after in allowed else f"crashes went from {before} to {after}"
@@ -218,7 +218,7 @@ def _iterations_are_counted(seen: TaskCommit) -> str | None:
         return None
     done, failed = len(seen.named("task:iteration_done")), len(seen.named("task:failed"))
     if after.iterations_done != before.iterations_done + done:
-        return f"{after.iterations_done} iterations ended well, {before.iterations_done + done} was due"
+        return f"{after.iterations_done} iterations succeeded, {before.iterations_done + done} was due"
     if after.iteration != before.iteration + done + failed:
         return f"iteration went from {before.iteration} to {after.iteration}"
     if after.max_iterations is not None and after.iterations_done > after.max_iterations:
@@ -228,7 +228,7 @@ def _iterations_are_counted(seen: TaskCommit) -> str | None:
 
 
 def _each_occurrence_runs_once_or_is_skipped(seen: TaskCommit) -> str | None:
-    """Of cron tasks: what ran and what was told as skipped never meet, and the numbers are right."""
+    """Of cron tasks: what ran and what was reported as skipped never overlap, and the numbers are right."""
     task, known = seen.after, seen.known
     if not task.cron:
         return None
@@ -270,7 +270,7 @@ def _never_before_its_time(seen: TaskCommit) -> str | None:
     task = seen.after
     if not seen.claimed or task.planned_at is None or not task.cron:
         return None
-    if occurrences.next_after(task, task.planned_at - 1) != task.planned_at:  # a run beside the plan
+    if occurrences.next_after(task, task.planned_at - 1) != task.planned_at:  # a run outside the plan
         return None
     early = task.planned_at - seen.latest
     return f"claimed {early} ms before its planned time" if early > 0 else None

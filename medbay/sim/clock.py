@@ -13,6 +13,7 @@ class VirtualClock:
     def __init__(self) -> None:
         self.elapsed_ms = 0
         self.jumped_ms = 0
+        self.jumps = 0  # how often
 
     def now_ms(self) -> int:
         """UTC milliseconds since the epoch."""
@@ -34,3 +35,4 @@ class VirtualClock:
     def jump(self, by_ms: int) -> None:
         """Set the wall clock, as an administrator or a resumed machine would."""
         self.jumped_ms += by_ms
+        self.jumps += 1

@@ -112,7 +112,7 @@ def _summed(results: Sequence[ComparedFleet]) -> ComparedFleet:
 
 @cache
 def diagnosed() -> Mapping[str, Diagnosis]:
-    """What a failure of each kind is taken for; rivals are told it as if they had understood it too."""
+    """What a failure of each kind is taken for; rivals get it as if they had diagnosed it too."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     found = {}
     for how, ending in ENDINGS.items():

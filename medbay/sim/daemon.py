@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.agent import profile_of
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.triage.case import Means
 from medbay.engine.lease import KILL_AT, Lease
 from medbay.engine.live import Process as Footprint
@@ -30,7 +31,7 @@ from medbay.store.database import Store, Tx
 
 @dataclass(slots=True)
 class Heart:
-    """While it stands still the loop goes on, nobody renews the lease, and only the guardian guards it."""
+    """While it stands still the loop goes on, the lease is not renewed, and only the guardian guards it."""
 
     lease_ms: int
     stands_until_ms: int = 0
@@ -106,7 +107,7 @@ class SimDaemon:
         self._asleep_in_commit = False
         self._doze_ms = 0
         self._ambush: tuple[str, Callable[[], object]] | None = None
-        # On PostgreSQL events are numbered when a transaction ends: nobody can look before.
+        # On PostgreSQL events are numbered when a transaction ends: no reader sees them before.
         self._turns = ground.plan.turns and ground.store.kind == "sqlite"
         self._killers: list[SimulatedProcess] = []  # what it started that will kill it
 
@@ -157,7 +158,7 @@ class SimDaemon:
             return "killed"
 
     def beat(self) -> None:
-        """Renew the lease and guard it, as the thread beside the loop does."""
+        """Renew the lease and guard it, as its thread does."""
         engine = self.engine
         assert engine is not None
         now = self._ground.clock.elapsed_ms
@@ -262,7 +263,9 @@ class SimDaemon:
                 clock=ground.clock,
                 ids=ground.ids,
                 place=Here(
-                    {"shell": runner, "triage": runner, "agent": runner}, SimLeftovers(self.machine, ground.clock)
+                    {"shell": runner, "triage": runner, "agent": runner},
+                    SimLeftovers(self.machine, ground.clock),
+                    measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
                 ),
                 see=self.machine.see,
                 settings=self._settings(),
@@ -273,7 +276,7 @@ class SimDaemon:
             self._renewed_ms = ground.clock.elapsed_ms
             self._beat_ms = self._renewed_ms + round(engine.lease.interval_s * 1000)
             engine.start()
-        except StoreError:  # the process ends with an error, and somebody starts it again
+        except StoreError:  # the process ends with an error, and it is started again
             self.crash()
             return "start failed"
         self._away = self._stopping = False
@@ -283,7 +286,15 @@ class SimDaemon:
     def _settings(self) -> Settings:
         plan = self._ground.plan
         means = AGENTS if plan.agents else Means()
-        return Settings(root=ROOT, slots=plan.slots, lease_ms=plan.lease_ms, grace_ms=plan.grace_ms, means=means)
+        return Settings(
+            root=ROOT,
+            slots=plan.slots,
+            lease_ms=plan.lease_ms,
+            grace_ms=plan.grace_ms,
+            means=means,
+            queue_slots={DEFAULT_QUEUE: plan.queue_slots} if plan.queue_slots else {},
+            load_aware=plan.loaded,
+        )
 
     def _collect_unstored(self, engine: Engine) -> bool:
         """Ask how attempts ended, and get no further; whether there was nothing to store."""
@@ -294,7 +305,7 @@ class SimDaemon:
         return stored
 
     def _step(self, engine: Engine) -> str:
-        if self._asleep_in_commit:  # its lease was looked at before it fell asleep: the store has to refuse it
+        if self._asleep_in_commit:  # its lease was checked before it fell asleep: the store has to refuse it
             self._asleep_in_commit = False
             engine.settle()
             return "wakes in a commit"

@@ -41,7 +41,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Hopeless:
-    """It never succeeds until somebody does something about it."""
+    """It never succeeds until a person acts."""
 
     hows: tuple[str, ...]
 
@@ -53,7 +53,7 @@ class Group:
     name: str
     tasks: int
     trouble: Down | Chance | Hopeless
-    runs_s: Range  # a run that ends well
+    runs_s: Range  # a run that succeeds
     fails_s: Range  # a run until it fails
     tokens: int = 0  # that a failed run has used
 
@@ -109,7 +109,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         Scenario(
             name="throttled",
             story="an interface answers 429 for some minutes and names no time",
-            source="limits per minute, met again by everybody who waits for them",
+            source="limits per minute, met again by every task that waits for them",
             arrives_s=600,
             groups=(Group(name="calls", tasks=60, trouble=_THROTTLED, runs_s=(2, 30), fails_s=(1, 3)),),
         ),
@@ -156,7 +156,7 @@ class Job:
 
     @property
     def healable(self) -> bool:
-        """Whether waiting and trying again can end well."""
+        """Whether waiting and trying again can succeed."""
         return not isinstance(self.group.trouble, Hopeless)
 
     @property

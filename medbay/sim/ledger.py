@@ -47,7 +47,7 @@ class TaskCommit:
     after: Task
     events: tuple[Event, ...]
     attempts: tuple[Attempt, ...]  # the newest ones
-    pending: tuple[Retry, ...] | None  # None when nobody looked
+    pending: tuple[Retry, ...] | None  # None when it was not read
     question: Question | None
     prerequisites: tuple[Task, ...]
     processes: dict[tuple[str, int], SimulatedProcess]

@@ -32,7 +32,7 @@ _ATTEMPTS_MAX = 10_000
 
 
 def play(fleet: Fleet, policy: Policy, limits: Limits) -> tuple[dict[str, Played], int]:
-    """How each task went by the end of the night, and how many questions were asked in all; nobody answers them."""
+    """How each task went by the end of the night, and how many questions were asked in all; they are not answered."""
     with remembered_diagnoses(), _opened() as (store, clock):
         night = _Night(fleet, policy, limits, store, clock)
         night.run()

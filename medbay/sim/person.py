@@ -76,6 +76,7 @@ class Person:
             command=command,
             runner=runner,
             resources=self._ground.work.draw_resources(command, rng),
+            mutex=self._ground.work.mutex_of(len(known)),
             priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),
             timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE, 30 * MINUTE)),
             after=after,
@@ -197,7 +198,7 @@ class Person:
         with self._store.write() as tx:
             waiting = questions.open_questions(tx)
             if not waiting:
-                raise NotAllowed("nobody asks anything")
+                raise NotAllowed("no question is open")
             choice = self._rng.choice(("default", "retry", "retry", "pause", "cancel"))
             tasks.answer(tx, self._rng.choice(waiting).id, choice, actor=ACTOR, note=self._rng.choice(("", "try it")))
 
@@ -223,5 +224,5 @@ class Person:
 
 
 def _goes_on_for_ever(task: Task) -> bool:
-    """A recurring task that never ends well is not blocked for it, so somebody has to give it up."""
+    """A recurring task that never succeeds is not blocked for it, so a person has to give it up."""
     return task.recurs and (task.streak > FAILURES_BORNE or task.uncharged > REQUEUES_BORNE)

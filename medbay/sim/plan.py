@@ -39,6 +39,9 @@ class Plan:
     turns: bool = False  # whether engines take the steps of a round in one transaction where they can, as they do
     hearts: bool = False  # whether an engine's heart may stand still while its loop goes on
     channels: bool = False  # whether events are delivered to hooks
+    mutexes: bool = False  # whether some of the tasks share a few mutexes
+    queue_slots: int = 0  # how many tasks of the queue run at once, on all engines together; 0: no limit
+    loaded: bool = False  # whether machines are short of CPU now and then, and retries wait for that
     sweep_every: int = 500  # steps between two checks of the whole store
 
 
@@ -64,6 +67,9 @@ def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> P
         channels=seeded(f"{seed}/channels").random() < 0.3,
         agents=seeded(f"{seed}/agents").random() < 0.3,  # a stream of its own: the other worlds stay what they were
         hearts=seeded(f"{seed}/pulse").random() < 0.2,
+        mutexes=seeded(f"{seed}/mutexes").random() < 0.4,
+        queue_slots=seeded(f"{seed}/queue slots").choice((0, 0, 0, 1, 3)),
+        loaded=seeded(f"{seed}/load").random() < 0.2,
     )
     if days is not None or tasks is not None:
         plan = _stretched(plan, days, tasks)

@@ -7,7 +7,7 @@ from typing import Final
 REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (16, "a suspect came on top of the share of recovery"),
     (38, "a task could be put behind a cancelled one, and ran"),
-    (274, "a task that kills its engine ended well, as its machine had forgotten it when a neighbour started another"),
+    (274, "a task that kills its engine succeeded, as its machine had forgotten it when a neighbour started another"),
     (784, "an occurrence released before the clock was set back was written down as planned for when it was claimed"),
     (944, "a simulated engine that lost its lease while it stopped waited for ever to store what it never can"),
     (20100, "what waited for its checks after a takeover had no part in the share of recovery, nor a slot"),

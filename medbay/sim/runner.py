@@ -95,7 +95,7 @@ class SimRunning:
         return Identity(pid=self.process.pid, pid_start=self.process.pid, group=self.process.pid)
 
     def fileno(self) -> int:
-        """Only time can tell."""
+        """It has to be polled."""
         return -1
 
     def poll(self, monotonic_s: float) -> Outcome | None:
@@ -153,5 +153,5 @@ class SimRunning:
                 return Requeued(asked=False, why=self._words, output=output)
             case "limit":
                 return TimedOut(limit_s=self._launch.timeout_s or 0, output=output, signal=15)
-            case None:  # somebody else on this host ended it
+            case None:  # another process on this host ended it
                 return Failed(signal=9, output=output)

@@ -52,6 +52,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     "again": Ending("not now", exit_code=75),
     "again_named": Ending("busy\nRetry-After: {after}", exit_code=75, names_s=(60, 900)),
 }
+MUTEXES: Final = ("database", "deploy", "disk")
 FAILURES: Final = (*ENDINGS, "spawn", "hang")  # no binary at all; never ends by itself
 HOPELESS: Final = ("test", "code", "missing", "auth", "module", "odd", "silent", "signal", "memory", "hang")
 # A lock is tried once a minute, for days; an account whose limit always names a time is probed for ever.
@@ -81,7 +82,7 @@ _MOSTLY_SERVICES: Final = (*("service",) * 12, "good", "heals", "flaky", "poison
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What one attempt will do when nobody interferes."""
+    """What one attempt will do without interference."""
 
     kind: str  # "success", "kill" (its engine), or one of FAILURES
     after_ms: int
@@ -107,7 +108,7 @@ class Work:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self.healed = False  # the liveness phase: services are up, nobody kills engines, flaky work succeeds
+        self.healed = False  # the liveness phase: services are up, no engine is killed, flaky work succeeds
         self._outages = {service: _outages(plan, service) for service in (*SERVICES, PROVIDER)}
 
     def draw_command(self, rng: Random) -> tuple[str, ...]:
@@ -134,6 +135,17 @@ class Work:
         if not self._plan.agents or rng.random() < 0.3:
             return "shell", command
         return AGENT, (PROGRAM, "poison", rng.choice(("test", "code"))) if rng.random() < 0.3 else command
+
+    def mutex_of(self, number: int) -> str:
+        """The mutex of a new task, by how many there were before it; most have none."""
+        rng = seeded(f"{self._plan.seed}/mutexes/{number}")
+        return rng.choice(MUTEXES) if self._plan.mutexes and rng.random() < 0.5 else ""
+
+    def short_of(self, host: str, at_ms: int) -> str:
+        """What a machine lacks at a moment: now and then, for ten minutes, CPU."""
+        if not self._plan.loaded or self.healed:
+            return ""
+        return "CPU" if seeded(f"{self._plan.seed}/load/{host}/{at_ms // (10 * MINUTE)}").random() < 0.3 else ""
 
     def draw_resources(self, command: tuple[str, ...], rng: Random) -> tuple[str, ...]:
         """What a new task says of the accounts it uses: nothing, the provider, or one of its accounts."""

@@ -15,7 +15,7 @@ HALF: Final = "a split is whole or not at all"
 
 
 class Splits:
-    """Every split there was, as the events tell of it, and what has to come after what because of it."""
+    """Every split there was, as the events report it, and what has to come after what because of it."""
 
     def __init__(self) -> None:
         self.parts: dict[str, tuple[str, ...]] = {}  # of each task that was split, in their order
@@ -83,7 +83,7 @@ class Splits:
         for at, part_id in enumerate(ids):
             part = tasks.get(tx, part_id)
             if part is None or whole is None or part.runner != whole.runner:
-                raise Broken(HALF, f"{part_id}, a part of {original}, has nobody who works on it")
+                raise Broken(HALF, f"{part_id}, a part of {original}, is worked on by none")
             before = {each for each, _ in tasks.comes_after(tx, part_id)}
             if at and ids[at - 1] not in before:
                 raise Broken("the parts of a split follow each other", f"{part_id} does not wait for {ids[at - 1]}")

@@ -65,7 +65,7 @@ class World:
         self._digest = hashlib.blake2b(digest_size=8)
         self._rng = self._stream("schedule")
         self.store = (open_store or _in_memory)(self.clock)
-        self.checker = Checker(self.store, self.clock, slots=plan.slots)
+        self.checker = Checker(self.store, self.clock, slots=plan.slots, queue_slots=plan.queue_slots)
         self.machines = Machines(plan.hosts, self.clock, self._process_started)
         self.ground = Ground(
             plan=plan,
@@ -161,7 +161,7 @@ class World:
         self.checker.sweep(self.person.added)
 
     def _turn(self, until_ms: int) -> None:
-        """Let one actor take one step, or time pass until somebody wants to."""
+        """Let one actor take one step, or time pass until one wants to."""
         self.ground.troubled = not all(each.healthy for each in self.daemons)
         now = self.clock.elapsed_ms
         actors: tuple[SimDaemon | Courier, ...] = (*self.daemons, *self.couriers)
@@ -287,7 +287,7 @@ class World:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The engine's warnings are what the simulation is about; they are not news here."""
+    """The engine's warnings are what the simulation is about; they are not worth printing here."""
     log = logging.getLogger("medbay.engine")
     before = log.disabled
     log.disabled = True

@@ -7,6 +7,7 @@ from typing import Final
 from medbay.store.breakers import NEXT_LOOK_SQL
 from medbay.store.database import Tx
 from medbay.store.questions import NEXT_SEND_SQL
+from medbay.store.tasks import free_mutexes
 
 # Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
 LIVE_ATTEMPT_SQL: Final = (
@@ -55,11 +56,13 @@ def has_live_attempt(tx: Tx, queue: str) -> bool:
 
 def has_claimable(tx: Tx, queue: str) -> bool:
     """Whether a worker of this queue would find something to claim."""
-    return tx.one(FRESH_SQL, (queue,)) is not None or tx.one(SUSPECT_SQL, (queue,)) is not None
+    if tx.one(FRESH_SQL, (queue,)) is not None or tx.one(SUSPECT_SQL, (queue,)) is not None:
+        return True
+    return bool(free_mutexes(tx, queue, 1))
 
 
 def has_pending_retry(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue waits to be retried, however far away; what recurs for ever keeps nobody busy."""
+    """Whether a task of this queue waits to be retried, however far away; an endless recurring task does not count."""
     return tx.one(PENDING_RETRY_SQL, (queue,)) is not None
 
 
@@ -69,7 +72,7 @@ def has_requeued(tx: Tx, queue: str) -> bool:
 
 
 def has_wanted_triage(tx: Tx, queue: str) -> bool:
-    """Whether a task of this queue waits for a triage to start; what recurs for ever keeps nobody busy."""
+    """Whether a task of this queue waits for a triage to start; an endless recurring task does not count."""
     return tx.one(WANTS_TRIAGE_SQL, (queue,)) is not None
 
 
@@ -124,7 +127,7 @@ def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
 
 
 def count_waiting(tx: Tx) -> int:
-    """How many tasks an engine would start now or later; what is paused waits for whoever paused it."""
+    """How many tasks an engine would start now or later; what is paused waits to be resumed."""
     row = tx.one("SELECT count(*) FROM task WHERE status IN ('pending', 'failed') AND paused = 0")
     return int(row[0]) if row else 0
 

@@ -1,4 +1,4 @@
-"""The one writer: a `Decision` becomes rows, all of it or nothing. Nobody else writes a task's status."""
+"""The one writer: a `Decision` becomes rows, all of it or nothing. No other module writes a task's status."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Arrival(NamedTuple):
 
 
 def insert_tasks(tx: Tx, arrivals: Sequence[Arrival]) -> list[Task]:
-    """Save new tasks. Raises StaleClaim when somebody took an id meanwhile."""
+    """Save new tasks. Raises StaleClaim when an id was taken meanwhile."""
     if tx.execute_many(TASK_TABLE.insert_sql, _new_rows(arrivals)) != len(arrivals):
         raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(each.task.id, other) for each in arrivals for other in each.after]
@@ -301,7 +301,7 @@ def _insert_question(tx: Tx, asked: Question) -> None:
         ),
     )
     if asking != 1:
-        raise StaleClaim(f"somebody else asked about {asked.scope} meanwhile", hint="try again, and join that question")
+        raise StaleClaim(f"another task asked about {asked.scope} meanwhile", hint="try again, and join that question")
     for task_id in asked.task_ids:
         _join_question(tx, asked.id, task_id)
 
@@ -324,7 +324,7 @@ def _send_question_again(tx: Tx, again: QuestionSent) -> None:
 
 
 def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:
-    """Whoever answers it waits for us, or has answered it already; then it cannot be joined any more."""
+    """A person who answers it waits for us, or has answered already; then it cannot be joined any more."""
     sql = f"SELECT 1 FROM question WHERE id = ? AND status = 'open'{tx.locks.keep}"
     if tx.one(sql, (joined.question_id,)) is None:
         raise StaleClaim(f"the question {joined.question_id} was answered meanwhile", hint="try again")
@@ -332,7 +332,7 @@ def _join_open_question(tx: Tx, joined: QuestionJoined) -> None:
 
 
 def _join_question(tx: Tx, question_id: str, task_id: str) -> None:
-    """One open question per task: what triage asked beside a running schedule gives way to what stops the task."""
+    """One open question per task: what triage asked while the schedule goes on gives way to what stops the task."""
     row = tx.one("SELECT question_id FROM question_task WHERE task_id = ? AND waiting = 1", (task_id,))
     if row is not None and row[0] != question_id:
         _supersede(tx, row[0], task_id, by=question_id)

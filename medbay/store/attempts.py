@@ -9,7 +9,7 @@ from typing import Any, Final
 from medbay.core.model import Attempt
 from medbay.core.outcome import Output
 from medbay.store.database import Tx
-from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt, diagnosis, loads
+from medbay.store.rows import ATTEMPT_COLUMNS, ATTEMPT_FIELDS, attempt, diagnosis, encode_diagnosis, loads
 
 LIVE_OF_WORKER_SQL: Final = (
     f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE worker_id = ? AND ended_at IS NULL ORDER BY task_id"
@@ -24,6 +24,14 @@ _SUCCESSES: Final = "('succeeded', 'rescued')"
 def insert(tx: Tx, new: Attempt) -> None:
     """Record that an attempt was claimed. The database refuses a second live one."""
     tx.put(_INSERT_SQL, _values(new))
+
+
+def insert_ended(tx: Tx, ended: Attempt) -> None:
+    """Record an attempt that was made and ended elsewhere."""
+    own = {"diagnosis": encode_diagnosis(ended.diagnosis), "charged": int(ended.charged)}
+    flags = {"canary": int(ended.canary), "forced": int(ended.forced)}
+    row = dict(zip(ATTEMPT_FIELDS, _values(ended), strict=True)) | own | flags
+    tx.put(_INSERT_SQL, tuple(row.values()))
 
 
 def get(tx: Tx, task_id: str, number: int) -> Attempt | None:
@@ -110,7 +118,7 @@ def take_over(tx: Tx, taken: Attempt, *, worker_id: str, host: str) -> bool:
 
 
 def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: int) -> None:
-    """Remember which process runs it, for whoever has to end it."""
+    """Remember which process runs it, for the engine that has to end it."""
     tx.put(
         "UPDATE attempt SET pid = ?, pid_start = ? WHERE task_id = ? AND number = ? AND ended_at IS NULL",
         (pid, pid_start, task_id, number),
@@ -142,6 +150,6 @@ def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:
 
 
 def has_succeeded(tx: Tx, task_id: str) -> bool:
-    """Whether any attempt of a task ended well."""
+    """Whether any attempt of a task succeeded."""
     sql = f"SELECT 1 FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} LIMIT 1"
     return tx.one(sql, (task_id,)) is not None

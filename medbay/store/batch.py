@@ -1,7 +1,7 @@
 """Statements of one transaction that wait, so that each runs once for many sets of values instead of many times.
 
 Order is kept where it matters: what one decision writes is never turned round. Decisions about different tasks
-commute, so the same statement of several decisions is run together. Whoever reads has everything written first.
+commute, so the same statement of several decisions is run together. A reader has everything written first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Together:
                 raise StaleClaim(stale, hint="try again")
 
     def taken(self) -> list[tuple[str, list[Values], str]]:
-        """All that wait, which from here on is somebody else's to run."""
+        """All that wait, which from here on the caller runs."""
         steps, self._steps = self._steps, []
         self._newest.clear()
         self.floor = 0

@@ -55,12 +55,12 @@ def select(tx: Tx, *, closed: bool = False, limit: int = 1_000) -> list[Breaker]
 
 
 def due(tx: Tx, limit: int) -> list[Breaker]:
-    """Breakers that have to be looked after now, and that nobody else is looking after."""
+    """Breakers that are due, and that no other engine is maintaining."""
     return [_breaker(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
 def save(tx: Tx, change: BreakerChange) -> None:
-    """Save a breaker unless somebody changed it meanwhile; one that was not there may replace one that is closed."""
+    """Save a breaker unless it was changed meanwhile; one that was not there may replace one that is closed."""
     before, after = change.before, change.after
     values = {name: getattr(after, name) for name in FIELDS} | {"data": dumps(after.data)}
     sets = ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "key")

@@ -9,7 +9,7 @@ _COLUMNS = "day, reserved_tokens, reserved_cost, used_tokens, used_cost"
 
 
 def day(tx: Tx, name: str) -> Day:
-    """One day; in a transaction that writes nobody else reserves or settles from now on."""
+    """One day; in a transaction that writes no other transaction reserves or settles from now on."""
     if tx.locks.take:  # there has to be a row to be locked
         tx.execute("INSERT INTO budget_day (day) VALUES (?) ON CONFLICT (day) DO NOTHING", (name,))
     row = tx.one(f"SELECT {_COLUMNS} FROM budget_day WHERE day = ?{tx.locks.take}", (name,))

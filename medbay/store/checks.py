@@ -51,7 +51,7 @@ def plan(tx: Tx, planned: ChecksPlanned) -> None:
 
 
 def end(tx: Tx, ended: ChecksEnded) -> None:
-    """How the checks of an attempt ended; what nobody waits for any more was stopped."""
+    """How the checks of an attempt ended; what is not waited for any more was stopped."""
     save(tx, ended.results)
     tx.execute(
         "UPDATE check_result SET status = 'STOPPED', ended_at = ?"

@@ -32,7 +32,7 @@ class Tx(Protocol):
         ...
 
     def put(self, sql: str, params: Sequence[Any], *, stale: str = "") -> None:
-        """Run a statement whose answer nobody waits for: now, or inside `together` with others like it.
+        """Run a statement whose answer is not needed: now, or inside `together` with others like it.
 
         With `stale` it has to change exactly one row; if it does not, StaleClaim says this.
         """
@@ -67,7 +67,11 @@ class Tx(Protocol):
         ...
 
     def serialise(self, name: str) -> None:
-        """From here to the end of the transaction, nobody else is past the same name."""
+        """From here to the end of the transaction, no other transaction is past the same name."""
+        ...
+
+    def try_serialise(self, name: str) -> bool:
+        """The same without waiting; False when somebody else is past the name."""
         ...
 
     def savepoint(self) -> AbstractContextManager[None]:
@@ -89,7 +93,7 @@ class Store(Protocol):
         ...
 
     def write(self) -> AbstractContextManager[Tx]:
-        """A transaction that may change things; committed, and synced, when the block ends well."""
+        """A transaction that may change things; committed, and synced, when the block ends without an error."""
         ...
 
     def read(self) -> AbstractContextManager[Tx]:
@@ -101,7 +105,7 @@ class Store(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Readable when another process may have committed and `changed` is worth a call; -1 where nobody tells."""
+        """Readable when another process may have committed and `changed` is worth a call; else -1."""
         ...
 
     def sibling(self) -> Store:
@@ -114,7 +118,7 @@ class Store(Protocol):
 
 
 class KeptStore(Store, Protocol):
-    """A store with what a person needs to look after it; an engine never does."""
+    """A store with what its maintenance needs; an engine never uses that."""
 
     @property
     def migrated(self) -> Sequence[str]:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 class Locks(NamedTuple):
     """What ends a query whose rows are to be changed; empty where the whole store is locked, or nothing is."""
 
-    take: str = ""  # wait for the rows, then nobody else changes them
-    take_free: str = ""  # the rows nobody else has, without waiting
+    take: str = ""  # wait for the rows, then no other transaction changes them
+    take_free: str = ""  # the rows that are not locked, without waiting
     keep: str = ""  # wait for the rows, then they stay as they are
 
 
@@ -34,7 +34,7 @@ class Dialect:
     is_empty_sql: str  # whether no migration was ever applied
     schema_sql: str  # the number of the last migration
     set_schema_sql: str
-    describe: tuple[tuple[str, str], ...]  # what `doctor` tells
+    describe: tuple[tuple[str, str], ...]  # what `doctor` shows
 
 
 SQLITE: Final = Dialect(
@@ -68,12 +68,12 @@ POSTGRES: Final = Dialect(
         "SELECT id FROM question WHERE id IN (SELECT question_id FROM question_task"
         " WHERE waiting = 1 AND task_id = ANY(?::text[])) ORDER BY id FOR UPDATE"
     ),
-    # Numbers follow the order of commits; a reader that remembers one still waits until nobody older is at work.
+    # Numbers follow the order of commits; a reader that remembers one still waits until no older one is at work.
     unsettled_event_sql=("SELECT min(seq) FROM event WHERE seq > ? AND xid >= pg_snapshot_xmin(pg_current_snapshot())"),
     contains="strpos({text}, ?) > 0",
     # A sequence is not undone and not hidden: it counts what others are adding at this moment as well.
     how_many_sql="SELECT max(nextval('task_count')) FROM generate_series(1, ?::int)",
-    # The name of the lock is any number that nobody else uses; it is released with the transaction.
+    # The name of the lock is any number that is not used elsewhere; it is released with the transaction.
     begin_migration=("BEGIN", "SELECT pg_advisory_xact_lock(hashtext('medbay migrations'))"),
     # Not to_regclass: after waiting for the lock it may still answer from what was known before.
     is_empty_sql=(

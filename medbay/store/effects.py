@@ -30,7 +30,7 @@ def add(tx: Tx, made: Iterable[Delivery]) -> None:
 
 
 def next_ones(tx: Tx, channels: Sequence[str], limit: int) -> list[Delivery]:
-    """What can be delivered now: of each lane the first, if it is due and nobody has it in hand."""
+    """What can be delivered now: of each lane the first, if it is due and not in delivery."""
     where = _IS_NEXT.format(channels=", ".join("?" * len(channels)))
     sql = f"SELECT {_COLUMNS} FROM effect WHERE {where} ORDER BY due_at, seq, key LIMIT ?"
     return [_delivery(row) for row in tx.rows(sql, (tx.now, tx.now, *channels, limit))]

@@ -9,6 +9,7 @@ from medbay.store.database import Row, Tx
 from medbay.store.rows import loads
 
 _COLUMNS: Final = "task_id, source, target, actor, reason, at, context"
+_LATELY: Final = 20_000  # events
 
 
 def of_task(tx: Tx, task_id: str) -> list[HistoryRow]:
@@ -30,6 +31,10 @@ def events_since(tx: Tx, seq: int, *, limit: int, task_id: str | None = None) ->
         sql, params = "WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit)
     else:
         sql, params = "WHERE task_id = ? AND seq > ? ORDER BY seq LIMIT ?", (task_id, seq, limit)  # type: ignore[assignment]
+    return _events(tx, sql, params)
+
+
+def _events(tx: Tx, sql: str, params: tuple[object, ...]) -> list[Event]:
     return [
         Event(seq=row[0], at=row[1], name=row[2], task_id=row[3], attempt=row[4], data=loads(row[5]))
         for row in tx.rows(f"SELECT seq, at, name, task_id, attempt, data FROM event {sql}", params)
@@ -43,6 +48,13 @@ def newest_events(tx: Tx, task_id: str, limit: int) -> list[Event]:
         (task_id, limit),
     )
     return events_since(tx, row[0] - 1, limit=limit, task_id=task_id) if row and row[0] is not None else []
+
+
+def engine_events(tx: Tx, since: int, until: int, limit: int) -> list[Event]:
+    """What happened lately to engines, breakers and the clock between two times, in order."""
+    sql = "WHERE seq > ? AND task_id IS NULL AND at BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?"
+    lately = last_event_seq(tx) - _LATELY
+    return [*reversed(_events(tx, sql, (lately, since, until, limit)))]
 
 
 def last_event_seq(tx: Tx) -> int:

@@ -56,6 +56,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "failure_pattern": ("fingerprint",),
     "failure_advice": ("fingerprint", "advice"),
     "failure_task": ("fingerprint", "task_id"),
+    "issue": ("source", "issue_id"),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied
 

@@ -30,7 +30,8 @@ BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 CLOCK_SQL: Final = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 NUMBER_LAST_SQL: Final = "SELECT pg_advisory_xact_lock(hashtext('medbay events'))"
 SERIALISE_SQL: Final = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
-OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn anew for a copied one
+TRY_SERIALISE_SQL: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
+OWN_COLUMN: Final = "xid"  # of an event: the transaction it came with, drawn again for a copied one
 COLUMNS_SQL: Final = (
     "SELECT attname::text FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
     " AND attname <> ? ORDER BY attnum"
@@ -49,8 +50,8 @@ DAMAGE_SQL: Final = (
     " SELECT 'the index ' || indexrelid::regclass || ' is not valid' FROM pg_index JOIN pg_class c ON c.oid = indrelid"
     " WHERE NOT indisvalid AND pg_table_is_visible(c.oid)"
 )
-LOOK_S: Final = 1.0  # how often `changed` says yes although nobody said so
-LOOK_UNTOLD_S: Final = 0.25  # the same when nobody may say so
+LOOK_S: Final = 1.0  # how often `changed` is true without a notification
+LOOK_UNTOLD_S: Final = 0.25  # the same where notifications are off
 REST_S: Final = 0.25  # after a failed connect: how long the next call fails at once
 # Servers that shut down, start up, fail over or are read-only for now, and races that were lost: try again.
 _PASSING: Final = (
@@ -97,7 +98,7 @@ class PostgresTx(Putting):
 
     def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Save rows of another store with the numbers they have; later numbers come after them."""
-        self.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # nobody draws a number meanwhile
+        self.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # no number is drawn meanwhile
         marks = ", ".join("?" * len(columns))
         self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE VALUES ({marks})", rows)
         if table in AFTER_COPY_SQL:
@@ -113,9 +114,15 @@ class PostgresTx(Putting):
         super().begin_decision()
 
     def serialise(self, name: str) -> None:
-        """From here to the end of the transaction, nobody else is past the same name."""
+        """From here to the end of the transaction, no other transaction is past the same name."""
         with translated():
             self._cursor.execute(SERIALISE_SQL, (name,))
+
+    def try_serialise(self, name: str) -> bool:
+        """The same without waiting; False when somebody else is past the name."""
+        with translated():
+            row = self._cursor.execute(TRY_SERIALISE_SQL, (name,)).fetchone()
+        return bool(row and row[0])
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -213,7 +220,7 @@ class PostgresStore:
 
     @contextmanager
     def write(self) -> Iterator[PostgresTx]:
-        """A transaction that may change things; committed, and synced, when the block ends well."""
+        """A transaction that may change things; committed, and synced, when the block ends without an error."""
         with self._transaction(BEGIN_WRITE, writing=True) as tx:
             yield tx
 
@@ -233,7 +240,7 @@ class PostgresStore:
         raise NotAllowed("a store on PostgreSQL is backed up by its server's own means", hint="use pg_dump")
 
     def changed(self) -> bool:
-        """Whether somebody said that they committed, or it is time to look anyway; only the first call asks."""
+        """Whether a commit was notified, or it is time to poll anyway; only the first call asks."""
         connection = self._connection
         told = False
         if connection is not None and not connection.closed:
@@ -246,7 +253,7 @@ class PostgresStore:
         return True
 
     def fileno(self) -> int:
-        """The connection, which is readable when somebody said that they committed; -1 while there is none."""
+        """The connection, which is readable when a commit was notified; -1 while there is none."""
         connection = self._connection
         if connection is None or connection.closed or not (self._notify and connection.listening):
             return -1
@@ -313,7 +320,7 @@ class PostgresStore:
 
     def _identify(self, new_store_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"
-        with self.read() as tx:  # looking must not wait behind somebody's long write
+        with self.read() as tx:  # reading must not wait behind a long write
             found = tx.one(wanted)
         if found is None:
             with self.write() as tx:
@@ -334,7 +341,7 @@ def translated() -> Iterator[None]:
     except psycopg.IntegrityError as error:
         raise Violation(told_by(error)) from error
     except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
-        raise StoreBusy(f"somebody else was changing the same: {told_by(error)}", hint="try again") from error
+        raise StoreBusy(f"another process was changing the same: {told_by(error)}", hint="try again") from error
     except _PASSING as error:
         raise StoreUnavailable(f"the store did not answer: {told_by(error)}") from error
     except psycopg.DataError:

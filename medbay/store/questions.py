@@ -23,7 +23,7 @@ NEXT_SEND_SQL: Final = (
 
 
 def unanswered(tx: Tx, limit: int) -> list[Question]:
-    """Open questions that are due to be sent again, and that nobody else is sending."""
+    """Open questions that are due to be sent again, and that no other engine is sending."""
     sql = (
         f"SELECT {QUESTION_COLUMNS} FROM question WHERE send_at <= ? AND status = 'open' AND send_at IS NOT NULL"
         f" ORDER BY send_at, id LIMIT ?{tx.locks.take_free}"
@@ -32,7 +32,7 @@ def unanswered(tx: Tx, limit: int) -> list[Question]:
 
 
 def get(tx: Tx, question_id: str) -> Question | None:
-    """One question by its id; in a transaction that writes nobody else joins or answers it from now on."""
+    """One question by its id; in a transaction that writes no other joins or answers it from now on."""
     row = tx.one(f"SELECT {QUESTION_COLUMNS} FROM question WHERE id = ?{tx.locks.take}", (question_id,))
     return question(row, _tasks(tx, question_id)) if row else None
 
@@ -44,7 +44,7 @@ def open_of_task(tx: Tx, task_id: str) -> Question | None:
 
 
 def newest_of_task(tx: Tx, task_id: str) -> Question | None:
-    """The question a task waits for, else the last one that was asked about it; looked at and not locked."""
+    """The question a task waits for, else the last one that was asked about it; read and not locked."""
     columns = ", ".join(f"q.{each.strip()}" for each in QUESTION_COLUMNS.split(","))
     row = tx.one(
         f"SELECT {columns} FROM question_task w JOIN question q ON q.id = w.question_id WHERE w.task_id = ?"

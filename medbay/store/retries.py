@@ -48,7 +48,7 @@ TRIED_SQL: Final = (
 
 
 def tried(tx: Tx, category: str, limit: int) -> list[TriedDelay]:
-    """The newest retries of a class that tell something: how long each really waited, and whether it ended well."""
+    """The newest retries of a class that can be learned from: how long each really waited, and whether it succeeded."""
     rows = tx.rows(TRIED_SQL, (category, *SAYS_SOMETHING, limit))
     return [TriedDelay(max(0, waited), outcome in WENT_WELL) for waited, outcome in rows]
 

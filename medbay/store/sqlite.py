@@ -66,10 +66,14 @@ class SqliteTx(Putting):
         marks = ", ".join("?" * len(columns))
         self._cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
-    execute_last = Putting.put  # like any other: nobody else can commit before this transaction does
+    execute_last = Putting.put  # like any other: no other can commit before this transaction does
 
     def serialise(self, name: str) -> None:
         """There is only one writer."""
+
+    def try_serialise(self, name: str) -> bool:
+        """There is only one writer."""
+        return True
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -104,7 +108,7 @@ class SqliteTx(Putting):
 
 
 def _told(error: sqlite3.Error) -> Exception:
-    """What went wrong in one statement, in our words; the rest is told where a transaction ends."""
+    """What went wrong in one statement, in our words; the rest is raised where a transaction ends."""
     if isinstance(error, sqlite3.IntegrityError):
         return Violation(str(error))
     if isinstance(error, sqlite3.OperationalError):
@@ -113,7 +117,7 @@ def _told(error: sqlite3.Error) -> Exception:
 
 
 class Transaction:
-    """The block of one transaction: begun, committed when the block ends well, undone otherwise."""
+    """The block of one transaction: begun, committed when the block ends without an error, undone otherwise."""
 
     __slots__ = ("_begin", "_clock", "_connection", "_store_id")
 
@@ -169,7 +173,7 @@ class SqliteStore:
             raise
 
     def write(self) -> Transaction:
-        """A transaction that may change things; committed, and synced, when the block ends well."""
+        """A transaction that may change things; committed, and synced, when the block ends without an error."""
         return Transaction(self._connection, self._clock, self.store_id, begin=self._begin_writing)
 
     def read(self) -> Transaction:
@@ -213,7 +217,7 @@ class SqliteStore:
         return bool(seen != version)
 
     def fileno(self) -> int:
-        """Readable after anybody wrote to the file's log; -1 where the kernel cannot tell."""
+        """Readable after a write to the file's log; -1 where the kernel does not notify."""
         if self._path == ":memory:":
             return -1
         if self._commits is None:
@@ -235,10 +239,10 @@ class SqliteStore:
     def _begin_writing(self) -> None:
         """Take the one place of a writer.
 
-        SQLite's own waiting sleeps up to 100 ms between two tries; beside somebody who adds one task after the other
+        SQLite's own waiting sleeps up to 100 ms between two tries; next to a process that adds one task after the other
         it hardly ever finds the place free.
         """
-        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file nobody can see
+        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file that has no name any more
             raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
         connection = self._connection
         connection.execute("PRAGMA busy_timeout = 0")
@@ -249,7 +253,7 @@ class SqliteStore:
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"
-        with self.read() as tx:  # looking must not wait behind somebody's long write
+        with self.read() as tx:  # reading must not wait behind a long write
             found = tx.one(wanted)
         if found is not None:
             return str(found[0])
@@ -263,7 +267,7 @@ class SqliteStore:
 
 
 def _when_free(connection: sqlite3.Connection, sql: str) -> None:
-    """Run a statement as soon as nobody else is in its way; gives up when that takes too long."""
+    """Run a statement as soon as no other process is in its way; gives up when that takes too long."""
     clock = SystemClock()
     give_up_s = clock.monotonic_s() + BUSY_TIMEOUT_MS / 1000
     while True:
@@ -330,7 +334,7 @@ def copy_database(source: sqlite3.Connection, path: str) -> None:
     target = sqlite3.connect(path)
     try:
         source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, and no other
         found = target.execute("PRAGMA quick_check(1)").fetchone()[0]
     finally:
         target.close()
@@ -378,7 +382,7 @@ def why_not(path: str) -> str:
         return f"make the directory {parent}, or name another store with --store"
     if not os.access(parent, os.W_OK):
         return f"the directory {parent} is not writable"
-    return "restore a backup, or move it away and start anew with medbay init"
+    return "restore a backup, or move it away and create a new one with medbay init"
 
 
 def refuse_network_file_system(path: str) -> None:
@@ -403,13 +407,13 @@ _AT_ONCE: Final = 4_096
 
 
 class Commits:
-    """A descriptor that is readable after somebody wrote to the log. The commit itself may be seen a moment later."""
+    """A descriptor that is readable after a write to the log. The commit itself may be seen a moment later."""
 
     def __init__(self, path: str) -> None:
         self._descriptor = _watch(os.fsencode(f"{path}-wal"))
 
     def fileno(self) -> int:
-        """The descriptor; -1 where the kernel cannot tell, and one has to look."""
+        """The descriptor; -1 where the kernel does not notify, and it has to be polled."""
         return self._descriptor
 
     def take(self) -> None:

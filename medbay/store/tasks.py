@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
-from medbay.core.model import Task
+from medbay.core.model import MUTEX, Task
 from medbay.core.schedule.cron import REBOOT
 from medbay.store.database import Tx
 from medbay.store.rows import TASK_COLUMNS, task
@@ -32,6 +32,31 @@ NEXT_DUE_SQL: Final = (
     "SELECT due_at FROM task WHERE due_at IS NOT NULL AND ready = 0 AND paused = 0 AND unmet = 0"
     " AND live IS NULL ORDER BY due_at, id LIMIT 1"
 )
+_BEHIND_MUTEX: Final = "mutex <> '' AND hold = 'mutex:' || mutex"
+# The first that waits behind each mutex, from name to name by the index: what waits behind them costs nothing.
+MUTEX_HEADS_SQL: Final = (
+    "WITH RECURSIVE head (id, number) AS ("
+    f" SELECT (SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
+    " ORDER BY mutex, priority, ready_at, id LIMIT 1), 1 UNION ALL"
+    f" SELECT (SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
+    " AND mutex > (SELECT b.mutex FROM task b WHERE b.id = head.id)"
+    " ORDER BY mutex, priority, ready_at, id LIMIT 1), number + 1 FROM head WHERE id IS NOT NULL AND number < ?)"
+    " SELECT id, mutex, priority, ready_at FROM (SELECT id, (SELECT b.mutex FROM task b WHERE b.id = head.id) AS mutex,"
+    " (SELECT b.priority FROM task b WHERE b.id = head.id) AS priority,"
+    " (SELECT b.ready_at FROM task b WHERE b.id = head.id) AS ready_at FROM head WHERE id IS NOT NULL) first"
+    " WHERE (SELECT l.id FROM task l WHERE l.mutex = first.mutex AND l.mutex <> '' AND l.live IS NOT NULL LIMIT 1)"
+    " IS NULL"
+)
+MUTEX_HEAD_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE id = ? AND {_BEHIND_MUTEX} AND NOT EXISTS (SELECT 1 FROM task l"
+    " WHERE l.mutex = task.mutex AND l.mutex <> '' AND l.live IS NOT NULL)"
+)
+BEHIND_MUTEX_SQL: Final = (
+    f"SELECT 1 FROM task WHERE queue = ? AND {_BEHIND_MUTEX} ORDER BY queue, mutex, priority, ready_at, id LIMIT 1"
+)
+MUTEX_HOLDER_SQL: Final = "SELECT id FROM task WHERE mutex = ? AND mutex <> '' AND live IS NOT NULL"
+COUNT_LIVE_SQL: Final = "SELECT count(*) FROM task WHERE queue = ? AND live IS NOT NULL"
+_MUTEXES_LOOKED_AT: Final = 1_000  # names in one look; what waits behind more of them waits for the first
 
 # Where a task stands in a list: 0 needs a person, 1 runs, 2 waits, 3 is held, 4 is ready, 6 ended. The words that
 # `views.glyphs` finds for the same task stand in the same order; a test compares them.
@@ -83,7 +108,7 @@ class TaskFilter:
     category: str = ""
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
-    triages: bool | None = None  # False: without the tasks that look at others; True: these alone
+    triages: bool | None = None  # False: without triages; True: triages alone
     order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
 
@@ -180,8 +205,40 @@ def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL + tx.locks.take_free, (queue, limit))]
 
 
+def free_mutexes(tx: Tx, queue: str, limit: int) -> list[tuple[str, str]]:
+    """The most urgent tasks of a queue that wait behind a mutex nobody has: id and mutex, one for each mutex."""
+    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, _MUTEXES_LOOKED_AT))
+    ordered = sorted(rows, key=lambda row: (row[2], row[3] or 0, row[0]))
+    return [(row[0], row[1]) for row in ordered[:limit]]
+
+
+def take_mutex(tx: Tx, task_id: str, mutex: str) -> Task | None:
+    """A task that waits behind a mutex, with the right to run it; None when somebody else has or takes either."""
+    if not tx.try_serialise(f"{MUTEX}{mutex}"):
+        return None
+    row = tx.one(MUTEX_HEAD_SQL + tx.locks.take_free, (task_id,))
+    return task(row) if row else None
+
+
+def waits_behind_mutex(tx: Tx, queue: str) -> bool:
+    """Whether a task of a queue waits behind a mutex."""
+    return tx.one(BEHIND_MUTEX_SQL, (queue,)) is not None
+
+
+def mutex_holder(tx: Tx, mutex: str) -> str | None:
+    """The id of the running task that has a mutex."""
+    row = tx.one(MUTEX_HOLDER_SQL, (mutex,))
+    return str(row[0]) if row else None
+
+
+def count_live(tx: Tx, queue: str) -> int:
+    """How many tasks of a queue are running, on all engines together."""
+    row = tx.one(COUNT_LIVE_SQL, (queue,))
+    return int(row[0]) if row else 0
+
+
 def due(tx: Tx, limit: int) -> list[Task]:
-    """Tasks whose time has come and which nobody released yet."""
+    """Tasks whose time has come and which are not released yet."""
     return [task(row) for row in tx.rows(DUE_SQL + tx.locks.take_free, (tx.now, limit))]
 
 
@@ -234,7 +291,7 @@ def next_due_at(tx: Tx) -> int | None:
 
 
 def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
-    """Tasks somebody asked to cancel, with their live attempt."""
+    """Tasks that are to be cancelled, with their live attempt."""
     return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
 
 

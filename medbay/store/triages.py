@@ -64,7 +64,7 @@ def of_task(tx: Tx, task_id: str, limit: int = 50) -> list[Triage]:
 
 
 def running_on(tx: Tx, fingerprint: str) -> Triage | None:
-    """The triage that looks at this fingerprint now."""
+    """The running triage of this fingerprint."""
     row = tx.one(RUNNING_SQL, (fingerprint,))
     return _triage(row) if row else None
 
@@ -84,7 +84,7 @@ def open_ones(tx: Tx) -> list[Triage]:
 
 
 def not_begun(tx: Tx) -> list[Triage]:
-    """Triages that nobody runs at this moment, the oldest first."""
+    """Triages that no engine runs at this moment, the oldest first."""
     sql = (
         f"SELECT {COLUMNS} FROM triage WHERE ended_at IS NULL"
         " AND id IN (SELECT id FROM task WHERE role = 'triage' AND owner_kind <> '' AND ready = 1)"
@@ -99,7 +99,7 @@ def being_looked_at(tx: Tx) -> frozenset[str]:
 
 
 def count_open(tx: Tx) -> dict[str, int]:
-    """How many of the tasks that look at others have each status that is not an end."""
+    """How many triages have each status that is not an end."""
     sql = "SELECT t.status, count(*) FROM triage x JOIN task t ON t.id = x.id WHERE x.ended_at IS NULL"
     return dict(tx.rows(f"{sql} GROUP BY t.status"))
 
@@ -140,7 +140,7 @@ _OWNED: Final = "owner_kind = 'task' AND owner_kind <> '' AND owner_id = ?"  # a
 
 
 def fixes_ended(tx: Tx, task_id: str, since: int) -> list[Task]:
-    """The fixes of a task that ended after this moment, in their order; nobody changes them any more."""
+    """The fixes of a task that ended after this moment, in their order; they do not change any more."""
     sql = f"SELECT {TASK_COLUMNS} FROM task WHERE {_OWNED} AND role = 'fix' AND ended_at > ? ORDER BY ended_at, id"
     return [task(row) for row in tx.rows(sql, (task_id, since))]
 
@@ -181,7 +181,7 @@ def count_parts(tx: Tx, of: Task, limit: int = 100) -> int:
 def save(tx: Tx, each: Triage) -> None:
     """Record that a triage started, or how it ended; one that has ended stays as it is.
 
-    Raises StaleClaim when somebody was faster: with this one, or with one of the same fingerprint.
+    Raises StaleClaim when another was faster: with this one, or with one of the same fingerprint.
     """
     values = [getattr(each, name) for name in FIELDS]
     for name in ("verdict", "diff"):
@@ -194,7 +194,7 @@ def save(tx: Tx, each: Triage) -> None:
         # Worded so that the index of what runs is not read through for it: the id is.
         sql, values = f"UPDATE triage SET {sets} WHERE id = ? AND coalesce(ended_at, 0) = 0", [*values[1:], each.id]
     if tx.execute(sql, values) != 1:
-        raise StaleClaim(f"{each.id} has ended, or another looks at the same failure", hint="try again")
+        raise StaleClaim(f"{each.id} has ended, or another examines the same failure", hint="try again")
 
 
 def _triage(row: Row) -> Triage:

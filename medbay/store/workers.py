@@ -20,18 +20,18 @@ def insert(tx: Tx, new: Worker) -> None:
 
 
 def get(tx: Tx, worker_id: str) -> Worker | None:
-    """One worker; in a transaction that writes nobody gives it up meanwhile."""
+    """One worker; in a transaction that writes it is not given up meanwhile."""
     row = tx.one(f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?{tx.locks.keep}", (worker_id,))
     return worker(row) if row else None
 
 
 def alive(tx: Tx) -> list[Worker]:
-    """Workers nobody has given up yet; their leases may have run out all the same."""
+    """Workers that are not given up yet; their leases may have run out all the same."""
     return [worker(row) for row in tx.rows(ALIVE_SQL)]
 
 
 def left_behind(tx: Tx) -> list[Worker]:
-    """Workers that are over and have attempts nobody took from them."""
+    """Workers that are over and have attempts that were not taken over."""
     sql = (
         f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NOT NULL"
         " AND id IN (SELECT worker_id FROM attempt WHERE ended_at IS NULL) ORDER BY id"
@@ -54,8 +54,14 @@ def renew(tx: Tx, worker_id: str, lease_ms: int) -> bool:
     return changed == 1
 
 
+def note_shortage(tx: Tx, noted: Worker, short_of: str) -> Worker:
+    """Record what the machine of a worker lacks, while retries wait for that."""
+    tx.execute("UPDATE worker SET short_of = ? WHERE id = ?", (short_of, noted.id))
+    return replace(noted, short_of=short_of)
+
+
 def end(tx: Tx, ended: Worker, *, how: str) -> Worker | None:
-    """Close a worker's row; None when somebody else did."""
+    """Close a worker's row; None when it was closed already."""
     changed = tx.execute(
         "UPDATE worker SET stopped_at = ?, how = ? WHERE id = ? AND stopped_at IS NULL",
         (tx.now, how, ended.id),

@@ -113,7 +113,8 @@ def _rescued(event: Event) -> EventLine:
 def _judged(event: Event) -> EventLine:
     """The verdict of a triage, in the fewest words."""
     found = event.data
-    why = clean(str(found.get("root_cause") or found.get("why") or ""))[:SUMMARY_MAX]
+    changes = ", ".join(map(str, found.get("changes") or ()))  # of ADJUST; what failed stands in the line before
+    why = clean(changes or str(found.get("root_cause") or found.get("why") or ""))[:SUMMARY_MAX]
     if not found.get("applied", True):
         return _change(event, glyphs.JUDGED, "idle", f"triage came too late: {found.get('stale', '')}")
     return _change(event, glyphs.JUDGED, "wait", f"triage says {found['verdict']}: {why}".rstrip(": "))

@@ -29,6 +29,7 @@ def as_line(task: Task, after: Sequence[str]) -> dict[str, Any]:
         "tag": list(task.tags),
         "policy": task.policy,
         "provider": [each.removeprefix("provider:") for each in task.resources],
+        "mutex": task.mutex,
         **_checks(task),
         **_schedule(task),
         **work.agent_limits(task),

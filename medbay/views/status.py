@@ -71,6 +71,8 @@ def _blocked(task: Task, now_ms: int) -> Phrase:
 def _pending(task: Task, now_ms: int) -> Phrase:
     if not task.ready and task.due_at is not None:
         return _phrase(glyphs.WAITING, "pending", "due", "wait", _at(task, task.due_at, now_ms))
+    if task.hold is not None and task.hold == task.behind_mutex:
+        return _phrase(glyphs.HELD, "pending", f"mutex {task.mutex}", "held")
     if task.hold is not None:
         return _phrase(glyphs.HELD, "pending", f"held by {task.hold}", "held")
     return _phrase(glyphs.READY, "pending", "ready", "idle")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medbay.core.holds.breaker import Breaker
-from medbay.core.holds.holding import Reason
+from medbay.core.holds.holding import Reason, waits_for_load
 from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
@@ -123,6 +123,7 @@ def _specification(task: Task) -> dict[str, Any]:
         "memory_bytes": task.memory_bytes,
         "cpu_time_s": moments.seconds(task.cpu_ms),
         "providers": [each.removeprefix("provider:") for each in task.resources],
+        "mutex": task.mutex or None,
         "checks": [{"command": work.words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": moments.seconds(task.check_timeout_ms),
         "check_threshold": task.threshold,
@@ -200,7 +201,7 @@ def unserved(listed: Sequence[ListRow]) -> str:
 
 
 def facts(task: Task) -> list[str]:
-    """Return what `show` says beside the status: tags, failures, and what differs from the defaults."""
+    """Return what `show` shows next to the status: tags, failures, and what differs from the defaults."""
     said = [f"tag {clean(tag)}" for tag in task.tags]
     if task.streak:
         said.append(failures(task))
@@ -208,6 +209,8 @@ def facts(task: Task) -> list[str]:
         said.append(f"priority {task.priority}")
     if task.queue != DEFAULT_QUEUE:
         said.append(f"queue {clean(task.queue)}")
+    if task.mutex:
+        said.append(f"mutex {clean(task.mutex)}")
     if task.timeout_ms:
         said.append(f"time limit {moments.short(task.timeout_ms)}")
     return said
@@ -271,18 +274,31 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
         return task.last_summary or task.last_category
     if phrase.glyph == glyphs.HELD and (held := found.breakers.get(task.hold or "")) is not None:
         return breaker.holding(held, found.now)
-    if phrase.glyph == glyphs.READY:
+    if (holder := found.mutexes.get(task.mutex)) is not None and task.hold == task.behind_mutex:
+        return f"{holder} has it, and one runs at a time"
+    if phrase.glyph == glyphs.READY or task.hold is not None:
         return _why_not_started(found, task)
     return task.last_summary if task.streak else schedule.how(task)
 
 
 def _why_not_started(found: TaskList, task: Task) -> str:
-    """Why a ready task has not started: a crash loop, its share; else how it failed or recurs."""
+    """Why a ready task has not started: its queue, the load, a crash loop, its share; else how it failed or recurs."""
+    if task.queue in found.full_queues:
+        slots = found.full_queues[task.queue]
+        return f'{"the one slot" if slots == 1 else f"all {slots} slots"} of the queue "{task.queue}" taken'
+    if waits_for_load(task) and (short := _short_of(found, task)):
+        return f"the machine is short of {short}: retries wait"
     if (looping := _crash_loop(found, task)) is not None:
         return f"held by {looping.key}: {breaker.holding(looping, found.now)}"
     if task.recovery and task.queue in found.out_of_share:
         return "retries have their share of the slots; fresh work goes first"
     return task.last_summary if task.streak else schedule.how(task)
+
+
+def _short_of(found: TaskList, task: Task) -> str:
+    """What every machine lacks that would run it."""
+    serving = [each.short_of for each in found.serving if task.queue in each.queues]
+    return serving[0] if serving and all(serving) else ""
 
 
 def _crash_loop(found: TaskList, task: Task) -> Breaker | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from medbay.core.model import TRIAGE, Task, Triage
 from medbay.core.snapshot import Explanation, TaskDetail
 from medbay.core.triage.cycle import Item, cooling_until
+from medbay.core.triage.rights import shown
 from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
 from medbay.views.status import status_phrase
@@ -18,6 +19,12 @@ _MADE_FOR: Final = {
     "review": "reviews the specification of",
     "part": "part of",
     "triage": "triage of",
+}
+_WOULD: Final = {
+    "triage_started": "would be triaged",
+    "cooldown_pending": "would wait",
+    "escalated_to_human": "would ask you",
+    "no_action": "would be left alone",
 }
 LOOKS: Final[dict[int, tuple[str, Token]]] = {
     1: (glyphs.WAITING, "wait"),
@@ -55,9 +62,11 @@ def last(found: TaskDetail) -> str:
 
 
 def outcome(each: Triage) -> str:
-    """Return what a triage came to: `adjusted, timeout 10m to 20m`."""
+    """Return what a triage came to, what it changed and its agent's words: `adjusted (time limit 10m → 20m), ...`."""
     said = (each.action or "under way").replace("_", " ")
-    return f"{said}, {each.detail}" if each.detail else said
+    changed = ", ".join(shown(each.diff or {}))
+    said = f"{said} ({changed})" if changed else said
+    return f"{said}, {each.detail}" if each.detail and each.detail != changed else said
 
 
 def cooldown(found: TaskDetail) -> str:
@@ -76,10 +85,15 @@ def made_for(found: TaskDetail) -> str:
 
 
 def item_words(each: Item, *, dry_run: bool) -> str:
-    """Return what one cycle did about a task."""
-    if dry_run and each.action == "triage_started":
-        return "would be triaged"
+    """Return what one cycle did about a task, or would do."""
+    if dry_run:
+        return _WOULD.get(each.action, each.action.replace("_", " "))
     return "waits" if each.action == "cooldown_pending" else each.action.replace("_", " ")
+
+
+def item_detail(each: Item) -> str:
+    """Return what was changed, and what the agent said about it."""
+    return "; ".join(part for part in (", ".join(each.diff), each.detail) if part)
 
 
 def explained(found: Explanation, when: When) -> list[str]:

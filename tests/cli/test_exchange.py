@@ -30,6 +30,7 @@ FULL = {
     "tag": ["a", "b"],
     "policy": "ladder",
     "provider": ["anthropic/team"],
+    "mutex": "db",
     "check": ["true"],
     "required_check": [["test", "-e", "a b"]],
     "check_timeout": "30s",

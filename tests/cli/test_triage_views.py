@@ -259,7 +259,14 @@ def test_a_task_that_was_split_names_its_parts(watched: Cli) -> None:
     """And where it goes on."""
     tries = "echo x >> tries; test $(wc -l < tries) -le 3 || exec sleep 60"
     program(watched.folder, "helper.sh", f"{tries}; echo 'the ledger looks odd' >&2; exit 3")
-    verdict = {"verdict": "SPLIT", "why": "too much", "parts": [{"title": "the ledger"}, {"title": "the report"}]}
+    verdict = {
+        "verdict": "SPLIT",
+        "why": "too much",
+        "parts": [
+            {"title": "the ledger", "description": "read it"},
+            {"title": "the report", "description": "write it"},
+        ],
+    }
     (watched.folder / "verdict").write_text(json.dumps(verdict), encoding="utf-8")
     task = watched.good("add", "import", "--agent", "helper").out.strip()
     with daemon(watched):

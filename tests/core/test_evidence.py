@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from medbay.core import workspace
 from medbay.core.agent import Profile
-from medbay.core.attempt.checks import LANDING, judge
+from medbay.core.attempt.checks import LANDING, PR_GIVEN_UP, PR_REFUSED, judge
 from medbay.core.decision import ChecksPlanned
 from medbay.core.evidence import judged
 from medbay.core.model import Check, CheckResult, Question
@@ -130,6 +131,23 @@ def test_a_conflict_is_free_once_and_then_a_question_that_shows_it() -> None:
     assert "leave no mark" in first.guidance[-1].text
     asked = only(second, Question)
     assert after(second).block_kind == "human" and asked is not None and "<<<<<<< main" in asked.evidence
+
+
+def test_a_pull_request_comes_back_to_its_agent_and_then_to_a_person() -> None:
+    """Uncharged while rounds are left, with what was said in the guidance; then a question."""
+    said = "pull request https://example.org/7 came back\nbuild: failure"
+    verifying = {"status": "pending_verification", "runner": "agent:x"}
+    refused, given_up = (
+        Checked(results=tuple(replace(each, exit_code=code) for each in results(landing="FAIL", tail=said)))
+        for code in (PR_REFUSED, PR_GIVEN_UP)
+    )
+
+    first = after(end(running(**verifying), refused))
+    asked = end(running(**verifying), given_up)
+
+    assert (first.status, first.charged, first.last_category) == ("failed", 0, "unknown/pull_request")
+    assert "build: failure" in first.guidance[-1].text
+    assert after(asked).block_kind == "human"
 
 
 def test_marks_that_are_left_are_the_same_conflict() -> None:

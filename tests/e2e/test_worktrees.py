@@ -475,3 +475,79 @@ def test_a_regression_is_found_by_bisection(project: Project) -> None:
     assert any(each["name"] == "task:bisected" for each in project.events())
     project.must("bisect", task, "--bad", culprit + "~1", code=4)
     project.must("bisect", task, "--check", "9", code=2)
+
+
+# What of `gh` is used, on files: the pull request, and what its checks and reviewers say in each round.
+GH = """#!/bin/sh
+echo "$@" >> "$GH_STATE/calls"
+case "$2" in
+create) [ -f "$GH_STATE/made" ] && { echo "already exists" >&2; exit 1; }
+        touch "$GH_STATE/made"; echo https://example.org/pull/7 ;;
+view) case "$*" in
+      *--jq*) echo https://example.org/pull/7 ;;
+      *) round=$(git -C "$GH_STATE/remote.git" rev-list --count "$3" -- list.txt); cat "$GH_STATE/round-$round.json" ;;
+      esac ;;
+esac
+"""
+
+
+def rounds(project: Project, *, fine_from: int) -> None:
+    """A remote and a `gh` whose pull request comes back until the branch has so many commits of the file."""
+    project.git("init", "--quiet", "--bare", str(project.state / "remote.git"))
+    project.git("remote", "add", "origin", str(project.state / "remote.git"))
+    gh = project.state / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text(GH, encoding="utf-8")
+    gh.chmod(0o755)
+    project.environ |= {"GH_STATE": str(project.state), "PATH": f"{gh.parent}:{project.environ['PATH']}"}
+    for number in range(1, 8):
+        check = {"name": "build", "status": "COMPLETED", "conclusion": "SUCCESS" if number >= fine_from else "FAILURE"}
+        said = {"author": {"login": "ada"}, "body": f"please do {number}", "createdAt": "2999-01-01T00:00:00Z"}
+        seen = {"state": "OPEN", "statusCheckRollup": [check], "comments": [said] if number < fine_from else []}
+        (project.state / f"round-{number}.json").write_text(json.dumps(seen), encoding="utf-8")
+
+
+def test_a_pull_request_comes_back_as_failure_and_guidance(project: Project) -> None:
+    """Its failing check and what a reviewer wrote are told to the next attempt, which pushes to the same request."""
+    rounds(project, fine_from=3)
+    project.agent('cp "$PROMPT" "$GH_STATE/prompt-$MEDBAY_ATTEMPT"; echo "$MEDBAY_ATTEMPT" >> list.txt', on_pass="pr")
+
+    task = project.add("Count")
+    project.must("up", "--until-idle")
+
+    done = project.show(task)
+    first, second = done["attempts"]
+    assert done["status"] == "completed"
+    assert (first["diagnosis"]["subcategory"], first["charged"]) == ("pull_request", False)
+    told = (project.state / "prompt-2").read_text(encoding="utf-8")
+    assert "build: failure" in told and "> " in told and "please do 2" in told
+    assert second["outcome"] == "succeeded"
+    assert (
+        project.git("ls-remote", "origin", f"medbay/{task}").split()[0]
+        == project.git("rev-parse", f"medbay/{task}").strip()
+    )
+    assert any(
+        "https://example.org/pull/7" in str(each["data"]) for each in project.events() if each["name"] == "task:merged"
+    )
+    assert project.is_clean()
+
+
+def test_a_pull_request_that_keeps_coming_back_is_a_persons(project: Project) -> None:
+    """After as many rounds as are allowed; without `gh` the branch is kept."""
+    rounds(project, fine_from=99)
+    project.agent('echo "$MEDBAY_ATTEMPT" >> list.txt', on_pass="pr")
+    path = project.home / "medbay.toml"
+    path.write_text(path.read_text(encoding="utf-8") + "[git]\nmax_pr_rounds = 1\n", encoding="utf-8")
+
+    task = project.add("Count")
+    project.must("up", "--until-idle", code=75)
+
+    asked = project.show(task)
+    assert (asked["status"], asked["attempts_total"]) == ("blocked", 2)
+    assert "more than 1 times" in asked["question"]["why"]
+
+    (project.state / "bin" / "gh").unlink()
+    kept = project.add("Kept")
+    project.must("up", "--until-idle")
+    assert project.show(kept)["status"] == "completed"
+    assert any("gh is not installed" in str(each["data"]) for each in project.events())

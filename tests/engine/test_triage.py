@@ -26,6 +26,9 @@ def world(store: Store, clock: ManualClock) -> World:
     return World(store, clock)
 
 
+ADJUSTED = {"verdict": "ADJUST", "why": "too slow", "adjust": {"guidance": "read it in pages"}}
+
+
 class Says:
     """A triage agent that answers what it is told to, or goes on for ever."""
 
@@ -294,10 +297,10 @@ def test_a_recurring_task_that_is_blocked_meanwhile_is_not_looked_at(world: Worl
 
 def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_asks_once_and_goes_on(world: World) -> None:
     """Within its cooldown the same failure is a person's; another failure is not, and neither is an answered one."""
-    engine = world.engine(runners={"triage": Says()})
+    engine = world.engine(runners={"triage": Says(ADJUSTED)})
     task = world.add("poll", *[failed()] * 3, failed("disk quota of module nine"), *[failed()] * 5, every="10s")
     fails_until(world, engine, task.id, 4)
-    assert actions(world, task.id) == ["no_action"]
+    assert actions(world, task.id) == ["adjusted"]
     assert "question:asked" not in events_of(world, task.id)
 
     fails_until(world, engine, task.id, 5)
@@ -310,9 +313,19 @@ def test_a_recurring_task_that_fails_in_the_same_way_after_its_triage_asks_once_
         tasks.answer(tx, asked.id, "1", actor="person:ana")
     fails_until(world, engine, task.id, 7)
 
-    assert actions(world, task.id) == ["no_action"]
+    assert actions(world, task.id) == ["adjusted"]
     told = events_of(world, task.id)
     assert (told.count("question:asked"), told.count("task:escalated")) == (1, 1)
+
+
+def test_no_action_on_a_recurring_task_is_silent_until_the_cooldown_is_over(world: World) -> None:
+    """Nothing has to change, so the same failure afterwards is no reason to ask."""
+    engine = world.engine(runners={"triage": Says()})
+    task = world.add("poll", *[failed()] * 9, every="10s")
+    fails_until(world, engine, task.id, 7)
+
+    assert actions(world, task.id) == ["no_action"]
+    assert "question:asked" not in events_of(world, task.id)
 
 
 def test_a_recurring_task_asks_nobody_else_while_its_fix_is_worked_on(world: World) -> None:

@@ -21,11 +21,14 @@ from medbay.core.triage.effects import Made
 from medbay.engine import settlement
 from medbay.engine.round import Engine
 from medbay.engine.slots import Slots
+from medbay.env import Clock
 from medbay.service import attempts as attempt_service
+from medbay.sim import world
 from medbay.sim.checker import Checker
 from medbay.sim.many import run_seed
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
+from medbay.store.database import Store
 
 SEEDS_TRIED = 30
 Patch = pytest.MonkeyPatch
@@ -267,6 +270,25 @@ def believe_what_was_undone(patch: Patch) -> None:
     patch.setattr(Checker, "undone", undone)
 
 
+def share_a_mutex(patch: Patch) -> None:
+    """What has a mutex is ready like anything else, and the database does not mind."""
+    in_memory = world._in_memory
+
+    def without_index(clock: Clock) -> Store:
+        store = in_memory(clock)
+        with store.write() as tx:
+            tx.execute("DROP INDEX task_mutex")
+        return store
+
+    patch.setattr(world, "_in_memory", without_index)
+    patch.setattr(Task, "behind_mutex", "")
+
+
+def forget_the_slots_of_a_queue(patch: Patch) -> None:
+    """Every engine fills its own slots."""
+    patch.setattr(attempt_service, "_queues_left", lambda tx, worker, capacity: {})
+
+
 # How a rule is bent, what the report has to say, and with which seed the search begins.
 MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (ignore_pauses, "", 1),
@@ -290,6 +312,8 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (break_a_rule, "no rule breaks", 1),
     (forget_outcomes, "", 1),
     (stay_ready, "", 1),
+    (share_a_mutex, "one running task per mutex", 1),
+    (forget_the_slots_of_a_queue, "slots of a queue", 1),
     (believe_what_was_undone, "", 11),
     (lose_the_last_part, "a split is whole or not at all", 35),
     (split_without_closing, "a split is whole or not at all", 35),

@@ -43,6 +43,9 @@ LOOP = {
     "does anybody want a triage": (triages.NEWEST_WISH_SQL, "", ("other",), "task_wants_triage"),
     "is anything looked at elsewhere": (activity.LOOKED_AT_ELSEWHERE_SQL, "", ("a", "a"), "triage_running"),
     "is anybody waiting for a triage": (activity.WANTS_TRIAGE_SQL, "", ("other",), "task_wants_triage"),
+    "find what waits behind a mutex": (tasks.BEHIND_MUTEX_SQL, "", ("other",), "task_mutex_waiting"),
+    "find who has a mutex": (tasks.MUTEX_HOLDER_SQL, "", ("db",), "task_mutex"),
+    "count what runs in a queue": (tasks.COUNT_LIVE_SQL, "", ("other",), "task_live"),
     "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
     "lock what ended": (POSTGRES.lock_tasks_sql, "", (*[["f7"]] * 6,), "task_pkey"),
 }

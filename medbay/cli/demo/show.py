@@ -58,7 +58,7 @@ def _demonstrate(home: Path, *, keep: bool) -> int:
 
 
 class Show:
-    """Runs the fleet, tells what happens, answers one question, and judges the end."""
+    """Runs the fleet, prints what happens, answers one question, and judges the end."""
 
     def __init__(self, bay: Bay, home: Path, display: Display) -> None:
         from medbay.cli.live.display import Feed

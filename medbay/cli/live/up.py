@@ -1,4 +1,4 @@
-"""What a daemon tells while it runs: a greeting, one line per change, one line in place, a summary at the end."""
+"""What a daemon prints while it runs: a greeting, one line per change, one line in place, a summary at the end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Reporter:
             display.line(f"  and {pending - len(soonest)} more (medbay list)")
 
     def round(self, stops: int = 0) -> None:
-        """Tell what happened since the last round, and how often a stop was asked for."""
+        """Print what happened since the last round, and how often a stop was asked for."""
         if stops > self._stops_seen and self._daemon is not None:
             self._stops_seen = stops
             self.note(_stopping(self._daemon, stops))
@@ -156,7 +156,7 @@ class Reporter:
         return self._titles.get(task_id, "")
 
     def _learn_titles(self, task_ids: set[str]) -> None:
-        """Titles of tasks that were not named before, in one look at the store."""
+        """Titles of tasks that were not named before, in one query."""
         unknown = task_ids - self._titles.keys()
         if len(self._titles) >= TITLES_KEPT:
             self._titles.clear()

@@ -25,9 +25,11 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
-from medbay.core.workspace import CONFLICT, to_land
+from medbay.core.workspace import CONFLICT, PULL_REQUEST, to_land
 
 LANDING: Final = CHECKS_MAX + 1  # the position of what merges the work: it begins when all checks have passed
+PR_REFUSED: Final = 10  # the exit code of a landing whose pull request came back, and of one that did so too often
+PR_GIVEN_UP: Final = 11
 KEPT: Final = "kept on "  # how it says that the work was not merged, and why
 CANNOT_RUN: Final = frozenset({126, 127})  # what a shell says of a command it could not execute or find
 COMMAND_SHOWN: Final = 60
@@ -60,7 +62,9 @@ def _landed(found: Gate, landing: CheckResult) -> Gate:
         kept = landing.tail.strip() if landing.tail.startswith(KEPT) else ""
         return replace(found, warning=", ".join(filter(None, (found.warning, kept))))
     if landing.status == "FAIL":
-        return Gate(verdict="FAIL", why="it conflicts with what was merged before it", blamed=landing)
+        came_back = landing.exit_code in (PR_REFUSED, PR_GIVEN_UP)
+        why = "its pull request came back" if came_back else "it conflicts with what was merged before it"
+        return Gate(verdict="FAIL", why=why, blamed=landing)
     return Gate(verdict="ERROR", why=f"{shown(landing.command)} could not be done", blamed=landing)
 
 
@@ -204,6 +208,21 @@ def diagnose_error(task_id: str, found: Gate) -> Diagnosis:
         summary=found.why,
         suggested_fix=f"see that its checks can be run and end in time; {where}",
     )
+
+
+def diagnose_landing(landing: CheckResult) -> Diagnosis:
+    """Why work that passed could not be merged."""
+    said = landing.tail.strip()
+    if landing.exit_code not in (PR_REFUSED, PR_GIVEN_UP):
+        return diagnose_conflict(said)
+    found = known(
+        PULL_REQUEST,
+        rule="gate.pull_request",
+        excerpt=said[:CONFLICT_MAX],
+        summary=said.partition("\n")[0],
+        suggested_fix=f"change what the checks and reviewers of the pull request ask for: {said[:CONFLICT_MAX]}",
+    )
+    return replace(found, retryable=landing.exit_code == PR_REFUSED)
 
 
 def diagnose_conflict(said: str) -> Diagnosis:

@@ -87,6 +87,6 @@ def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) ->
         return checks.diagnose_error(task.id, found)
     assert found.blamed is not None
     if found.blamed.position == checks.LANDING:
-        return checks.diagnose_conflict(found.blamed.tail.strip())
+        return checks.diagnose_landing(found.blamed)
     diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone)
     return checks.name_check(diagnosis, found.blamed)

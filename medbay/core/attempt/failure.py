@@ -21,11 +21,12 @@ from medbay.core.durations import iso
 from medbay.core.holds import incident
 from medbay.core.holds.incident import FailureSurroundings, Fed
 from medbay.core.holds.resources import account_of
-from medbay.core.model import TRIAGE, Event, Owner, Question, Retry, Task
+from medbay.core.model import TRACKER, TRIAGE, Event, Owner, Question, Retry, Task
 from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import NextStep, Policy
 from medbay.core.schedule import recurring
+from medbay.core.tracker import tiers
 from medbay.core.triage.cycle import is_wanted
 
 ERROR_MAX: Final = 2_000
@@ -60,6 +61,9 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         higher = replace(record, raised=DIFFERENTLY - record.rung)
         decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
+    of_tracker = task.policy == tiers.PRESET and failure.charged
+    if of_tracker:
+        step = tiers.decide(step, found, record, draft.now, cause=cause)
     draft.emit("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     fed = incident.feed(draft, found, cause, failure.around, work)
     if step.due_at is None:
@@ -69,10 +73,13 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         step = _not_before(step, fed.until, draft.now)
         draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
-        draft.set(due_at=None, waits_for=TRIAGE, wants_triage=True)
+        # The triage of an issue is started by the next cycle over its tracker, which reads its record.
+        draft.set(due_at=None, waits_for=TRACKER if of_tracker else TRIAGE, wants_triage=not of_tracker)
         return replace(fed.made, work=fed.work)
     assert step.due_at is not None and step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(draft.task.guidance, step.guidance))
+    if of_tracker:
+        draft.set(waits_for=TRACKER)  # until its record is cleared there
     covered = cause in (Cause.PROVIDER_LIMIT, Cause.CRASH_LOOP, Cause.INCIDENT, Cause.UNCHARGED)
     task = draft.task
     draft.set(wants_triage=is_wanted(task, failure.policy.recurring, charged=failure.charged, covered=covered))

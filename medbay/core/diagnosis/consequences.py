@@ -216,6 +216,9 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
     "unknown/merge_conflict": _row(
         "Resolve the conflict marks so that both changes stay, and leave no mark.", charge=False, session="resume"
     ),
+    "unknown/pull_request": _row(
+        "Change what the checks and reviewers of the pull request ask for.", charge=False, session="resume"
+    ),
     "unknown/setup": _row(
         "Correct the setup of the worktree (`setup`, `copy`), or what it needs; the work itself was not begun.",
         charge=False,

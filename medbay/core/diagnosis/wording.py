@@ -49,6 +49,7 @@ _LEADS: Final = {
     "unknown/malformed_output": "Malformed output",
     "unknown/no_evidence": "No evidence",
     "unknown/merge_conflict": "Merge conflict",
+    "unknown/pull_request": "The pull request came back",
     "unknown/setup": "Worktree not prepared",
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",

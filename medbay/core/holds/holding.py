@@ -1,6 +1,7 @@
-"""What holds a task back: the fifteen reasons, in their one order. A task starts only when none applies.
+"""What holds a task back: the eighteen reasons, in their one order. A task starts only when none applies.
 
-1 to 7 need an event, 8 a time, 9 to 12 heal by themselves or by a person, 13 to 15 need capacity.
+1 to 7 need an event, 8 a time, 9 to 12 heal by themselves or by a person, 13 to 18 need capacity. A published number
+stays: 16 to 18 came later and stand between 12 and 13.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from medbay.core.model import BOOT, PERSON, Task
+from medbay.core.attempt.ahead import needs_own_process
+from medbay.core.model import BOOT, PERSON, PYTHON, Task
 
 Needs = Literal["event", "time", "healing", "capacity"]
 
@@ -24,6 +26,9 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     incident: str | None = None
     crash_loop: str | None = None
     heals_at: int | None = None  # when what holds it is looked into next
+    mutex: str | None = None  # who has the mutex that it needs
+    queue_full: str | None = None
+    load: str | None = None  # what the machines lack that would run it
     queue_served: bool = True
     recovery_share_used: bool = False
     slots_busy: bool = False
@@ -136,6 +141,24 @@ def _crash_loop(task: Task, now: int, around: Circumstances) -> str | None:
     return around.crash_loop
 
 
+def _mutex(task: Task, now: int, around: Circumstances) -> str | None:
+    return around.mutex if task.mutex else None
+
+
+def _queue_full(task: Task, now: int, around: Circumstances) -> str | None:
+    return around.queue_full
+
+
+def _load(task: Task, now: int, around: Circumstances) -> str | None:
+    return around.load if waits_for_load(task) else None
+
+
+def waits_for_load(task: Task) -> bool:
+    """Whether it is a retry that starts a process: such wait while the machine is short of something."""
+    warm = task.runner == PYTHON and not needs_own_process(task.command, dict(task.env))
+    return task.streak > 0 and not (task.forced or task.canary or warm)
+
+
 def _queue_unserved(task: Task, now: int, around: Circumstances) -> str | None:
     return None if around.queue_served else f'no live worker serves the queue "{task.queue}"'
 
@@ -164,6 +187,9 @@ _RULES: Final[tuple[HoldingRule, ...]] = (
     HoldingRule(10, "provider_hold", "healing", _provider_hold),
     HoldingRule(11, "incident", "healing", _incident),
     HoldingRule(12, "crash_loop", "healing", _crash_loop),
+    HoldingRule(16, "mutex", "capacity", _mutex),
+    HoldingRule(17, "queue_slots", "capacity", _queue_full),
+    HoldingRule(18, "load", "capacity", _load),
     HoldingRule(13, "queue_unserved", "capacity", _queue_unserved),
     HoldingRule(14, "recovery_share", "capacity", _recovery_share),
     HoldingRule(15, "no_slot", "capacity", _no_slot),

@@ -13,7 +13,7 @@ from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
 from medbay.core.durations import format_duration
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
-from medbay.core.model import TRIAGE, Question, Task, Triage
+from medbay.core.model import DECIDED_ELSEWHERE, Question, Task, Triage
 from medbay.core.people import question
 from medbay.core.policy.presets import Recurring
 from medbay.core.triage import agency
@@ -92,8 +92,8 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
         return StartAnswer("drop", "it does not want one any more")
     until = cooling_until(task, rules)
-    own = (each for each in around.earlier if not each.incident)  # a look at many was none at this one
-    alike = [each for each in own if each.fingerprint == task.last_fingerprint]
+    own = (each for each in around.earlier if not each.incident)  # that of an incident was of many tasks
+    alike = [each for each in own if each.fingerprint == task.last_fingerprint and not _was_silent(task, each)]
     seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
     if until is not None and now < until:
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
@@ -107,6 +107,11 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     if len(alike) >= TRIAGES_AT_ALL:
         return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages")
     return None
+
+
+def _was_silent(task: Task, each: Triage) -> bool:
+    """NOOP on a recurring task: nothing has to change, so the same failure afterwards is no reason to ask."""
+    return task.recurs and each.action == "no_action"
 
 
 def _its_loop_gave_up(task: Task) -> bool:
@@ -136,7 +141,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
 
 def waits_no_more(draft: Draft[Task]) -> None:
     """Somebody decided about it: a triage has nothing more to say."""
-    if draft.task.waits_for == TRIAGE:
+    if draft.task.waits_for in DECIDED_ELSEWHERE:
         draft.set(waits_for=None)
     draft.set(wants_triage=False)
 
@@ -172,6 +177,7 @@ def own_task(task: Task, looked: Triage, means: Means, now: int, queue: str) -> 
         tags=TAGS if task.recurs else (OPTED_OUT,),
         owner_kind="incident" if looked.incident else "task",
         owner_id=looked.incident or task.id,
+        due_at=task.since,  # in the order in which they failed
         role="triage",
         max_tokens=None if means.free else means.max_tokens,
         max_cost=None if means.free else means.max_cost,
@@ -205,9 +211,10 @@ COUNTED_AS: Final[Mapping[str, str]] = {
     "refused": "tier3_escalated",
     "record_unreadable": "unreadable",
 }
-"""An action that is not here went wrong, and is counted among the errors of triage."""
+"""Every other action went wrong: counted as an escalation where a person was asked, else as an error of triage."""
 
 ERRORS: Final = "triage_errors"
+TO_A_PERSON: Final = 3  # the tier
 COUNTS: Final = (*dict.fromkeys(COUNTED_AS.values()), ERRORS)
 _TOLD_AS: Final = {"refused": "escalated_to_human", "stale": "no_action", "record_unreadable": "escalated_to_human"}
 
@@ -220,6 +227,7 @@ class Item:
     tier: int
     action: str
     detail: str = ""
+    diff: tuple[str, ...] = ()  # what was changed, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,22 +240,32 @@ class Cycle:
     @property
     def counts(self) -> dict[str, int]:
         """Every count there is; they sum to the number of items."""
-        found = Counter(COUNTED_AS.get(each.action, ERRORS) for each in self.items)
+        found = Counter(_counted_as(each) for each in self.items)
         return {name: found[name] for name in COUNTS}
 
     @property
     def errors(self) -> tuple[str, ...]:
         """Every error, once."""
         wrong = (each for each in self.items if each.action not in COUNTED_AS)
-        told = (f"{each.issue_id}: {each.action}: {each.detail}" for each in wrong)
-        return ((self.broken,) if self.broken else ()) + tuple(dict.fromkeys(told))
+        messages = (f"{each.issue_id}: {each.action}: {each.detail}" for each in wrong)
+        return ((self.broken,) if self.broken else ()) + tuple(dict.fromkeys(messages))
 
     def as_data(self) -> dict[str, Any]:
         """The documented shape."""
-        results = [asdict(each) | {"action": _TOLD_AS.get(each.action, each.action)} for each in self.items]
+        results = [_as_data(each) for each in self.items]
         return {"issues_found": len(self.items), **self.counts, "errors": list(self.errors), "results": results}
 
     def line(self) -> str:
         """One line for the log: every count, and the errors as one number."""
-        told = ", ".join(f"{name} {count}" for name, count in self.counts.items())
-        return f"triage: issues_found {len(self.items)}, {told}, errors {len(self.errors)}"
+        counts = ", ".join(f"{name} {count}" for name, count in self.counts.items() if name != ERRORS)
+        return f"triage: issues_found {len(self.items)}, {counts}, errors {len(self.errors)}"
+
+
+def _as_data(each: Item) -> dict[str, Any]:
+    made = asdict(each) | {"action": _TOLD_AS.get(each.action, each.action), "diff": list(each.diff)}
+    return {name: value for name, value in made.items() if name != "diff" or value}
+
+
+def _counted_as(each: Item) -> str:
+    """Under which count an item falls: a triage that failed and left its task to a person is an escalation."""
+    return COUNTED_AS.get(each.action) or ("tier3_escalated" if each.tier == TO_A_PERSON else ERRORS)

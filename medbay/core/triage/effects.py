@@ -20,11 +20,12 @@ from medbay.core.attempt.knowledge import Advice
 from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, Rewired, together
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
-from medbay.core.model import TEXT_MAX, TITLE_MAX, TRIAGE, Event, Question, Retry, Role, Task
+from medbay.core.model import TEXT_MAX, TITLE_MAX, TRACKER, TRIAGE, Event, Question, Retry, Role, Task
 from medbay.core.people import question
 from medbay.core.people.question import EVIDENCE_MAX
 from medbay.core.policy import policy
 from medbay.core.schedule import recurring
+from medbay.core.tracker import tiers
 from medbay.core.triage import escalation, rights
 from medbay.core.triage.case import TriageCase
 from medbay.core.triage.escalation import diagnosis_of
@@ -124,7 +125,9 @@ def _stop_waiting(draft: Draft[Task]) -> None:
 
 
 def _emit_verdict(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> None:
-    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **event_data(verdict))
+    changes = [*rights.shown(rights.diff(case.task, verdict.adjust))] if verdict.adjust is not None else []
+    said = {**event_data(verdict), **({"changes": changes} if changes else {})}
+    draft.emit("triage:verdict", attempt=case.triage.number, triage=case.triage.id, **said)
 
 
 def event_data(verdict: Verdict) -> dict[str, Any]:
@@ -197,10 +200,13 @@ def _wait(draft: Draft[Task], case: TriageCase, why: str, advice: Advice | None 
         _stop_waiting(draft)
         return None
     advice = advice or Advice(found.suggested_fix)
-    step = policy.retry_step("retry_with_guidance", why, found, record_of(task), case.policy, draft.now, advice=advice)
+    record = record_of(task)
+    step = policy.retry_step("retry_with_guidance", why, found, record, case.policy, draft.now, advice=advice)
+    if task.policy == tiers.PRESET:
+        step = tiers.waiting(step, found, record, draft.now, tiers.COOLDOWNS_MS[-1])
     assert step.guidance is not None
     draft.set(due_at=step.due_at, guidance=guidance.keep(task.guidance, step.guidance))
-    _stop_waiting(draft)
+    draft.set(waits_for=TRACKER if task.policy == tiers.PRESET else None)
     draft.emit("task:recovery_action", attempt=case.triage.number, action=step.action, why=why)
     return schedule_retry(draft, _failure(case), step)
 
@@ -325,7 +331,7 @@ def _adjust(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
         draft.set(guidance=guidance.keep(case.task.guidance, told))
     draft.emit("task:edited", by=draft.actor, changed=sorted(diff), diff=diff)
     retry = _clear(draft, case, _delay(case, wanted.retry_delay_ms, draft.now))
-    detail = ", ".join(rights.shown(diff))
+    detail = verdict.why or verdict.root_cause or line(wanted.guidance, EVIDENCE_MAX) or ", ".join(rights.shown(diff))
     closes = case.task.status == "failed"
     return _Done(
         action="adjusted",
@@ -355,8 +361,8 @@ def _narrow(
 
 
 def _delay(case: TriageCase, named_ms: int | None, now: int) -> int:
-    """What the verdict says, else the ladder's next delay; a recurring task has waited for its backoff already."""
-    if named_ms is not None or case.task.recurs:
+    """What the verdict says, else the ladder's next delay; a recurring task and an issue have waited already."""
+    if named_ms is not None or case.task.recurs or case.task.policy == tiers.PRESET:
         return named_ms or 0
     found = diagnosis_of(case)
     advice, record = Advice(found.suggested_fix), record_of(case.task)
@@ -403,8 +409,8 @@ GUIDANCE_SHOWN: Final = 5
 
 # What the parts of a task have from it, and what is left of it for later.
 _INHERITED: Final = (
-    "runner command cwd env timeout_ms memory_bytes cpu_ms priority queue tags policy resources checks check_timeout_ms"
-    " fail_fast threshold model max_tokens max_cost"
+    "runner command cwd env timeout_ms memory_bytes cpu_ms priority queue tags policy resources mutex checks"
+    " check_timeout_ms fail_fast threshold model max_tokens max_cost"
 ).split()
 
 
@@ -474,6 +480,8 @@ def parts(case: TriageCase, pieces: Sequence[Piece], now: int) -> tuple[Made, ..
             if (limit := getattr(case.task, name)) is not None
         }
         own = {**share, "checks": case.task.checks if at == len(pieces) - 1 else ()}
+        if case.task.policy == tiers.PRESET:
+            own["waits_for"] = TRACKER  # until the whole split is in the tracker
         unmet = case.task.unmet + len(before)
         task = _like(case, "part", case.new_ids[at], piece.title, about, now, unmet=unmet, position=at, **own)
         made.append(_added(case, task, now, after=(*case.after, *before)))

@@ -26,6 +26,10 @@ _DIRECTIVE: Final = re.compile(
 )
 _LABEL: Final = re.compile(r"^[ \t*`]*(ROOT_CAUSE|EVIDENCE|ACTION_TAKEN|CONFIDENCE):", re.MULTILINE)
 _ITEM: Final = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(.+)$", re.MULTILINE)
+_LEAD: Final = re.compile(  # what is said before the parts are named
+    r"^\s*split(?:ting)?\b(?:\s+\w+){0,3}?\s+(?:into|in)\b(?:\s+\w+\s+(?:parts|pieces|sub-?tasks|tasks)\b)?\s*:?\s*",
+    re.IGNORECASE,
+)
 _INLINE_ITEM: Final = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.)][ \t]+")
 
 
@@ -59,7 +63,7 @@ def _with_detail(word: str, detail: str) -> Verdict | Unreadable:
         listed = _listed(detail)
         if len(listed) < 2:
             return Unreadable("split without a list of parts")
-        return Verdict(word=meant, parts=tuple(Piece(title=line(each, TITLE_MAX)) for each in listed))
+        return Verdict(word=meant, parts=tuple(Piece(title=line(each, TITLE_MAX), description=each) for each in listed))
     if meant == "ESCALATE":
         return Verdict(word=meant, why=why)
     if meant is None:
@@ -70,7 +74,7 @@ def _with_detail(word: str, detail: str) -> Verdict | Unreadable:
 def _listed(detail: str) -> list[str]:
     """The parts in a detail: a list of lines, numbers or semicolons in one line, or `A, B and C`."""
     items = _ITEM.findall(detail)
-    said = detail.strip().split("\n", 1)[0]
+    said = _LEAD.sub("", detail.strip().split("\n", 1)[0])
     ways = (
         items,
         _INLINE_ITEM.split(said)[1:],

@@ -13,6 +13,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
 from medbay.core.model import TRIAGE, Task
 from medbay.core.policy.backoff import DAY_MS
+from medbay.core.tracker import tiers
 from medbay.core.triage.case import Means, TriageCase
 from medbay.core.triage.cycle import RUNNER, is_newest
 from medbay.core.triage.verdict import WORDS, Adjustment, Refusal, Verdict, Word
@@ -165,6 +166,8 @@ def _splits(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     yield from _cannot_be_split(task)
     if number not in PARTS:
         yield f"a split makes {PARTS.start} to {PARTS.stop - 1} parts, not {number}"
+    if bare := [each.title for each in verdict.parts if not each.description.strip()]:
+        yield f"{len(bare)} of its parts say nothing but their title: {bare[0]}"
     if case.depth >= DEPTH_MAX:
         yield _too_deep("part", task, case.depth)
     if case.descendants + number > DESCENDANTS_MAX:
@@ -172,7 +175,7 @@ def _splits(verdict: Verdict, case: TriageCase) -> Iterator[str]:
 
 
 def _cannot_be_split(task: Task) -> Iterator[str]:
-    if not is_agents(task):
+    if not is_agents(task) and task.policy != tiers.PRESET:
         yield "only what an agent works on can be split"
     if task.recurs:
         yield "a split ends the task, and this one recurs"
@@ -398,15 +401,20 @@ def accounts(task: Task, profile: str, means: Means) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*kept, *means.accounts.get(profile, ()))))
 
 
-def shown(diff: Mapping[str, list[Any]]) -> Iterator[str]:
+_CALLED: Final = {"timeout_ms": "time limit", "retry_delay_ms": "retry delay"}
+
+
+def shown(diff: Mapping[str, Any]) -> Iterator[str]:
     """A diff in words, one for each thing that changed."""
     for name, (before, after) in diff.items():
         if name in ("timeout_ms", "retry_delay_ms"):
             was = "none" if before is None else format_duration(before)
-            yield f"{name.removesuffix('_ms').replace('_', ' ')} {was} -> {format_duration(after)}"
+            yield f"{_CALLED[name]} {was} → {format_duration(after)}"
         elif name == "criteria":
             yield f"{len(after)} of {len(before)} acceptance criteria"
         elif name in ("model", "runner"):
-            yield f"{name} {before or 'default'} -> {after}"
+            yield f"{name} {before or 'default'} → {after}"
+        elif name == "guidance":
+            yield "new advice"
         else:
             yield name.replace("_", " ")

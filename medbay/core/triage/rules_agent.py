@@ -16,8 +16,9 @@ LOOKED_AT: Final = 3  # how many of the newest failures have to agree
 LONGER: Final = 2  # times the time limit
 EVIDENCE_LINES: Final = 3
 TRIED_SHOWN: Final = 3
-RESOURCES_DELAY: Final = "30m"  # until what is used up may be free again
+RESOURCES_DELAY: Final = "1h"  # the ladder's third wait: until what is used up may be free again
 SURE: Final = 0.9
+ADVICE_VARIABLE: Final = "MEDBAY_GUIDANCE"
 
 _View = Mapping[str, Any]
 
@@ -94,17 +95,27 @@ def _unclear(context: _View, found: _View, failures: Sequence[_View]) -> dict[st
 
 
 def _another_way(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
-    """Otherwise: a completely different approach, told with what helped elsewhere and what did not help here."""
+    """Otherwise: a completely different approach, with what helped elsewhere and what did not help here.
+
+    What cannot take advice is adjusted only where something else changes: how long it waits.
+    """
     advice = _advice(context, found)
-    if not _may(context, "ADJUST") or advice in _told(context):
+    waits = found.get("category") == "resource_exhaustion"
+    if not _may(context, "ADJUST") or advice in _told(context) or not (waits or _takes_advice(context["task"])):
         return None
     adjust: dict[str, Any] = {"guidance": advice}
     if "fresh_session" in context["verdicts"]["ADJUST"]["limits"]:
         adjust["fresh_session"] = True
-    if found.get("category") == "resource_exhaustion":
+    if waits:
         adjust["retry_delay"] = RESOURCES_DELAY
     why = f"{context['task']['consecutive_failures']} failures in a row: the same way again would not help"
     return {"verdict": "ADJUST", "why": why, "adjust": adjust}
+
+
+def _takes_advice(task: _View) -> bool:
+    """Whether the next attempt could do something else: an agent, a function, a script, or what mentions advice."""
+    command = str(task.get("command") or "")
+    return task.get("runner") != "shell" or ADVICE_VARIABLE in command or "/" in command.split(" ", 1)[0]
 
 
 def _nothing_left(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:

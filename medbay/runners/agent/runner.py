@@ -1,4 +1,4 @@
-"""The agent runner: the command of a profile, with the prompt of the attempt in a file beside its log."""
+"""The agent runner: the command of a profile, with the prompt of the attempt in a file next to its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Workplace(Protocol):
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Variables that it gets besides its own."""
+        """Variables that it gets in addition to its own."""
         ...
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class AgentRunning:
 
 
 def prompt_path(log_path: Path) -> Path:
-    """Where the prompt of an attempt is: beside its log."""
+    """Where the prompt of an attempt is: next to its log."""
     return log_path.with_suffix(".prompt.md")
 
 

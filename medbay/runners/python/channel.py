@@ -1,7 +1,7 @@
 """Messages between the engine and a worker process: a datagram, or for a large one a file in memory that is passed.
 
 So neither side waits for the other to read, and a message is there whole or not at all. A datagram is received by
-exactly one reader: who takes back what was sent knows that nobody else has seen it.
+exactly one reader: who takes back what was sent knows that no other reader has seen it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROOM: Final = _socket.CMSG_SPACE(4 * _INT_BYTES)
 
 
 def send(channel: _socket.socket, message: bytes, *, wait: bool = False) -> None:
-    """Send a message; raises OSError when nobody takes it, or when it does not fit and we do not wait."""
+    """Send a message; raises OSError when it has no reader, or when it does not fit and we do not wait."""
     flags = _socket.MSG_NOSIGNAL if wait else _NOW
     if len(message) <= _PLAIN_BYTES_MAX:
         channel.send(message, flags)

@@ -113,7 +113,7 @@ class Pool:
 
 
 def _bury(worker: WorkerProcess) -> None:
-    send_group(worker.pid, signal.SIGKILL)  # before it is reaped: until then nobody else has its number
+    send_group(worker.pid, signal.SIGKILL)  # before it is reaped: until then no other process has its number
     with suppress(ChildProcessError):
         os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG)
     worker.child.popen.returncode = 0

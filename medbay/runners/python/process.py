@@ -181,7 +181,7 @@ class WorkerProcess:
                 return answer
 
     def is_over(self) -> bool:
-        """Whether it has ended. Looks without reaping: until then nobody else has its number."""
+        """Whether it has ended. Looks without reaping: until then no other process has its number."""
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
@@ -193,7 +193,7 @@ class WorkerProcess:
             each.close()
 
     def clean_up(self) -> None:
-        """It is gone: so are the files that nobody needs any more."""
+        """It is gone: so are the files that are not needed any more."""
         if self.spool:
             remove(self.spool)
             remove(result_beside(self.spool))

@@ -26,7 +26,7 @@ from medbay.runners.python.call import PythonRunning
 from medbay.runners.python.pool import Pool
 from medbay.runners.python.process import Call, CallAnswer, Closed, Lifetime, WorkerProcess, start_process
 
-LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was looked at for
+LOOK_EVERY_S: Final = 0.05  # what is handed ahead waits longer than this for the directory it was checked for
 
 
 class PythonRunner:
@@ -115,7 +115,7 @@ class PythonRunner:
         self._dispatch(monotonic_s, slots=0)
 
     def withdraw(self, running: PythonRunning) -> bool:
-        """Whether a call was not begun; then nobody has it any more."""
+        """Whether a call was not begun; then no process has it any more."""
         if running in self._waiting:
             self._waiting.remove(running)
             return True
@@ -142,11 +142,11 @@ class PythonRunner:
         return self._trees.watch(launch, worker.child, begun_s, usage=usage)
 
     def trim_log(self, launch: Launch) -> None:
-        """Keep the log of a call that ended before anybody watched it to its limit."""
+        """Keep the log of a call that ended before it was watched to its limit."""
         self._trees.log_cap(launch.log_path, 0.0).close()
 
     def give_up(self, worker: WorkerProcess) -> None:
-        """It is being killed, and perhaps nobody asks for it any more."""
+        """It is being killed, and perhaps it is not asked for any more."""
         for key in worker.keys:
             self._handed.pop(key, None)
         self._pool.forget(worker)
@@ -197,7 +197,7 @@ class PythonRunner:
         return True
 
     def _prepare_successor(self, worker: WorkerProcess, launch: Launch) -> None:
-        """Nobody should wait for a process to start when this one has made its last call."""
+        """No call should wait for a process to start when this one has made its last."""
         if worker.handed >= self._lifetime.calls_max // 2 and not worker.has_successor:
             worker.has_successor = True
             with suppress(SpawnFailed):  # then it is tried again when it is needed

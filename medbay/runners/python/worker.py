@@ -146,7 +146,7 @@ class Server:
 class Mark:
     """The attempt key as others see it in /proc/PID/environ, changed in place for each call.
 
-    The kernel shows the memory that the environment was put into at the start, so overwriting it there lets anybody
+    The kernel shows the memory that the environment was put into at the start, so overwriting it there lets any process
     who ends what a dead engine left find the attempt that runs now. A forked child has a copy of it.
     """
 
@@ -193,7 +193,7 @@ def _die_with(engine_pid: int) -> None:
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
     _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0))
     _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-    if os.getppid() != engine_pid:  # it died before we asked to be told
+    if os.getppid() != engine_pid:  # it died before we asked to be notified
         os._exit(1)
 
 
@@ -480,7 +480,7 @@ class Baseline:
         return not any(stream is None or stream.closed for stream in self._streams)
 
     def remember_sources(self, directory: str, target: str) -> None:
-        """The files beside the task and beside what it calls that were imported by now, and when each was changed."""
+        """The files next to the task and next to what it calls that were imported by now, and when each was changed."""
         if len(sys.modules) == len(self._modules_seen):
             return
         place = target.rpartition(":")[0]

@@ -1,4 +1,4 @@
-"""The fifteen reasons that hold a task back: each by itself, all in order, and who may pass."""
+"""The eighteen reasons that hold a task back: each by itself, all in order, and who may pass."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ ONE_BY_ONE = [
         Circumstances(recovery_share_used=True),
     ),
     Held(15, "no free slot", "capacity", task(), Circumstances(slots_busy=True)),
+    Held(16, "t-2 has it", "capacity", task(mutex="db"), Circumstances(mutex="t-2 has it")),
+    Held(17, "all 2 slots taken", "capacity", task(), Circumstances(queue_full="all 2 slots taken")),
+    Held(18, "short of CPU", "capacity", task(streak=1), Circumstances(load="short of CPU")),
 ]
 
 EVERYTHING = Circumstances(
@@ -60,6 +63,9 @@ EVERYTHING = Circumstances(
     provider_hold="hold",
     incident="incident",
     crash_loop="loop",
+    mutex="t-2 has it",
+    queue_full="taken",
+    load="short of CPU",
     queue_served=False,
     recovery_share_used=True,
     slots_busy=True,
@@ -82,27 +88,40 @@ def test_each_reason_alone_holds_a_task_back(held: Held) -> None:
 @pytest.mark.parametrize("held", ONE_BY_ONE, ids=by_number)
 def test_without_its_rule_the_task_would_start(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     """No other rule covers for the one that was taken out."""
-    kept = tuple(rule for number, rule in enumerate(holding._RULES, start=1) if number != held.number)
+    kept = tuple(rule for rule in holding._RULES if rule.number != held.number)
     monkeypatch.setattr(holding, "_RULES", kept)
     monkeypatch.setattr(holding, "_passes", lambda task, number: False)
 
     assert reasons(held.task, NOW, held.around) == ()
 
 
-def test_there_are_fifteen_and_each_is_tested() -> None:
-    """A sixteenth needs its row above."""
-    assert [held.number for held in ONE_BY_ONE] == list(range(1, 16))
-    assert len(holding._RULES) == 15
+def test_there_are_eighteen_and_each_is_tested() -> None:
+    """One more needs its row above; the newer ones stand between 12 and 13."""
+    assert [held.number for held in ONE_BY_ONE] == list(range(1, 19))
+    assert [rule.number for rule in holding._RULES] == [*range(1, 13), 16, 17, 18, 13, 14, 15]
+
+
+def test_nobody_passes_a_mutex_and_only_retries_wait_for_the_load() -> None:
+    """A canary and a person's retry wait for a mutex; fresh work, a canary and a warm call do not wait for the load."""
+    around = Circumstances(mutex="t-2 has it", load="short of CPU", crash_loop="loop")
+
+    forced = reasons(task(mutex="db", forced=True, streak=2), NOW, around)
+    canary = reasons(task(mutex="db", canary=True, streak=2), NOW, around)
+
+    assert [each.number for each in forced] == [16] == [each.number for each in canary]
+    assert not holding.waits_for_load(task())
+    assert not holding.waits_for_load(task(streak=1, runner="python", command=("m:f", "[]")))
+    assert holding.waits_for_load(task(streak=1, runner="python", command=("m:f", "[]", "isolated")))
 
 
 def test_each_number_has_a_code_that_stays() -> None:
     """Published names: programs rely on them."""
     codes = (
         "finished cancel_requested running blocked paused waits after not_due budget provider_hold incident"
-        " crash_loop queue_unserved recovery_share no_slot"
+        " crash_loop queue_unserved recovery_share no_slot mutex queue_slots load"
     ).split()
 
-    assert dict(enumerate(codes, start=1)) == CODES
+    assert {number: CODES[number] for number in sorted(CODES)} == dict(enumerate(codes, start=1))
     assert [reasons(held.task, NOW, held.around)[0].code for held in ONE_BY_ONE] == codes
 
 
@@ -125,9 +144,12 @@ def test_all_reasons_are_named_in_their_order() -> None:
         unmet=1,
         due_at=NOW + HOUR,
         recovery=True,
+        streak=1,
+        mutex="db",
     )
 
-    assert [each.number for each in reasons(burdened, NOW, EVERYTHING)] == list(range(2, 16))
+    numbers = [each.number for each in reasons(burdened, NOW, EVERYTHING)]
+    assert numbers == [*range(2, 13), 16, 17, 18, 13, 14, 15]
 
 
 def test_a_reason_says_until_when_where_that_is_known() -> None:
@@ -168,14 +190,14 @@ def test_the_recovery_share_does_not_concern_fresh_work() -> None:
 @pytest.mark.parametrize(
     ("flags", "passed"),
     [
-        ({"canary": True}, {8, 10, 11, 12}),
-        ({"forced": True}, {8, 9, 10, 11, 12}),
-        ({"forced": True, "canary": True}, {8, 9, 10, 11, 12}),
+        ({"canary": True}, {8, 10, 11, 12, 18}),
+        ({"forced": True}, {8, 9, 10, 11, 12, 18}),
+        ({"forced": True, "canary": True}, {8, 9, 10, 11, 12, 18}),
         ({}, set()),
     ],
 )
 def test_a_canary_and_a_persons_retry_pass_what_they_may(flags: dict[str, Any], passed: set[int]) -> None:
-    """Time and healing, never a pause, a block or capacity; the budget yields to a person only."""
+    """Time, healing and the load, never a pause, a block or a mutex; the budget yields to a person only."""
     found = {held.number for held in ONE_BY_ONE if not reasons(replace(held.task, **flags), NOW, held.around)}
 
     assert found == passed

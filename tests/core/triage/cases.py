@@ -14,7 +14,7 @@ from tests.core.builders import HOUR, MINUTE, NOW, diagnosis, failed
 
 ACTOR = "triage"
 IDS = tuple(f"n-{number}" for number in range(1, 13))
-PARTS = (Piece(title="parser", description="reads"), Piece(title="printer"))
+PARTS = (Piece(title="parser", description="reads"), Piece(title="printer", description="writes"))
 FIX = Piece(title="repair the ledger", description="its checksum is wrong")
 SPEC = """Build the ledger.
 

@@ -163,15 +163,15 @@ def test_a_diff_is_told_in_words() -> None:
     }
 
     assert list(shown(told)) == [
-        "timeout none -> 1h",
-        "retry delay none -> 1m",
-        "model default -> large",
-        "runner agent:a -> agent:b",
+        "time limit none → 1h",
+        "retry delay none → 1m",
+        "model default → large",
+        "runner agent:a → agent:b",
         "1 of 2 acceptance criteria",
         "fresh session",
-        "guidance",
+        "new advice",
     ]
-    assert list(shown({"timeout_ms": [MINUTE, HOUR]})) == ["timeout 1m -> 1h"]
+    assert list(shown({"timeout_ms": [MINUTE, HOUR]})) == ["time limit 1m → 1h"]
 
 
 def test_the_limits_are_told_as_they_hold() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from medbay.core.triage.cycle import COUNTED_AS, COUNTS, Cycle, Item
+from medbay.core.triage.cycle import COUNTED_AS, COUNTS, ERRORS, Cycle, Item
 from medbay.core.triage.verdict import Action
 
 
@@ -44,6 +44,25 @@ def test_one_line_says_all_of_it() -> None:
     """Every count, and the errors as one number."""
     line = Cycle((Item("t-1", 2, "split"),)).line()
 
-    assert all(name in line for name in COUNTS)
+    assert all(name in line for name in COUNTS if name != ERRORS)
     assert "issues_found 1" in line
     assert line.endswith("errors 0")
+
+
+def test_an_error_is_counted_once() -> None:
+    """Where a person was asked because of it, it is an escalation; the line has one number of errors."""
+    cycle = Cycle((Item("t-1", 3, "triage_failed", "exit 1"), Item("t-2", 2, "fix_failed", "no room")))
+
+    assert (cycle.counts["tier3_escalated"], cycle.counts[ERRORS]) == (1, 1)
+    assert sum(cycle.counts.values()) == 2
+    assert cycle.line().endswith("unreadable 0, errors 2")
+
+
+def test_what_was_changed_stands_beside_the_words_of_the_agent() -> None:
+    """In the data of an item that was adjusted, and of no other."""
+    adjusted, other = Cycle(
+        (Item("a", 2, "adjusted", "too slow", ("time limit 4s → 8s",)), Item("b", 2, "split"))
+    ).as_data()["results"]
+
+    assert (adjusted["detail"], adjusted["diff"]) == ("too slow", ["time limit 4s → 8s"])
+    assert "diff" not in other

@@ -10,6 +10,7 @@ from medbay.core.attempt.guidance import DIFFERENT_APPROACH
 from medbay.core.decision import RetryClosed, Rewired
 from medbay.core.model import Question, Retry, Task, Triage
 from medbay.core.people.question import ask
+from medbay.core.triage import rights
 from medbay.core.triage.effects import fell_through
 from medbay.core.triage.verdict import Adjustment, Unreadable
 from tests.core.builders import (
@@ -342,7 +343,8 @@ def test_an_adjustment_is_a_diff_and_clears_for_retry() -> None:
     left, (row,), retry = after(found.decision), found.decision.all(Triage), only(found.decision, Retry)
     diff = {"timeout_ms": [HOUR, 2 * HOUR], "guidance": ["", "read the schema first"]}
 
-    assert (found.action, found.detail) == ("adjusted", "timeout 1h -> 2h, guidance")
+    assert (found.action, found.detail) == ("adjusted", "because of foo")
+    assert [*rights.shown(row.diff or {})] == ["time limit 1h → 2h", "new advice"]
     assert (left.status, left.timeout_ms, left.waits_for) == ("failed", 2 * HOUR, None)
     assert within(left.due_at, 15)
     advice = "Attempt 3 failed: cannot find name foo\nTriage advises: read the schema first"
@@ -436,7 +438,8 @@ def test_a_narrower_scope_leaves_the_rest_to_a_task_that_comes_after() -> None:
     assert (rest.after, rest.change.after.role) == (("t-1",), "follow_up")
     assert found.decision.all(Rewired) == (Rewired("t-2", None, "n-1"),)
     assert after(found.decision, "t-2").unmet == 2
-    assert found.detail == "1 of 3 acceptance criteria"
+    (row,) = found.decision.all(Triage)
+    assert [*rights.shown(row.diff or {})] == ["1 of 3 acceptance criteria"]
 
 
 # Whatever is no verdict within its rights

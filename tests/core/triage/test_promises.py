@@ -325,7 +325,7 @@ def test_what_is_within_its_rights_is_done_and_keeps_them(
     task = kind()
     of = case(task, means=means, dependents=() if task.recurs else dependents, acts=())
     wanted = Adjustment(guidance="read the schema", keep_criteria=keep if task.spec else None)
-    given_parts = tuple(Piece(title=f"part {at}") for at in range(number))
+    given_parts = tuple(Piece(title=f"part {at}", description="does it") for at in range(number))
     carries: dict[str, dict[str, Any]] = {"SPLIT": {"parts": given_parts}, "ADJUST": {"adjust": wanted}}
     verdict = says(word, **carries.get(word, {}))
     found = judge(of, verdict, NOW, actor=ACTOR)

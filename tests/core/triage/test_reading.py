@@ -301,13 +301,16 @@ def test_the_detail_of_an_adjustment_becomes_guidance() -> None:
         "parser; printer",
         "\n1) parser\n2) printer\n",
         "(1) parser (2) printer",
+        "Split into parser and printer",
+        "split this task into two parts: parser and printer",
     ],
 )
 def test_a_split_names_its_parts_in_a_list(detail: str) -> None:
     """Lines, numbers, semicolons, or `A and B`."""
     found = verdict(f"ACTION: split|DETAIL: {detail}")
 
-    assert (found.word, found.parts) == ("SPLIT", (Piece(title="parser"), Piece(title="printer")))
+    parser, printer = Piece(title="parser", description="parser"), Piece(title="printer", description="printer")
+    assert (found.word, found.parts) == ("SPLIT", (parser, printer))
 
 
 def test_a_split_of_three_may_be_one_sentence() -> None:

@@ -131,7 +131,7 @@ def test_one_fix_may_be_filed_and_no_fix_of_a_fix_of_a_fix() -> None:
 @pytest.mark.parametrize(("number", "fine"), [(0, False), (1, False), (2, True), (10, True), (11, False)])
 def test_a_split_makes_two_to_ten_parts(number: int, fine: bool) -> None:
     """Neither fewer nor more."""
-    verdict = says("SPLIT", parts=(Piece(title="x"),) * number)
+    verdict = says("SPLIT", parts=(Piece(title="x", description="y"),) * number)
 
     assert (outside(verdict, case(agents())) is None) is fine
 
@@ -259,3 +259,10 @@ def test_the_same_again_is_forbidden_to_agents_where_only_a_change_helps(of: Tas
 def test_an_agent_is_told_which_verdicts_it_may_give(of: Task, descendants: int, depth: int, without: set[str]) -> None:
     """What would be refused anyway is not offered."""
     assert set(allowed(of, descendants=descendants, depth=depth)) == set(WORDS) - without
+
+
+def test_a_part_that_is_a_title_alone_is_refused() -> None:
+    """Nobody could work on it."""
+    verdict = says("SPLIT", parts=(Piece(title="parser", description="reads"), Piece(title="printer")))
+
+    assert "1 of its parts say nothing but their title: printer" in refused(verdict, agents())

@@ -24,8 +24,14 @@ from medbay.core.triage.rights import outside
 from medbay.core.triage.rules_agent import judge
 from medbay.core.triage.verdict import Verdict
 from tests.core.builders import DAY, HOUR, MINUTE, diagnosis, free, hopeless
-from tests.core.triage.cases import agents, case, repeating, told_before, triage_of, waiting
+from tests.core.triage.cases import agents, case, repeating, told_before, triage_of
+from tests.core.triage.cases import waiting as plain
 from tests.properties import examples
+
+
+def waiting(**given: Any) -> Task:
+    """A command that takes advice."""
+    return plain(**{"command": 'fix "$MEDBAY_GUIDANCE"', **given})
 
 
 def looks(task: Task, *found: Diagnosis | None, tail: str = "last words", **given: Any) -> dict[str, Any]:
@@ -139,7 +145,7 @@ def test_a_recurring_task_is_left_alone_when_it_passes_or_changes() -> None:
     assert looks(repeating(), *same(free()))["verdict"] == "NOOP"
     differ = looks(repeating(), diagnosis(fingerprint="a"), diagnosis(fingerprint="b"), diagnosis(fingerprint="c"))
     assert (differ["verdict"], "different ways" in differ["why"]) == ("NOOP", True)
-    assert looks(repeating(), *same(diagnosis()))["verdict"] == "ADJUST"
+    assert looks(repeating(command="./fix.sh"), *same(diagnosis()))["verdict"] == "ADJUST"
     assert looks(waiting(), *same(free()))["verdict"] == "ADJUST"
 
 
@@ -147,7 +153,7 @@ def test_what_is_used_up_is_given_time() -> None:
     """A disk is not free again at once."""
     full = diagnosis(category="resource_exhaustion", subcategory="disk")
 
-    assert looks(waiting(), *same(full))["adjust"]["retry_delay"] == "30m"
+    assert looks(waiting(), *same(full))["adjust"]["retry_delay"] == "1h"
 
 
 def test_without_a_diagnosis_the_output_speaks() -> None:
@@ -235,3 +241,12 @@ def test_of_an_incident_it_says_what_changes_no_task(found: Diagnosis, verdict: 
     answer = read(json.dumps(said))
     assert isinstance(answer, Verdict)
     assert outside(answer, case(task, triage=replace(triage, number=task.attempts))) is None
+
+
+def test_a_plain_command_is_never_run_again_without_a_change() -> None:
+    """Advice changes nothing for `make`: a person is asked; what is used up is given time."""
+    assert looks(plain(command="make -j4"), *same(diagnosis()))["verdict"] == "ESCALATE"
+    full = diagnosis(category="resource_exhaustion", subcategory="disk")
+    said = looks(plain(command="make -j4"), *same(full))
+    assert (said["verdict"], said["adjust"]["retry_delay"]) == ("ADJUST", "1h")
+    assert looks(plain(command="./fix.sh"), *same(diagnosis()))["verdict"] == "ADJUST"

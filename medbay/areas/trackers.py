@@ -1,0 +1,474 @@
+"""Trackers: issues are dispatched as tasks, failures are mirrored into their notes, triage clears or hands them on.
+
+Calls of a tracker happen between transactions, never inside one; each step can be repeated after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
+from msgspec.structs import replace
+
+from medbay.core import agent
+from medbay.core.model import TRACKER, Check, Task
+from medbay.core.tracker import mirror, record, tiers
+from medbay.core.tracker.issue import Issue, in_order, workflow_of
+from medbay.core.tracker.mirror import IssueLink, Wanted
+from medbay.core.tracker.record import FailureRecord, UnreadableRecord
+from medbay.core.triage.cycle import TRIAGES_AT_ALL, Cycle, Item
+from medbay.env import Ids
+from medbay.errors import MedbayError, UsageError
+from medbay.integrations.trackers import beads
+from medbay.integrations.trackers.protocol import Tracker, TrackerError
+from medbay.service import issues
+from medbay.service.issues import IssueWork
+from medbay.store import issues as issue_rows
+from medbay.store import tasks as task_rows
+from medbay.store import triages
+from medbay.store.database import Tx
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+    from medbay.engine.daemon import Daemon
+
+FAULTS_MAX: Final = 3  # failed clears in a row after which an issue is a person's
+AT_ONCE: Final = 1_000
+STOP_S: Final = 40.0
+TURN_MS: Final = 60_000  # how much longer than two polls a daemon keeps its turn
+SKIPPED: Final = ("active_record", "needs_human", "untagged", "unreadable")
+_NOTHING: Final = ("false",)  # what an import runs before anything is configured: dispatch replaces it
+
+
+@dataclass(slots=True)
+class Dispatch:
+    """What one dispatch of a tracker's issues did."""
+
+    issues_found: int = 0
+    dispatched: list[str] = field(default_factory=list)  # ids of issues
+    closed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    skipped: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in SKIPPED})
+    errors: list[str] = field(default_factory=list)
+    broken: str = ""  # why the issues could not be listed
+
+    def outcome(self, issue_id: str) -> str:
+        """What became of an issue that was dispatched."""
+        return "closed" if issue_id in self.closed else "failed" if issue_id in self.failed else "unfinished"
+
+    def as_data(self) -> dict[str, Any]:
+        """The documented shape."""
+        return {
+            "issues_found": self.issues_found,
+            "dispatched": len(self.dispatched),
+            "closed": len(self.closed),
+            "failed": len(self.failed),
+            "skipped": {name: len(found) for name, found in self.skipped.items()},
+            "errors": [*filter(None, (self.broken,)), *self.errors],
+            "results": [{"issue_id": each, "outcome": self.outcome(each)} for each in self.dispatched],
+        }
+
+
+class Trackers:
+    """The trackers of a Bay."""
+
+    def __init__(self, bay: Bay) -> None:
+        self._bay = bay
+
+    def beads(self, cwd: Path | None = None) -> Tracker:
+        """The Beads workspace that is configured, or found upward; raises TrackerError where there is none."""
+        return beads.open_tracker(self._bay.place.config.beads.path, cwd or Path(os.getcwd()))
+
+    def work(self, tracker: Tracker) -> IssueWork:
+        """How the issues of a tracker are worked on, by `[beads]`."""
+        config = self._bay.place.config
+        chosen = config.beads
+        runner = "shell"
+        resources: tuple[str, ...] = ()
+        command: tuple[str, ...] | str = _NOTHING
+        if chosen.agent:
+            profile = agent.find(config.agents, chosen.agent)
+            runner, command, resources = agent.runner_of(chosen.agent), (), profile.resources
+        elif chosen.run:
+            command = chosen.run
+        return IssueWork(
+            source=tracker.name,
+            queue=tracker.name,
+            command=command,
+            runner=runner,
+            cwd=str((config.folder or self._bay.place.folder.parent).resolve()),
+            resources=resources,
+            checks=tuple(Check(each) for each in chosen.checks),
+        )
+
+    # Dispatch
+
+    def dispatch(
+        self, tracker: Tracker, *, run: bool = True, begun: Callable[[Daemon], None] | None = None
+    ) -> Dispatch:
+        """Take up what may be worked on; with `run` work on it here and now, one attempt each, and mirror its end."""
+        config = self._bay.place.config.beads
+        if not (config.agent or config.run):
+            raise UsageError("[beads] says neither agent nor run", hint='run = "./work.sh" in [beads] of medbay.toml')
+        found = Dispatch()
+        try:
+            open_issues = tracker.open_issues()
+        except TrackerError as error:
+            found.broken = f"the issues could not be listed: {error}"
+            return found
+        found.issues_found = len(open_issues)
+        found.errors += self.sync(tracker)
+        taken: dict[str, str] = {}  # task -> issue
+        for issue in in_order(open_issues):
+            try:
+                if (task := self._take_up(tracker, issue, found)) is not None:
+                    taken[task.id] = issue.id
+                    found.dispatched.append(issue.id)
+            except MedbayError as error:
+                found.errors.append(f"{issue.id}: {error}")
+        if run and taken:
+            self._run(tracker, taken, found, begun)
+        return found
+
+    def _take_up(self, tracker: Tracker, issue: Issue, found: Dispatch) -> Task | None:
+        """The task of an issue that is to start now; None when it is not, which is counted where it is skipped."""
+        notes = record.read(issue.notes)
+        link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        workflow = workflow_of(issue)
+        why = "needs_human" if notes.human is not None else ""
+        why = why or ("unreadable" if isinstance(notes.record, UnreadableRecord) else "")
+        why = why or ("active_record" if notes.record is not None else "")
+        why = why or ("untagged" if workflow is None else "")
+        if why or workflow is None:
+            found.skipped[why].append(issue.id)
+            return None
+        if task is not None and (task.finished or task.live is not None or task.paused):
+            return None
+        work, path = self.work(tracker), self._input_path(tracker, issue)
+        env = (("MEDBAY_INPUT", str(path)), ("MEDBAY_ISSUE", issue.id))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_private(path, json.dumps(structs.asdict(issue), ensure_ascii=False))
+
+        def take(tx: Tx) -> Task:
+            ids, actor = self._bay.ids, mirror.ACTOR
+            made = issues.take_up(tx, issue, work, env, ids=ids, actor=actor, checked=workflow.checked)
+            if made.status in ("failed", "blocked") and (link.line or made.waits_for == TRACKER):
+                # Our line was there and is gone: a person, or a triage of its own, cleared it.
+                made = issues.clear(tx, made, why="its record was cleared in the tracker")
+            return made
+
+        made = self._bay.write(take)
+        return made if made.status == "pending" else None
+
+    def _input_path(self, tracker: Tracker, issue: Issue) -> Path:
+        name = issue.id.replace("/", "_").replace("#", "_")
+        return self._bay.place.folder.resolve() / "inputs" / tracker.name / f"{name}.json"
+
+    def _run(
+        self, tracker: Tracker, taken: dict[str, str], found: Dispatch, begun: Callable[[Daemon], None] | None
+    ) -> None:
+        daemon = self._bay.daemon(queues=(tracker.name,))
+        if begun is not None:
+            begun(daemon)
+        daemon.run(until=lambda: not daemon.engine.live and not self._under_way(taken))
+        found.errors += self.sync(tracker)
+        for task_id, issue_id in taken.items():
+            task = self._task(task_id)
+            if task is not None and task.status == "completed":
+                found.closed.append(issue_id)
+            elif task is not None and task.status in ("failed", "blocked"):
+                found.failed.append(issue_id)
+
+    def _under_way(self, taken: Iterable[str]) -> bool:
+        """Whether any of these tasks runs, is checked, or is about to start."""
+        with self._bay.store.read() as tx:
+            found = [task for task in (task_rows.get(tx, each) for each in taken) if task is not None]
+        return any(task.ready or task.live is not None for task in found)
+
+    def _task(self, task_id: str) -> Task | None:
+        with self._bay.store.read() as tx:
+            return task_rows.get(tx, task_id)
+
+    # The mirror
+
+    def sync(self, tracker: Tracker, *, dry_run: bool = False) -> list[str]:
+        """Write into the tracker what changed in the store since it was written last; what went wrong, by issue."""
+        errors = []
+        with self._bay.store.read() as tx:
+            behind = issue_rows.changed(tx, tracker.name, AT_ONCE)
+        for link, task in behind if not dry_run else ():
+            try:
+                self._mirror(tracker, link, task)
+            except MedbayError as error:
+                self._save(replace(link, faults=link.faults + 1))
+                errors.append(f"{link.issue_id}: {error}")
+        return errors
+
+    def _mirror(self, tracker: Tracker, link: IssueLink, task: Task) -> None:
+        """Let an issue say what its task says: the parts of a split first, then our line in its notes, then its end."""
+        if task.status == "cancelled":
+            self._make_parts(tracker, link, task)
+        wanted = self._read(lambda tx: issues.wanted(tx, link, task))
+        if wanted.close:
+            # Without our line a closed issue that is opened again starts afresh.
+            self._write_line(tracker, link.issue_id, "")
+            tracker.close(link.issue_id, wanted.close)
+            if wanted.close.startswith(mirror.SPLIT):
+                self._bay.write(lambda tx: issues.complete_split(tx, task.id))
+        else:
+            self._write_line(tracker, link.issue_id, wanted.line)
+            if wanted.pause:
+                tracker.pause(link.issue_id)
+        self._save(_written(link, task, wanted, self._bay.now()))
+
+    def _write_line(self, tracker: Tracker, issue_id: str, line: str) -> None:
+        """Change our line in the notes and nothing else: they are read again right before."""
+        notes = tracker.read(issue_id).notes
+        changed = record.with_line(notes, line) if line else record.cleared(notes)
+        if changed != notes:
+            tracker.set_notes(issue_id, changed)
+
+    def _make_parts(self, tracker: Tracker, link: IssueLink, task: Task) -> None:
+        with self._bay.store.read() as tx:
+            parts = issue_rows.parts_without_issue(tx, task.id)
+        if not parts:
+            return
+        whole = tracker.read(link.issue_id)
+        workflow = workflow_of(whole)
+        labels = whole.labels if workflow is None or workflow.name in whole.labels else (*whole.labels, workflow.name)
+        for part in parts:
+            made = tracker.create(part.title, part.description, like=whole, labels=labels, key=f"medbay:{part.id}")
+            self._save(IssueLink(source=tracker.name, issue_id=made, task_id=part.id, version=part.version))
+
+    # Triage
+
+    def triage(self, tracker: Tracker, *, dry_run: bool = False, judge: bool = True) -> Cycle:
+        """One cycle over the failed issues, oldest failure first; without `judge` a triage is left to the engine."""
+        try:
+            open_issues = tracker.open_issues()
+        except TrackerError as error:
+            return Cycle(broken=f"the issues could not be listed: {error}")
+        if not dry_run:
+            self.sync(tracker)
+        failed: list[tuple[Issue, FailureRecord | UnreadableRecord]] = []
+        for issue in open_issues:
+            notes = record.read(issue.notes)
+            if notes.human is None and notes.record is not None:
+                failed.append((issue, notes.record))
+        failed.sort(key=lambda each: (_failed_at(each[1]), each[0].id))
+        return Cycle(tuple(self._judged(tracker, *each, dry_run=dry_run, judge=judge) for each in failed))
+
+    def _judged(
+        self, tracker: Tracker, issue: Issue, found: FailureRecord | UnreadableRecord, *, dry_run: bool, judge: bool
+    ) -> Item:
+        """What becomes of one issue; an error is its result and no other's."""
+        try:
+            return self._judge(tracker, issue, found, dry_run=dry_run, judge=judge)
+        except Exception as error:  # what happens to one item never affects another
+            return Item(issue.id, 3, "escalation_failed", f"{type(error).__name__}: {error}")
+
+    def _judge(
+        self, tracker: Tracker, issue: Issue, found: FailureRecord | UnreadableRecord, *, dry_run: bool, judge: bool
+    ) -> Item:
+        if isinstance(found, UnreadableRecord):
+            why = mirror.reason_for(found)
+            return self._escalate(tracker, issue, None, why, action="record_unreadable", dry_run=dry_run)
+        link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        found = replace(found, attempt=max(found.attempt, link.charged, task.charged if task else 0))
+        tier = tiers.tier_of(found)
+        waited = tier == 1 or (task is not None and task.waits_for == TRACKER and task.triages > 0)
+        if tier == 3 or link.faults >= FAULTS_MAX:
+            return self._escalate(tracker, issue, found, mirror.reason_for(found), dry_run=dry_run)
+        if waited:
+            return self._cool_down(tracker, issue, found, tier, dry_run=dry_run)
+        return self._ask_triage(tracker, issue, found, dry_run=dry_run, judge=judge)
+
+    def _cool_down(self, tracker: Tracker, issue: Issue, found: FailureRecord, tier: int, *, dry_run: bool) -> Item:
+        """Tier 1: the record is cleared once its cooldown is over; nothing is written before."""
+        now = self._bay.now()
+        if not tiers.is_over(found, now):
+            at = record.iso(tiers.eligible_at(found, now))
+            return Item(issue.id, tier, "cooldown_pending", f"cooldown not over, eligible at {at}")
+        if dry_run:
+            return Item(issue.id, tier, "cleared_for_retry", "its cooldown is over: it would be cleared")
+        link, _ = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        try:
+            self._write_line(tracker, issue.id, "")
+        except TrackerError as error:
+            self._save(replace(link, charged=max(link.charged, found.attempt), faults=link.faults + 1))
+            return Item(issue.id, tier, "clear_failed", str(error))
+
+        def clear(tx: Tx) -> None:
+            known, mine = issues.known(tx, tracker.name, issue.id)
+            if mine is not None and mine.status == "failed":
+                mine = issues.clear(tx, mine, why="its cooldown is over")
+            version = mine.version if mine is not None else -1
+            charged = max(known.charged, found.attempt)
+            issue_rows.save(tx, replace(known, charged=charged, line="", version=version, faults=0))
+
+        self._bay.write(clear)
+        return Item(issue.id, tier, "cleared_for_retry", "cooldown elapsed, failure record cleared")
+
+    def _ask_triage(self, tracker: Tracker, issue: Issue, found: FailureRecord, *, dry_run: bool, judge: bool) -> Item:
+        """Tier 2: a triage judges it; what it cannot help with is a person's in the same cycle."""
+        if dry_run:
+            return Item(issue.id, 2, "triage_started", f"failed {found.attempt} times: a triage would judge it")
+        work = self.work(tracker)
+
+        def take(tx: Tx) -> Task:
+            made = issues.import_failed(tx, issue, found, work, ids=self._bay.ids, actor=mirror.ACTOR)
+            return issues.want_triage(tx, made)
+
+        task = self._bay.write(take)
+        alike = [each for each in self._triages(task) if each.fingerprint == task.last_fingerprint]
+        if len(alike) >= TRIAGES_AT_ALL:
+            why = f"the same failure after {len(alike)} triages: {task.last_summary}"
+            return self._escalate(tracker, issue, found, why, dry_run=False)
+        if not judge:
+            return Item(issue.id, 2, "triage_started", f"waits for a triage of {task.id}")
+        done = self._bay.triage(task.id)
+        item = next((each for each in done.items if each.issue_id == task.id), None)
+        self.sync(tracker)
+        if item is None:
+            return self._escalate(tracker, issue, found, done.broken or "its triage could not start", dry_run=False)
+        return self._after_triage(tracker, issue, task, item)
+
+    def _after_triage(self, tracker: Tracker, issue: Issue, task: Task, item: Item) -> Item:
+        """The result of a triage in the words of the tracker: the issues of a split, a person where nothing helped."""
+        link, task_now = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        if item.action == "split":
+            with self._bay.store.read() as tx:
+                made = [each.issue_id for each, _ in issue_rows.of_parts(tx, task.id)]
+            if link.closed_at is None:
+                return Item(issue.id, 2, "split_failed", "the parts could not be made in the tracker yet; tried again")
+            return Item(issue.id, 2, "split", mirror.SPLIT + ", ".join(made))
+        stuck = task_now is not None and task_now.status == "blocked" and item.tier == 2
+        return Item(issue.id, 3 if stuck and item.action not in _HELPED else item.tier, item.action, item.detail)
+
+    def _triages(self, task: Task) -> list[Any]:
+        with self._bay.store.read() as tx:
+            return list(triages.of_task(tx, task.id))
+
+    def _escalate(
+        self,
+        tracker: Tracker,
+        issue: Issue,
+        found: FailureRecord | None,
+        why: str,
+        *,
+        action: str = "escalated_to_human",
+        dry_run: bool,
+    ) -> Item:
+        """Tier 3: the issue is marked for a person, and asks in our inbox as well."""
+        if dry_run:
+            return Item(issue.id, 3, action, f"a person would be asked: {why}")
+        try:
+            work = self.work(tracker)
+            now = self._bay.now()
+            known = found or FailureRecord(attempt=1, last_failure=now, error_class=record.UNKNOWN, summary=why)
+
+            def ask(tx: Tx) -> Task:
+                made = issues.import_failed(tx, issue, known, work, ids=self._bay.ids, actor=mirror.ACTOR)
+                return issues.escalate(tx, made, why=why)
+
+            task = self._bay.write(ask)
+            line = record.needs_human(why)
+            self._write_line(tracker, issue.id, line)
+            link, _ = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+            self._save(replace(link, line=line, version=task.version, faults=0))
+        except MedbayError as error:
+            return Item(issue.id, 3, "escalation_failed", str(error))
+        return Item(issue.id, 3, action, why)
+
+    def cycle(self, owner: str) -> list[str]:
+        """What a daemon does for its tracker now and then: triage, then dispatch; its engine does the work.
+
+        Of several daemons on one store one has the turn. What went wrong, or nothing.
+        """
+        until = self._bay.now() + 2 * self._bay.place.config.beads.poll_ms + TURN_MS
+        if not self._bay.write(lambda tx: issues.take_turn(tx, beads.NAME, owner=owner, until=until)):
+            return []
+        try:
+            tracker = self.beads(self._bay.place.config.folder)
+            judged = self.triage(tracker, judge=False)
+            found = self.dispatch(tracker, run=False)
+        except MedbayError as error:
+            return [str(error)]
+        return [*filter(None, (found.broken or judged.broken,)), *judged.errors, *found.errors]
+
+    def _read(self, ask: Callable[[Tx], Any]) -> Any:
+        with self._bay.store.read() as tx:
+            return ask(tx)
+
+    def _save(self, link: IssueLink) -> None:
+        self._bay.write(lambda tx: issue_rows.save(tx, link))
+
+
+_HELPED: Final = frozenset(
+    "adjusted split fix_filed paused spec_refresh_requested no_action config_recommended".split()
+)
+
+
+def _failed_at(found: FailureRecord | UnreadableRecord) -> int:
+    """When an issue failed; what cannot be read comes first."""
+    return found.last_failure if isinstance(found, FailureRecord) else -1
+
+
+def _written(link: IssueLink, task: Task, wanted: Wanted, now: int) -> IssueLink:
+    charged = max(link.charged, task.charged)
+    closed = now if wanted.close else None
+    return replace(link, line=wanted.line, version=task.version, charged=charged, faults=0, closed_at=closed)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    part = path.with_suffix(".part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    part.replace(path)
+
+
+class TrackerThread:
+    """Cycles over the tracker beside a daemon, with a store connection of its own; the loop never waits for it."""
+
+    queue = beads.NAME  # of its tasks
+
+    def __init__(self, make: Callable[[], Bay], report: Callable[[str], None]) -> None:
+        self._make = make
+        self._report = report
+        self._owner = Ids().store()
+        self._said: list[str] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="medbay-tracker", daemon=True)
+
+    def start(self) -> None:
+        """Take up what is open before the daemon starts, so that it finds work; go on beside it."""
+        with self._make() as bay:
+            self._cycle(bay)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End with a last cycle, in which what just ended is mirrored."""
+        self._stopped.set()
+        self._thread.join(timeout=STOP_S)
+
+    def _run(self) -> None:
+        with self._make() as bay:
+            wait_s = bay.place.config.beads.poll_ms / 1000
+            while not self._stopped.wait(wait_s):
+                self._cycle(bay)
+            self._cycle(bay)
+
+    def _cycle(self, bay: Bay) -> None:
+        errors = bay.trackers.cycle(self._owner)
+        for error in errors:
+            if error not in self._said:  # a tracker that is away is reported once, not every time
+                self._report(f"tracker: {error}")
+        self._said = errors

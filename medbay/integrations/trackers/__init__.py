@@ -1,0 +1,1 @@
+"""Trackers behind one small protocol: one file per system."""

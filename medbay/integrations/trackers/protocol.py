@@ -1,0 +1,53 @@
+"""What we need of a tracker: list, read, create, set notes, close, pause. Every call may take seconds and may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from medbay.core.tracker.issue import Issue
+from medbay.errors import MedbayError
+
+TrackerFault = Literal["missing", "no_workspace", "not_found", "refused", "unreadable", "timeout", "limited", "failed"]
+
+
+class TrackerError(MedbayError):
+    """A call of a tracker that went wrong: what was run, and what came back."""
+
+    def __init__(self, kind: TrackerFault, message: str, *, hint: str = "", output: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind: TrackerFault = kind
+        self.output = output  # what it printed, for a diagnosis
+
+
+class Tracker(Protocol):
+    """One tracker. A call raises TrackerError when it went wrong, and UsageError for an id that is none."""
+
+    @property
+    def name(self) -> str:
+        """The name of the system, as it stands in the store."""
+        ...
+
+    def open_issues(self) -> list[Issue]:
+        """Every open issue."""
+        ...
+
+    def read(self, issue_id: str) -> Issue:
+        """One issue as it is now."""
+        ...
+
+    def create(self, title: str, description: str, *, like: Issue, labels: Sequence[str], key: str) -> str:
+        """Make an issue beside another one; with the same key a second time it is the same issue. Its id."""
+        ...
+
+    def set_notes(self, issue_id: str, notes: str) -> None:
+        """Replace the notes of an issue."""
+        ...
+
+    def close(self, issue_id: str, reason: str) -> None:
+        """Close an issue."""
+        ...
+
+    def pause(self, issue_id: str) -> None:
+        """Take an issue out of the way until a person brings it back."""
+        ...
