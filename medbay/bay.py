@@ -345,10 +345,8 @@ class Bay:
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""
         timeout = self.place.config.engine.blocked_timeout_ms
-        return self._act(
-            task_id,
-            lambda tx, task: tasks.block(tx, task, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout),
-        )
+        blocks = partial(tasks.block, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout)
+        return self._act(task_id, blocks)
 
     def edit(
         self,
@@ -361,19 +359,8 @@ class Bay:
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
         fields = requests.edited_fields(changes, agents=self.place.config.agents)
-        others = tuple(after)
-        return self._act(
-            task_id,
-            lambda tx, task: tasks.edit(
-                tx,
-                task,
-                actor=self.actor,
-                fields=fields,
-                reset_failures=reset_failures,
-                clear_triage_cooldown=clear_triage_cooldown,
-                after=others,
-            ),
-        )
+        flags = {"reset_failures": reset_failures, "clear_triage_cooldown": clear_triage_cooldown}
+        return self._act(task_id, partial(tasks.edit, actor=self.actor, fields=fields, after=tuple(after), **flags))
 
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
         """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
