@@ -359,7 +359,7 @@ class Bay:
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
         fields = requests.edited_fields(changes, agents=self.place.config.agents)
-        flags = {"reset_failures": reset_failures, "clear_triage_cooldown": clear_triage_cooldown}
+        flags: dict[str, Any] = {"reset_failures": reset_failures, "clear_triage_cooldown": clear_triage_cooldown}
         return self._act(task_id, partial(tasks.edit, actor=self.actor, fields=fields, after=tuple(after), **flags))
 
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
