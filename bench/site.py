@@ -18,6 +18,7 @@ from typing import Any
 
 import medbay
 from bench import jobs, processes
+from medbay import app
 from medbay.core.diagnosis import CATEGORIES
 from medbay.store.tasks import TaskFilter
 
@@ -56,7 +57,7 @@ class Site:
         self._read_bytes = 0
         self._counts: Counter[str] = Counter()
         self.record.parent.mkdir(parents=True)
-        (folder / ".medbay").mkdir()
+        app.make_home(folder, file_is_ours=True, environ=os.environ)
         shutil.copy(jobs.__file__, folder / "jobs.py")
         (folder / "medbay.toml").write_text(_configuration(url, no_delays=no_delays))
         self.bay = medbay.open(cwd=folder)

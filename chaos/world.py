@@ -17,6 +17,7 @@ from typing import Final
 
 import medbay
 from chaos.load import Load
+from medbay import app
 from medbay.bay import Bay
 from medbay.core.model import Task
 from medbay.core.policy.presets import LADDER
@@ -67,7 +68,7 @@ class World:
         self._added = 0
         self._paused: set[str] = set()
         (home / "acknowledged").mkdir()
-        (home / ".medbay").mkdir(exist_ok=True)
+        app.make_home(home, file_is_ours=True, environ=os.environ)
         (home / "medbay.toml").write_text(_config(url, options, crash_budget), encoding="utf-8")
         self.load = Load(home, self.rng)
         self.bay: Bay = medbay.open(cwd=home)

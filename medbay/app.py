@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -12,7 +13,8 @@ from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
-from medbay.config.fields import Config
+from medbay.config import trust
+from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
@@ -38,16 +40,18 @@ from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
+from medbay.runners.agent.profiles import KnownProfiles
 from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore, sync_directory
+from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
+_MACHINE_ID_MIN: Final = 32  # of /etc/machine-id; the address of a network card, used where there is none, is shorter
 DELIVERY_GRACE_S: Final = 5.0  # between asking a command of a channel to stop and ending it
 PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
@@ -67,11 +71,17 @@ def find_place(
     store_url: str | None,
     environ: Mapping[str, str],
     flags: Mapping[str, object] | None = None,
+    trust_file: bool = False,
 ) -> StoreLocation:
-    """The store a person means: named, or found upward from where they stand."""
+    """The store a person means: named, or found upward from where they stand.
+
+    Nothing is opened before the file beside it is known to be its user's own, or a person agreed to what it sets.
+    """
     flags = dict(flags or {})
-    home = _find_upward(start)
+    home = find_home(start)
     config = configuration.load(find_config(start), environ, {**flags, "store.url": store_url})
+    if home is not None:
+        check_file(config, home, environ, trust_file=trust_file)
     if is_postgres(config.store.url):
         # The record is on the server; logs are files of this machine, next to the project or in the working directory.
         return StoreLocation(url=config.store.url, folder=(home or start.resolve()) / FOLDER, config=config)
@@ -87,23 +97,49 @@ def find_place(
 
 def find_config(start: Path) -> Path | None:
     """Return the configuration file that is in force in a directory; None where there is none."""
-    home = _find_upward(start)
+    home = find_home(start)
     file = home / configuration.FILE_NAME if home else None
     return file if file and (file.exists() or file.is_symlink()) else None
 
 
-def open_store(place: StoreLocation, clock: Clock, *, create: bool, trust: bool = False) -> KeptStore:
-    """Open (or make) the store; a file that came from another machine is refused unless trusted."""
+def check_file(config: Config, home: Path, environ: Mapping[str, str], *, trust_file: bool = False) -> None:
+    """Refuse a settings file that starts programs or names a store, until a person agreed or made this project."""
+    agreed = trust_file or is_trusting(environ)
+    kept = trust.decisions(environ)
+    trust.check(config, kept, home / FOLDER, agreed=agreed, made_here=lambda: was_made_here(config, home))
+
+
+def is_trusting(environ: Mapping[str, str]) -> bool:
+    """Whether the environment says for a person that files and stores are trusted."""
+    return environ.get(trust.VARIABLE, "").lower() in ("1", "yes", "true", "on")
+
+
+def was_made_here(config: Config, home: Path) -> bool:
+    """Whether a store in this directory was made on this machine; an id that can be guessed proves nothing."""
+    mine = env.machine_id()
+    paths = [home / FOLDER / "medbay.db"]
+    if config.store.url.startswith(SQLITE) and not config.in_file("store.url"):
+        paths.append(_sqlite_path(config.store.url, home))
+    inside = [path for path in paths if path.is_relative_to(home) and trust.is_regular_and_ours(path)]
+    return len(mine) >= _MACHINE_ID_MIN and any(machine_of(str(path)) == mine for path in inside)
+
+
+def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: bool = False) -> KeptStore:
+    """Open (or make) the store; a file of another user or from another machine is refused unless trusted."""
+    trusted = trusted or is_trusting(os.environ)
     if is_postgres(place.url):
         return _open_postgres(place, clock)
     path = _sqlite_path(place.url, Path.cwd())
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
+    refuse_no_file(str(path))  # before a folder for its logs is made beside it
+    if not trusted:
+        trust.refuse_strange_store(path)
     if create:
         _make_folder(place.folder)
     store = SqliteStore(path, clock, new_store_id=Ids().store(), machine_id=env.machine_id())
     try:
-        _check_machine(store, path, trust=trust)
+        _check_machine(store, path, trusted=trusted)
     except BaseException:
         store.close()
         raise
@@ -127,6 +163,7 @@ def build_engine(
 ) -> Engine:
     """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
     config = place.config
+    refuse_links(place.folder)
     host = this_host()
     settings = Settings(
         root=place.folder.resolve(),
@@ -174,6 +211,17 @@ def build_daemon(
     engine = build_engine(store, place, clock=clock, slots=slots, queues=queues, guard=mark, passes=passes)
     deliveries = build_deliveries(place, clock=clock, guard=mark, queues=queues)
     return Daemon(engine, clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door)
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a `.medbay/` with a link in it: what comes with a repository must not say where files are written."""
+    with suppress(OSError):
+        for each in os.scandir(folder):
+            if each.is_symlink():
+                what = f"{each.path} is a link, and logs would be written where it leads"
+                raise NotAllowed(
+                    what, hint="remove it; to have them elsewhere, move the whole store and name it with --store"
+                )
 
 
 def build_deliveries(
@@ -228,7 +276,7 @@ def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) ->
         return PythonRunner(trees, workers=workers)
 
     shell = AheadRunner(ShellRunner(trees))
-    profiles = {name: replace(each, command=config.located(each.command)) for name, each in config.agents.items()}
+    profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
     agents = AgentRunner(profiles, ShellRunner(trees), worktrees)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
@@ -241,6 +289,17 @@ def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
         return Path(os.path.abspath((config.folder or Path()) / Path(config.git.worktrees).expanduser()))
     state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "medbay" / "worktrees"
+
+
+def agents_of(config: Config) -> KnownProfiles:
+    """The agents there are: those that are configured, and those that are known by name."""
+    return KnownProfiles(config.agents)
+
+
+def _located(config: Config, profile: agent.Profile) -> agent.Profile:
+    """A profile whose program is found from the directory of the configuration."""
+    program = config.located((profile.program,))[0] if profile.program else ""
+    return replace(profile, command=config.located(profile.command), program=program)
 
 
 def means_of(config: Config) -> Means:
@@ -258,7 +317,7 @@ def means_of(config: Config) -> Means:
         spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
         profiles=tuple(config.agents),
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
-        accounts={name: each.resources for name, each in config.agents.items()},
+        accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
         evaluate=chosen.evaluate,
         rescue_threshold=chosen.rescue_threshold,
@@ -285,11 +344,21 @@ def policy_of(config: Config) -> Policy:
 def make_folder(home: Path) -> Path:
     """`.medbay/` in a project, private and outside version control."""
     folder = home / FOLDER
-    _make_folder(folder)
+    _make_folder(folder, mark=False)
     return folder
 
 
-def _make_folder(folder: Path) -> None:
+def make_home(home: Path, *, file_is_ours: bool, environ: Mapping[str, str]) -> Path:
+    """Make a directory a project of its user. A file of settings that came with a repository asks at each change."""
+    folder, kept = home / FOLDER, trust.decisions(environ)
+    pinned = not file_is_ours and trust.in_git(home) and not was_made_here(DEFAULTS, home)
+    _make_folder(folder, mark=False)
+    if not kept.knows_home(folder):
+        kept.mark_home(folder, Ids().store(), pinned=pinned)
+    return folder
+
+
+def _make_folder(folder: Path, *, mark: bool = True) -> None:
     try:
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -300,9 +369,13 @@ def _make_folder(folder: Path) -> None:
             sync_directory(str(each))
     except OSError as error:
         raise StoreError(f"cannot make {folder}: {error.strerror}", hint="choose a writable directory") from error
+    if mark and folder in new:  # a file that is there already was not read by this call: nobody has looked at it
+        pinned = os.path.lexists(folder.parent / configuration.FILE_NAME)
+        trust.decisions(os.environ).mark_home(folder, Ids().store(), pinned=pinned)
 
 
-def _find_upward(start: Path) -> Path | None:
+def find_home(start: Path) -> Path | None:
+    """The nearest directory with a `.medbay/`, from here upward."""
     start = start.resolve()
     return next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), None)
 
@@ -334,13 +407,13 @@ def _logs_beside(folder: Path) -> Path:
     return folder if folder.name == FOLDER else folder / FOLDER
 
 
-def _check_machine(store: Store, path: Path, *, trust: bool) -> None:
+def _check_machine(store: Store, path: Path, *, trusted: bool) -> None:
     mine = env.machine_id()
     with store.read() as tx:
         theirs = meta.value(tx, "machine_id")
-    if theirs in (None, "", mine):
+    if theirs == mine:
         return
-    if not trust:
+    if not trusted:  # one that does not say where it was made may come from anywhere
         raise NotAllowed(
             f"{path} came from another machine, and its tasks would run here", hint="--trust takes it over"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -90,10 +90,14 @@ def open_bay(
     cwd: Path | str | None = None,
     create: bool = True,
     trust: bool = False,
+    trust_file: bool = False,
     actor: str = "",
 ) -> Bay:
-    """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here."""
-    place = app.find_place(Path(cwd or os.getcwd()), store_url=url, environ=os.environ)
+    """Open a store: `sqlite:///work.db`, or without a URL the one found upward from here.
+
+    `trust` takes over a store of another machine or user, `trust_file` agrees to what its medbay.toml sets.
+    """
+    place = app.find_place(Path(cwd or os.getcwd()), store_url=url, environ=os.environ, trust_file=trust_file)
     return Bay(place, create=create, trust=trust, actor=actor)
 
 
@@ -117,7 +121,8 @@ class Bay:
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
         self.ids = Ids()
-        self.store: KeptStore = app.open_store(place, self._clock, create=create, trust=trust)
+        self.profiles = app.agents_of(place.config)
+        self.store: KeptStore = app.open_store(place, self._clock, create=create, trusted=trust)
 
     def __enter__(self) -> Bay:
         return self
@@ -139,8 +144,8 @@ class Bay:
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
-        given, agents = {"title": title, "run": run, **options}, self.place.config.agents
-        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=agents)
+        given = {"title": title, "run": run, **options}
+        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=self.profiles)
         return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -148,12 +153,8 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        agents, cwd = self.place.config.agents, os.getcwd()
-        return self.write(
-            lambda tx: exchange.add_lines(
-                tx, _again(seen, unseen), known, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents
-            )
-        )
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "cwd": os.getcwd(), "agents": self.profiles}
+        return self.write(lambda tx: exchange.add_lines(tx, exchange.again(seen, unseen), known, **by))
 
     def import_lines(
         self, lines: Sequence[tuple[int, Mapping[str, Any]]], *, key: str = "", everything: bool = False
@@ -162,13 +163,18 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        agents, cwd = self.place.config.agents, os.getcwd()
-        how = partial(exchange.bring_in, ids=self.ids, actor=self.actor, cwd=cwd, agents=agents, key=key)
-        return self.write(lambda tx: how(tx, lines, everything=everything))
+        by: dict[str, Any] = {
+            "ids": self.ids,
+            "actor": self.actor,
+            "cwd": os.getcwd(),
+            "agents": self.profiles,
+            "key": key,
+        }
+        return self.write(lambda tx: exchange.bring_in(tx, lines, everything=everything, **by))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.place.config.agents, dry_run=dry_run, **how)
+        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, dry_run=dry_run, **how)
         made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
@@ -358,7 +364,7 @@ class Bay:
         **changes: Any,
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
-        fields = requests.edited_fields(changes, agents=self.place.config.agents)
+        fields = requests.edited_fields(changes, agents=self.profiles)
         flags: dict[str, Any] = {"reset_failures": reset_failures, "clear_triage_cooldown": clear_triage_cooldown}
         return self._act(task_id, partial(tasks.edit, actor=self.actor, fields=fields, after=tuple(after), **flags))
 
@@ -519,8 +525,9 @@ class Bay:
         """An engine of this machine on this store, ready to run."""
         from medbay.areas.door import Door
 
-        door = Door(self.place) if self.place.config.agents else None
-        build = partial(app.build_daemon, self.store, self.place, clock=self._clock, door=door, queues=queues)
+        build = partial(
+            app.build_daemon, self.store, self.place, clock=self._clock, door=Door(self.place), queues=queues
+        )
         return build(slots=workers, on_round=on_round, round_every_s=round_every_s)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
@@ -578,11 +585,3 @@ class Bay:
             except StoreBusy as error:
                 busy = error
         raise busy
-
-
-def _again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """What was taken before, then the rest, which is remembered as it is taken."""
-    yield from list(seen)
-    for line in unseen:
-        seen.append(line)
-        yield line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 TEMPLATE = "medbay_template"
 OpenStore = Callable[[], Store]
 LEFT = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_data(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Decisions that tests take are not those of the person who runs them."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture

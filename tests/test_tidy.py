@@ -28,20 +28,21 @@ TOLERATED: frozenset[str] = frozenset()
 FOR_USERS: frozenset[str] = frozenset()
 
 # What each part may import. `errors` everybody may; a part may import itself.
-BELOW_ENGINE = {"service", "store", "core", "runners", "places", "integrations", "env"}
+BELOW_ENGINE = {"service", "store", "core", "runners", "places", "integrations", "env", "foreign"}
 BELOW_APP = BELOW_ENGINE | {"config", "engine"}
 BELOW_CLI = BELOW_APP | {"app", "bay", "areas", "sim", "drill", "web", "mcp", "views", ""}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "foreign": set(),
     "env": set(),
     "core": set(),
     "views": {"core"},
     "store": {"core", "env"},
     "service": {"store", "core", "env"},
-    "places": {"core", "env"},  # a runner describes, the place starts: places know no runner
-    "runners": {"places", "core", "env"},
-    "integrations": {"places", "views", "core", "env"},
-    "config": {"core"},
+    "places": {"core", "env", "foreign"},  # a runner describes, the place starts: places know no runner
+    "runners": {"places", "core", "env", "foreign"},
+    "integrations": {"places", "views", "core", "env", "foreign"},
+    "config": {"core", "foreign"},
     "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},
     "app": BELOW_APP,

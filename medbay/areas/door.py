@@ -33,7 +33,7 @@ class Door:
     """Serves one engine's socket from threads of its own, each request with a store connection of its own."""
 
     def __init__(self, place: StoreLocation) -> None:
-        self.passes = Passes()
+        self.passes = Passes(self.start)
         self._place = place
         self._folder = ""
         self._server: socket.socket | None = None

@@ -93,7 +93,7 @@ class Trackers:
         resources: tuple[str, ...] = ()
         command: tuple[str, ...] | str = _NOTHING
         if chosen.agent:
-            profile = agent.find(config.agents, chosen.agent)
+            profile = agent.find(self._bay.profiles, chosen.agent)
             runner, command, resources = agent.runner_of(chosen.agent), (), profile.resources
         elif chosen.run:
             command = chosen.run

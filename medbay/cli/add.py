@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
 from medbay.cli.files import read_lines
 from medbay.cli.output import note, print_json, say, screen
-from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
 from medbay.errors import MedbayError, UsageError
 
@@ -46,6 +47,7 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
         return
     if title is None:
         raise UsageError("a task needs a title", hint="medbay add TITLE --run 'CMD'")
+    _refuse_replacing([given])
     bay = session.bay(create=True)
     refuse_missing_directory(bay, given)
     _print(session, [bay.add(title, **given)])
@@ -53,9 +55,16 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
         note("nothing runs tasks yet: medbay up does")
 
 
+def _refuse_replacing(wanted: Iterable[Mapping[str, Any]]) -> None:
+    """To replace a task is to cancel it, which is for people."""
+    if any(each.get("on_conflict") == "replace" for each in wanted):
+        refuse_inside_attempts("--on-conflict replace", kind="option")
+
+
 def _add_file(session: Session, file: str) -> None:
     name = "stdin" if file == "-" else file
     lines = list(read_lines(file, name))
+    _refuse_replacing(line for _, line in lines)
     bay = session.bay(create=True)
     for number, line in lines:
         try:

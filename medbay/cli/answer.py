@@ -37,6 +37,7 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
     Examples:
       medbay answer k7f2 1
       medbay answer k7f2 retry --note "the token is new"
+      medbay answer k7f2 "SQLite"        to what an agent asked
     """
     refuse_inside_attempts("medbay answer")
     bay = session.bay()
@@ -71,7 +72,7 @@ def _asked(bay: Bay, given: str) -> Question | None:
 
 def _ask(asked: Question) -> str:
     """Show the question and take an answer from the keyboard; what is none is asked for again."""
-    from medbay.core.people.question import choose
+    from medbay.core.people.question import asks_for_words, choose
     from medbay.env import SystemClock
 
     def checked(typed: str) -> str:
@@ -83,5 +84,6 @@ def _ask(asked: Question) -> str:
 
     for line in question_lines(asked, SystemClock().now_ms(), screen()):
         say(line)
-    found: str = click.prompt("  your answer", default=str(asked.default), err=True, value_proc=checked)
+    default = None if asks_for_words(asked) else str(asked.default)
+    found: str = click.prompt("  your answer", default=default, err=True, value_proc=checked)
     return found

@@ -74,6 +74,7 @@ TABLE: Final = (
     Entry("service", "service", "run under systemd: install, uninstall, status", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store, the configuration and this machine", OTHER),
+    Entry("trust", "trust", "allow what this medbay.toml starts and connects to", OTHER),
     Entry("completion", "completion", "print the completion script of a shell", OTHER),
 )
 

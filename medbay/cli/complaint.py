@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from medbay.errors import ConfigError, MedbayError, UsageError
-from medbay.views.text import clean
+from medbay.views.text import clean, clean_lines
 
 INTERNAL: Final = 1
 WRONG_USAGE: Final = 2
@@ -23,7 +23,8 @@ def complain(error: BaseException, *, as_json: bool, debug: bool) -> int:
     """Print the error; its exit code."""
     message, hint, code = described(error)
     if debug:
-        traceback.print_exception(error)
+        for line in clean_lines("".join(traceback.format_exception(error))):
+            print(line, file=sys.stderr)
     if without_subcommand(error):
         print(error.ctx.get_help(), file=sys.stderr)  # type: ignore[attr-defined]
         return code

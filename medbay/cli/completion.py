@@ -72,7 +72,7 @@ def tags(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[Com
 
 def agents(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The agents that the configuration names."""
-    return _from_store(ctx, lambda bay: _items(sorted(bay.place.config.agents), begun))
+    return _from_store(ctx, lambda bay: _items(sorted(bay.profiles), begun))
 
 
 def categories(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

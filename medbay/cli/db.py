@@ -11,7 +11,7 @@ from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.config.kinds import without_password
 from medbay.views import store as view
-from medbay.views.text import wrap
+from medbay.views.text import clean, wrap
 
 _NAMED: Final = 20
 
@@ -78,8 +78,8 @@ def backup(session: Session, file: str) -> None:
     if session.json:
         print_json({"file": str(path), "bytes": size})
         return
-    say(str(path))
-    note(f"{view.size(size)}, readable by you only; --store sqlite:///{path} uses it")
+    say(clean(str(path)))
+    note(clean(f"{view.size(size)}, readable by you only; --store sqlite:///{path} uses it"))
 
 
 @command.command()
@@ -104,7 +104,7 @@ def archive(session: Session, older_than: str, dry_run: bool) -> None:
     elif dry_run:
         note(f"would move {total} rows")
     else:
-        note(f"moved {total} rows to {path}")
+        note(clean(f"moved {total} rows to {path}"))
 
 
 @command.command()
@@ -123,7 +123,7 @@ def copy(session: Session, url: str) -> None:
     else:
         for table, number in counted.items():
             fields(table, number)
-    note(f"to use it: --store {without_password(url)}, or MEDBAY_STORE in the environment")
+    note(clean(f"to use it: --store {without_password(url)}, or MEDBAY_STORE in the environment"))
 
 
 def _say_checked(what: str, wrong: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from medbay.cli import files
 from medbay.cli.output import BOLD, Screen, fields, note, print_json, say, screen, to_json
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.core.untrusted import parsed
 from medbay.errors import UsageError
 from medbay.views import diagnosis as view
 from medbay.views.text import clean, cut
@@ -89,8 +89,8 @@ def _judge_lines(name: str) -> int:
 
 def _judge(raw: bytes) -> dict[str, Any]:
     try:
-        line = json.loads(raw.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
+        line = parsed(raw.decode("utf-8", "replace"))
+    except ValueError:
         raise UsageError("is not JSON", hint='write {"id": ..., "text": ..., "exit_code": ...}') from None
     if not isinstance(line, dict) or not isinstance(line.get("text"), str):
         raise UsageError("is not an object with a text", hint='write {"id": ..., "text": ..., "exit_code": ...}')

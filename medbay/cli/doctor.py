@@ -33,7 +33,7 @@ _YEAR_2100_MS: Final = 4_102_444_800_000
 _CLOCK_SLACK_MS: Final = 5_000
 _GIT_TIMEOUT_S: Final = 5
 _NAMED: Final = 20
-_OURS: Final = frozenset({"MEDBAY_STORE", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
+_OURS: Final = frozenset({"MEDBAY_STORE", "MEDBAY_TRUST", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
 
 
 @click.command()

@@ -72,7 +72,7 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
 def _commands(question: Question, shown: Screen) -> list[str]:
     """What to type: the answer, and what says more."""
     first = view.name(question)
-    answer, more = f"    medbay answer {first} {question.default}", view.more(question)
+    answer, more = f"    medbay answer {first} {view.answer_words(question)}", view.more(question)
     return [f"{answer}        {more}"] if len(answer + more) + 8 <= shown.width else [answer, f"    {more}"]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from medbay.cli.output import note, say
 from medbay.cli.session import Session, pass_session
+from medbay.cli.trust import agree
+from medbay.config.kinds import without_password
 from medbay.errors import StoreError
+from medbay.views.text import clean
 
 
 @click.command()
@@ -17,7 +21,8 @@ from medbay.errors import StoreError
 def command(session: Session, only_print: bool) -> None:
     """Create .medbay/ and a short medbay.toml in this directory.
 
-    Existing files are left as they are.
+    Existing files are left as they are. A medbay.toml that is there and starts programs or names a store needs
+    your agreement first: a terminal shows it and asks, a script says --trust-file.
 
     \b
     Examples:
@@ -35,13 +40,17 @@ def command(session: Session, only_print: bool) -> None:
     home = Path.cwd()
     was_there = (home / app.FOLDER).is_dir()
     above = next((each for each in home.parents if (each / app.FOLDER).is_dir()), None)
-    app.make_folder(home)
+    came = os.path.lexists(home / FILE_NAME)
+    if came:
+        agree(session, home)  # before anything is made: a refusal leaves nothing behind
+    app.make_home(home, file_is_ours=not came, environ=os.environ)
     wrote = _write_settings(home / FILE_NAME)
     bay = session.bay(create=True)
-    say(f"{app.FOLDER}/ {'exists' if was_there else 'created'}: {bay.place.url}")
+    where = clean(without_password(bay.place.url))
+    say(f"{app.FOLDER}/ {'exists' if was_there else 'created'}: {where}")
     say(f"{FILE_NAME} {'created, with examples commented out' if wrote else 'exists, left as it is'}")
     if above is not None and not was_there:
-        note(f"{above} has a store too; this directory and those below it use the new one")
+        note(f"{clean(str(above))} has a store too; this directory and those below it use the new one")
     note("next: medbay add 'my first task' --run 'CMD', then medbay up")
 
 

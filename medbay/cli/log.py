@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 import sys
 import time
@@ -17,7 +18,8 @@ from medbay.cli.completion import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.errors import NotFound, UsageError
-from medbay.views.text import ColoursOnly
+from medbay.foreign import open_regular
+from medbay.views.text import ColoursOnly, clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -69,8 +71,20 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, po
     if out.copy(printed.path, 0) is None:
         _from_store(printed, out)
     out.end()
+    _say_dropped(printed.path)
     if task.role == "triage":
         _beside(printed.path)
+
+
+def _say_dropped(log: Path) -> None:
+    """What is missing of a long log, which is easy to overlook in the middle of it."""
+    from medbay.places import logs
+    from medbay.views.store import size
+
+    with contextlib.suppress(OSError, ValueError):
+        if hole := logs.dropped(log):
+            missing, first = size(hole.end - hole.begin), size(hole.begin)
+            note(f"{missing} in the middle were dropped while it was written: the first {first} and the end are kept")
 
 
 def _beside(log: Path) -> None:
@@ -78,7 +92,7 @@ def _beside(log: Path) -> None:
     for what, name in (("what it was shown", "context.json"), ("what it answered", "answer")):
         path = log.with_suffix(f".{name}")
         if path.exists() and path.stat().st_size:
-            note(f"{what}: {os.path.relpath(path)}")
+            note(clean(f"{what}: {os.path.relpath(path)}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +161,8 @@ class Printer:
                 offset = after
         except FileNotFoundError:
             return None
-        except OSError as error:
-            note(f"cannot read {path}: {error.strerror}")
+        except (OSError, ValueError) as error:
+            note(clean(f"cannot read {path}: {getattr(error, 'strerror', None) or error}"))
             return None
 
     def end(self) -> None:
@@ -166,7 +180,7 @@ def read_bytes(path: Path, offset: int) -> tuple[bytes, int]:
     if hole and hole.begin <= offset < hole.end:
         return hole.line().encode(), hole.end
     room = hole.begin - offset if hole and offset < hole.begin else _CHUNK
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         file.seek(offset)
         data = file.read(min(_CHUNK, room))
     return data, offset + len(data)
@@ -188,7 +202,7 @@ def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
     attempt, path = printed.attempt, printed.path
     try:
         text, whole = "".join(logs.pieces(path)), logs.dropped(path) is None
-    except OSError:
+    except (OSError, ValueError):
         text, whole = (printed.kept.text(), not printed.kept.head) if printed.kept else ("", False)
     return {
         "task": attempt.task_id,
@@ -204,7 +218,7 @@ def _as_json(printed: _Printed, redaction: Redaction) -> dict[str, Any]:
 def _from_store(printed: _Printed, out: Printer) -> None:
     """The file is elsewhere or gone: the ends that the store keeps."""
     kept = printed.kept
-    where = f"{printed.attempt.host}:{printed.path}"
+    where = clean(f"{printed.attempt.host}:{printed.path}")
     if kept is None:
         what = "it has printed nothing yet" if printed.attempt.ended_at is None else "nothing of it was kept"
         note(f"{where} cannot be read here, and {what}")

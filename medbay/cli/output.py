@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 from medbay.views import glyphs
 from medbay.views.glyphs import Token
 from medbay.views.status import Phrase
-from medbay.views.text import clean
+from medbay.views.text import clean, clean_json
 
 # Only the 16 colours of every terminal, readable on light and dark grounds.
 COLOURS: Final[Mapping[Token, str]] = {
@@ -121,7 +121,7 @@ def print_json_lines(values: Iterable[Mapping[str, Any]]) -> None:
 
 def to_json(value: object, *, indent: int | None = None) -> str:
     """JSON as this stdout can carry it."""
-    return json.dumps(value, indent=indent, ensure_ascii=not _encodes_all(sys.stdout), default=str)
+    return clean_json(json.dumps(value, indent=indent, ensure_ascii=not _encodes_all(sys.stdout), default=str))
 
 
 def flush() -> None:

@@ -87,13 +87,18 @@ def watch(bay: Bay, task: Task, display: Display) -> int:
 def _open(session: Session, display: Display) -> Bay:
     """The store that is named or found; where there is none, one is made here."""
     from medbay import app
+    from medbay.config.load import FILE_NAME, load
 
     try:
         return session.bay(create=True)
     except NotFound:
         if session.store is not None:
             raise
-    folder = app.make_folder(Path.cwd())
+    home = Path.cwd()
+    written = home / FILE_NAME
+    if os.path.lexists(written):  # before anything is made: a refusal leaves nothing behind
+        app.check_file(load(written, {}, {}), home, os.environ, trust_file=session.trust_file)
+    folder = app.make_home(home, file_is_ours=not os.path.lexists(written), environ=os.environ)
     display.line(f"no store here or above: made {folder}")
     return session.bay(create=True)
 

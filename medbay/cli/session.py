@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
 
 ATTEMPT_KEY: Final = "MEDBAY_ATTEMPT_KEY"
+_FOR_PEOPLE: Final = ("trust", "trust_file")  # options that take a decision
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Session:
 
     store: str | None = None
     trust: bool = False
+    trust_file: bool = False
     debug: bool = False
     json: bool = False
     _open: list[Bay] = field(default_factory=list)
@@ -33,7 +35,7 @@ class Session:
         """The store that is meant, opened; closed when the command ends."""
         from medbay.bay import open_bay
 
-        bay = open_bay(self.store, create=create, trust=self.trust)
+        bay = open_bay(self.store, create=create, trust=self.trust, trust_file=self.trust_file)
         self._open.append(bay)
         return bay
 
@@ -41,7 +43,7 @@ class Session:
         """Where the store is, without opening it."""
         from medbay import app
 
-        return app.find_place(Path.cwd(), store_url=self.store, environ=os.environ)
+        return app.find_place(Path.cwd(), store_url=self.store, environ=os.environ, trust_file=self.trust_file)
 
     def close(self) -> None:
         """Give everything back."""
@@ -76,7 +78,8 @@ def global_options() -> list[click.Parameter]:
 
     return [
         option("--store", "The store: sqlite:///FILE. Default: .medbay/ here or above.", "store", metavar="URL"),
-        option("--trust", "Take over a store that came from another machine.", "trust", is_flag=True),
+        option("--trust", "Use a store of another machine or user.", "trust", is_flag=True),
+        option("--trust-file", "Allow what medbay.toml sets now, as medbay trust does.", "trust_file", is_flag=True),
         option("--debug", "Show the traceback of an error.", "debug", is_flag=True),
         click.Option(
             ["--no-color"], is_flag=True, expose_value=False, callback=_no_color, help="No colours (as NO_COLOR=1)."
@@ -84,11 +87,11 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
-def refuse_inside_attempts(what: str) -> None:
+def refuse_inside_attempts(what: str, kind: str = "command") -> None:
     """A person's commands are not for the processes Medbay itself runs."""
     if os.environ.get(ATTEMPT_KEY):
         raise NotAllowed(
-            f"{what} is a person's command, and this runs inside an attempt ({ATTEMPT_KEY} is set)",
+            f"{what} is a person's {kind}, and this runs inside an attempt ({ATTEMPT_KEY} is set)",
             hint="let the attempt end, and a person decides",
         )
 
@@ -104,6 +107,8 @@ def _json_settings() -> dict[str, Any]:
 
 def _remember(ctx: click.Context, attribute: str, given: object) -> None:
     if given:
+        if attribute in _FOR_PEOPLE:
+            refuse_inside_attempts(f"--{attribute.replace('_', '-')}", kind="option")
         setattr(ctx.ensure_object(Session), attribute, given)
 
 

@@ -46,9 +46,9 @@ def command(session: Session, task_id: str) -> None:
         return
     shown, config = screen(), bay.place.config
     if not shown.terminal:
-        _for_programs(found, work.work(found, config.agents, _triage_agent(config)))
+        _for_programs(found, work.work(found, bay.profiles, _triage_agent(config)))
         return
-    runs = cut(clean(work.runs(found, config.agents, _triage_agent(config))), shown.width - 2)
+    runs = cut(clean(work.runs(found, bay.profiles, _triage_agent(config))), shown.width - 2)
     about = _wrapped(clean(work.about(found)), shown) if found.task.description else []
     lines = (*_head(found, shown), *about, shown.paint(f"  {runs}", DIM), *_recurring(found, shown))
     for line in (*lines, *_attempts(found, shown), *_rest(found, shown)):

@@ -97,6 +97,16 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """The file that settings were read from, as it was at that moment."""
+
+    path: Path
+    text: str
+    owner: int  # the user it belongs to
+    shown: str  # the path as short as it can be said from here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
     """A queue whose tasks have only so many slots, on all engines together."""
 
@@ -132,6 +142,7 @@ class Config:
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
     folder: Path | None = None  # where the file is
+    file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
 
     def source(self, path: str) -> str:

@@ -26,9 +26,11 @@ class JobTable:
 
 def read_jobs(text: str, file: str) -> tuple[str, tuple[JobTable, ...]]:
     """The name the file gives itself (empty: none), and its jobs in their order."""
+    if toml_lines.is_too_deep(text):
+        raise ConfigError("has a key of too many parts", file=file, hint="nothing was changed")
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"is not TOML: {error}", file=file, hint="nothing was changed") from None
     known = toml_lines.locate(text)
 

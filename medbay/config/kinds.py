@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from medbay.core.agent import PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
+from medbay.core.agent import CUSTOM, PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.events import EVENT_NAMES
@@ -177,6 +179,25 @@ def agent_command() -> Kind:
         entry_says=f"a text that is not empty, with no placeholders but {' and '.join(PLACEHOLDERS)}",
         read=read,
     )
+
+
+@cache
+def preset_names() -> tuple[str, ...]:
+    """The agents that are known by name: each is a file of the package, which nothing here loads."""
+    folder = Path(__file__).parents[1] / "runners" / "agent" / "profiles"
+    return tuple(sorted(each.stem for each in folder.glob("[a-z]*.py")))
+
+
+def preset() -> Kind:
+    """An agent that is known by name."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or raw not in preset_names() or raw == CUSTOM:
+            raise Wrong
+        return raw
+
+    says = " or ".join(shown(each) for each in preset_names() if each != CUSTOM)
+    return Kind(says=says, read=read)
 
 
 def account() -> Kind:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 Path = tuple[str, ...]
 
+_PARTS_MAX = 32
+_MANY_DOTS = re.compile(rf"(?:\.[^.\n]*+){{{_PARTS_MAX + 1}}}")
 _DEPTH_MAX = 8  # deeper keys are found by the line of what holds them
 
 _TOKEN = re.compile(
@@ -58,6 +60,21 @@ def locate(text: str) -> Mapping[Path, int]:
             scan.take(token, line, is_mark=kind == "mark")
         line += token.count("\n")
     return scan.lines
+
+
+def is_too_deep(text: str) -> bool:
+    """Whether a key has more parts than any setting could; the standard parser takes the square of their number."""
+    if not _MANY_DOTS.search(text):
+        return False
+    parts = 0
+    for found in _TOKEN.finditer(text):
+        if found.group() == ".":
+            parts += 1
+            if parts > _PARTS_MAX:
+                return True
+        elif found.lastgroup not in ("space", "word", "string"):
+            parts = 0
+    return False
 
 
 def nearest(lines: Mapping[Path, int], path: Path) -> int:

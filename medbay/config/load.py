@@ -18,18 +18,19 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, TriageConfig
+from medbay.config.fields import DEFAULTS, NAMED_PARTS, Config, ConfigFile, TriageConfig
 from medbay.config.key import BY_VARIABLE, Key, Setting
 from medbay.config.keys import key_at, keys_of, paths
-from medbay.config.kinds import Wrong, shown
-from medbay.config.lines import Document
+from medbay.config.kinds import Wrong, preset_names, shown
+from medbay.config.lines import Document, is_too_deep
 from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
 from medbay.errors import ConfigError
+from medbay.foreign import open_regular
 
 FILE_NAME: Final = "medbay.toml"
 STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
-_TEXT_MAX = 1_000_000
+_TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
 _CALLED = {"agents": "an agent", "notify": "a channel", "queues": "a queue"}
@@ -43,12 +44,11 @@ def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, obje
 
     A flag that is None was not given; an empty variable is not set.
     """
-    given = {**_of_file(path)} if path is not None else {}
-    given |= _of_environment(environ)
-    given |= _of_flags(flags)
+    given, file = _of_file(path) if path is not None else ({}, None)
+    given = {**given, **_of_environment(environ), **_of_flags(flags)}
     if not given and path is None:
         return DEFAULTS
-    return _config(given, path.parent if path else None)
+    return replace(_config(given, path.parent if path else None), file=file)
 
 
 def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[ConfigError, ...]:
@@ -71,7 +71,7 @@ def mistakes(path: Path | None, environ: Mapping[str, str]) -> tuple[ConfigError
     found: list[ConfigError] = []
     if path is not None:
         try:
-            found += check_text(_text_of(path, _shown_path(path)), _shown_path(path), folder=path.parent)
+            found += check_text(_text_of(path, _shown_path(path))[0], _shown_path(path), folder=path.parent)
         except ConfigError as error:
             found.append(error)
     for name in sorted(environ):
@@ -113,7 +113,7 @@ def _changed(value: Any, changes: Mapping[str, Any]) -> Any:
 def _named(part: str, tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """What each table with a name of its own makes, in the order of the file; one that is not whole makes nothing."""
     needed, (_, made) = _needed(part), NAMED_PARTS[part]
-    whole = {name: values for name, values in tables.items() if len(needed & set(values)) == 1}
+    whole = {name: values for name, values in tables.items() if not needed or len(needed & set(values)) == 1}
     return MappingProxyType({name: made(name=name, **values) for name, values in whole.items()})
 
 
@@ -126,21 +126,26 @@ def _needed(part: str) -> set[str]:
 # Where values come from
 
 
-def _of_file(path: Path) -> Given:
+def _of_file(path: Path) -> tuple[Given, ConfigFile]:
     file = _shown_path(path)
-    reading = _read_text(_text_of(path, file), file)
+    text, owner = _text_of(path, file)
+    reading = _read_text(text, file)
     if reading.mistakes:
         raise min(reading.mistakes, key=lambda mistake: mistake.line or 0)
-    return reading.given
+    return reading.given, ConfigFile(path=path, text=text, owner=owner, shown=file)
 
 
-def _text_of(path: Path, file: str) -> str:
+def _text_of(path: Path, file: str) -> tuple[str, int]:
+    """What a file says, and the user it belongs to. A link may lead to it, but not to a device or a pipe."""
     try:
-        data = path.read_bytes()
+        with open(open_regular(path, follow=True), "rb") as handle:
+            data, owner = handle.read(_TEXT_MAX + 1), os.fstat(handle.fileno()).st_uid
+    except ValueError as error:
+        raise ConfigError(f"is {error}", file=file, hint="make it a file of settings") from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}", file=file) from None
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig"), owner
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError("is not UTF-8 text", file=file, line=line, hint="save the file as UTF-8") from None
@@ -224,11 +229,21 @@ class _Reading:
         self.named.setdefault(parts[0], []).append(name)
         if not agent.NAME.fullmatch(name):
             self.mistake(parts, f"{shown(name)} is no name for {_CALLED[parts[0]]}", "letters, digits, dots, dashes")
+        if parts[0] == "agents":
+            self._check_agent(name, raw, parts)
+            return
         needed = _needed(parts[0])
         if len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
             hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is started"
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
+
+    def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:
+        """A command of its own, or an agent that is known by name; with both the command's record is read as its."""
+        where = ".".join(parts)
+        if "command" not in raw and "preset" not in raw and name not in preset_names():
+            known = ", ".join(each for each in preset_names() if each != agent.CUSTOM)
+            self.mistake(parts, f"{where} has no command and no preset", f"known by name are {known}")
 
     def _take(self, parts: Parts, raw: object) -> None:
         key = key_at(".".join(parts))
@@ -253,6 +268,9 @@ def _read_text(text: str, file: str) -> _Reading:
     reading = _Reading(Document(file, text))
     if len(text) > _TEXT_MAX:
         reading.mistakes.append(ConfigError("is too large for a configuration", file=file, line=1))
+        return reading
+    if is_too_deep(text):
+        reading.mistakes.append(ConfigError("has a key of too many parts", file=file, line=1))
         return reading
     try:
         document = tomllib.loads(text)
@@ -344,7 +362,7 @@ def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
     if chosen.agent == "command" and not chosen.command:
         hint = 'command = ["./triage.py"] below [triage]'
         yield Missing(("triage", "agent"), "triage.command names no program", hint, ("triage", "command"))
-    if chosen.fix_agent and chosen.fix_agent not in known:
+    if chosen.fix_agent and chosen.fix_agent not in {*known, *preset_names()}:
         hint = _did_you_mean(chosen.fix_agent, sorted(known), '"{}"') or f"[agents.{chosen.fix_agent}] makes one"
         yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
 
@@ -365,7 +383,10 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
     if word := _first_word(chosen.evaluate or ""):
         yield ("triage", "evaluate"), word
     for name, profile in config.agents.items():
-        yield ("agents", name, "command"), profile.command[0]
+        if profile.command:
+            yield ("agents", name, "command"), profile.command[0]
+        elif profile.program:
+            yield ("agents", name, "program"), profile.program
     for name, channel in config.notify.items():
         if channel.kind == "command":
             yield ("notify", name, "command"), channel.target[0]

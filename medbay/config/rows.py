@@ -23,6 +23,7 @@ from medbay.config.kinds import (
     factor,
     money,
     patterns,
+    preset,
     share,
     store_url,
     switch,
@@ -274,9 +275,37 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "How it is started without a terminal: `{prompt_file}` is the file with its prompt, `{model}` the model; "
             "without a model its word and the option before it are left out. A relative path starts at the "
             "directory of this file.",
-            default_is="none (required)",
-            needed=True,
+            default_is="none",
             example=["my-agent", "--prompt", "{prompt_file}"],
+        ),
+        "agents.NAME.preset": partial(
+            Key,
+            preset,
+            "An agent that is known by name, not needed where NAME itself is one. With a `command` it says how the "
+            "command's output is read.",
+            default_is="NAME, if there is one of that name",
+            example="claude",
+        ),
+        "agents.NAME.program": partial(
+            Key,
+            text,
+            "The program of the preset, where it is not on the PATH under its own name.",
+            example="/opt/claude",
+        ),
+        "agents.NAME.allow": partial(
+            Key,
+            texts,
+            "What it may do without being asked, in the words of the agent itself (Claude Code: tools; Codex: the mode "
+            "of its sandbox; Gemini: the approval mode).",
+            default_is="what the preset allows",
+            example=["Bash(make *)", "Edit"],
+        ),
+        "agents.NAME.max_turns": partial(
+            Key,
+            partial(whole, 1, 100_000),
+            "How many turns one attempt may take, where the agent can be told.",
+            default_is=_NO_LIMIT,
+            example=200,
         ),
         "agents.NAME.role": partial(
             Key, partial(choice, "", SPEC_ROLE), 'With "spec" it also reviews specifications that work fails on.'

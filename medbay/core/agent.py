@@ -11,8 +11,8 @@ from typing import Final
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.resources import PROVIDER
-from medbay.core.model import Task
-from medbay.core.outcome import Failed, Outcome
+from medbay.core.model import Attempt, Task
+from medbay.core.outcome import Failed, Outcome, Output, OverBudget
 from medbay.core.policy.policy import category_acted_on
 from medbay.core.workspace import OnPass, WorkspaceMeans
 from medbay.errors import UsageError
@@ -22,10 +22,13 @@ _AGENTS: Final = f"{RUNNER}:"
 SPEC_ROLE: Final = "spec"  # the profile that reviews specifications
 PROMPT_FILE: Final = "{prompt_file}"
 MODEL: Final = "{model}"
-PLACEHOLDERS: Final = (PROMPT_FILE, MODEL)
+PLACEHOLDERS: Final = (PROMPT_FILE, MODEL)  # of a command of one's own
+ASKED: Final = "asked"  # unknown/asked: it cannot go on without an answer
+CUSTOM: Final = "custom"  # the preset of a command of one's own
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 FIRST_WORD_MS: Final = 10_000
 _ONLY_A_CHANGE: Final = ("code_error", "test_failure")
+_NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "refused", "no_evidence"})
 _PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
 
 
@@ -34,7 +37,9 @@ class Profile:
     """One agent as it is configured: `[agents.NAME]`."""
 
     name: str
-    command: tuple[str, ...]
+    preset: str = ""  # an agent that is known by name; how it is started and read is data of its own
+    command: tuple[str, ...] = ()  # or a command of one's own
+    program: str = ""  # what is started in place of the preset's own word
     role: str = ""
     provider: str = ""  # NAME or NAME/ACCOUNT
     model: str = ""
@@ -45,6 +50,8 @@ class Profile:
     evidence: bool = True
     sandbox: str = ""
     hosts: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()  # the tools it may use, in place of the preset's
+    max_turns: int | None = None
 
     @property
     def workspace(self) -> WorkspaceMeans:
@@ -76,7 +83,7 @@ def is_agents(task: Task) -> bool:
 def needs_change(task: Task, found: Diagnosis) -> bool:
     """Whether the same attempt once more would be no use: an agent's work that only a change can help."""
     category = category_acted_on(found)
-    return is_agents(task) and (category in _ONLY_A_CHANGE or found.subcategory == "malformed_output")
+    return is_agents(task) and (category in _ONLY_A_CHANGE or found.subcategory in _NO_USE_TWICE)
 
 
 def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
@@ -89,7 +96,9 @@ def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
     if outcome.spawn_error or not is_agents(task) or ran_ms is None or ran_ms >= FIRST_WORD_MS:
         return bool(outcome.spawn_error) and not outcome.spawn_error.startswith(NO_DIRECTORY)
     stopped_by_us = outcome.memory_limit_hit or outcome.cpu_limit_hit or outcome.log_limit_hit
-    return not stopped_by_us and (outcome.signal is not None or outcome.output.total_bytes == 0)
+    told = (outcome.output.result or {}).get("agent")
+    silent = outcome.output.total_bytes == 0 or (isinstance(told, Mapping) and not told.get("records"))
+    return not stopped_by_us and (outcome.signal is not None or silent)
 
 
 def find(profiles: Mapping[str, Profile], name: str) -> Profile:
@@ -99,6 +108,43 @@ def find(profiles: Mapping[str, Profile], name: str) -> Profile:
     near = get_close_matches(name, list(profiles), n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"[agents.{name}] in medbay.toml makes one"
     raise UsageError(f'there is no agent "{name}"', hint=hint)
+
+
+def asks_a_person(task: Task, outcome: Outcome, found: Diagnosis) -> str:
+    """Why a failure of an agent is a person's matter at once: more of the same would only cost; else empty."""
+    if not is_agents(task):
+        return ""
+    if isinstance(outcome, OverBudget):
+        return f"{outcome.why}: give it more (medbay edit {task.id} --max-tokens, --max-cost), or make it smaller"
+    again = task.streak > 0 and task.last_category == found.kind
+    if found.subcategory == "context_window" and again:
+        return "its context window was exceeded again in a fresh session: split the task"
+    return ""
+
+
+def agent_facts(output: Output) -> tuple[str, str, int, int, int] | None:
+    """Session, model, tokens in and out, and calls of tools, as the runner of an agent reports them."""
+    told = (output.result or {}).get("agent")
+    if not isinstance(told, Mapping):
+        return None
+    numbers = (int(told.get(name) or 0) for name in ("tokens_in", "tokens_out", "calls"))
+    tokens_in, tokens_out, calls = numbers
+    return str(told.get("session") or ""), str(told.get("model") or ""), tokens_in, tokens_out, calls
+
+
+def session_to_resume(task: Task, before: Attempt | None, *, host: str) -> str:
+    """The session that the next attempt goes on with; empty for a fresh one.
+
+    Only on the host that has it, with the same agent, and where the failure says so; what was interrupted goes on.
+    """
+    if before is None or task.fresh_session or before.host != host or before.agent != profile_of(task.runner):
+        return ""
+    session = before.session or before.resumes
+    if before.outcome in ("timed_out", "stalled"):
+        return session if before.tool_calls else ""  # there was progress
+    if before.diagnosis is not None:
+        return session if before.diagnosis.session == "resume" else ""
+    return session if before.outcome in ("lost", "requeued") else ""
 
 
 def with_role(profiles: Iterable[Profile], role: str) -> str:
@@ -111,13 +157,14 @@ def unknown_placeholder(word: str) -> str:
     return next((each for each in _PLACEHOLDER.findall(word) if each not in PLACEHOLDERS), "")
 
 
-def filled(command: Sequence[str], *, prompt_file: str, model: str) -> tuple[str, ...]:
-    """The command of one attempt. Without a model its word is left out, together with the option before it."""
+def filled(command: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """The command of one run, by placeholder. Without a value its word is left out, with the option before it."""
     words: list[str] = []
     for word in command:
-        if MODEL in word and not model:
-            if word == MODEL and words and words[-1].startswith("-"):
+        found = _PLACEHOLDER.findall(word)
+        if any(not values.get(each) for each in found):
+            if word == found[0] and words and words[-1].startswith("-"):
                 words.pop()
             continue
-        words.append(_PLACEHOLDER.sub(lambda found: {PROMPT_FILE: prompt_file, MODEL: model}[found[0]], word))
+        words.append(_PLACEHOLDER.sub(lambda each: values[each[0]], word))
     return tuple(words)

@@ -5,7 +5,6 @@ The day's budget is one for all; what does not fit into it waits for the next da
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Lost, Outcome, OverBudget, Stalled, Succeeded, TimedOut
-from medbay.core.untrusted import number
+from medbay.core.untrusted import decoder, number
 
 KEY: Final = "budget:"
 MILLION: Final = 1_000_000
@@ -231,7 +230,7 @@ def _said_in(answer: str) -> object:
     """An answer may stand in a fence or behind other words; the last one counts."""
     for place in list(_USAGE.finditer(answer))[: -_USAGES_TRIED - 1 : -1]:
         try:
-            return json.JSONDecoder().raw_decode(answer[place.end() : place.end() + _USAGE_MAX])[0]
+            return decoder().raw_decode(answer[place.end() : place.end() + _USAGE_MAX])[0]
         except (ValueError, RecursionError):
             continue
     return None

@@ -20,6 +20,7 @@ from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
 from medbay.core.model import DECIDED_ELSEWHERE, MUTEX, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
+from medbay.core.redaction import redact
 from medbay.core.schedule import occurrences
 
 Write = object  # any frozen record that `store.apply` has a writer for
@@ -301,6 +302,7 @@ class Draft(Generic[R]):
     def ask(self: Draft[Any], asked: Question) -> Question:
         """Put a question to a person about this record, which counts its questions."""
         self.set(questions=self.record.questions + 1)
+        asked = replace(asked, need=redact(asked.need), why=redact(asked.why), evidence=redact(asked.evidence))
         self.emit("question:asked", question=asked.id, need=asked.need, why=asked.why)
         return asked
 

@@ -82,11 +82,13 @@ def _quoted(text: str) -> str:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MS: Final = -62_135_596_800_000  # the year 1
 _LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999: a failure may name any time
+LATEST_MS: Final = _LAST_MS - 24 * 60 * 60 * 1_000  # of what a person names: the same day in every zone has a date
 
 
 @lru_cache(maxsize=64)  # what happens in one transaction happens at one time
 def iso(ms: int) -> str:
     """`2026-11-15T03:00:00.000Z` of UTC milliseconds."""
-    moment = _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
+    moment = _EPOCH + timedelta(milliseconds=max(_FIRST_MS, min(ms, _LAST_MS)))
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

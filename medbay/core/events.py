@@ -18,6 +18,7 @@ EVENT_NAMES: Final = frozenset(
     budget:warning budget:exceeded question:asked question:answered question:withdrawn
     capture:ready workorder:created workorder:executed workorder:passed workorder:failed
     gate:passed gate:failed gate:error story:moved phase:started phase:ended
+    agent:asked
     worker:started worker:stopped worker:lost clock:jumped delivery:failed delivery:restored
     """.split()
 )

@@ -46,6 +46,7 @@ class Guidance(Struct, frozen=True):
     text: str
     fingerprint: str = ""  # of the failure it was given against
     cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
+    answer: str = ""  # to what an agent asked, in a person's own words
 
 
 class Check(Struct, frozen=True):
@@ -216,6 +217,13 @@ class Attempt(Struct, frozen=True):
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
     failure: Mapping[str, Any] | None = None  # how its work failed, once an evaluator is to look at it
+    agent: str = ""  # the profile that worked on it
+    model: str = ""  # as the agent named it
+    session: str = ""  # of the agent, in which the work can go on
+    resumes: str = ""  # the session it went on with
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tool_calls: int | None = None
 
 
 class Triage(Struct, frozen=True, kw_only=True):

@@ -169,7 +169,7 @@ def _check_redacted(each: CheckResult, redaction: Redaction) -> CheckResult:
     return replace(each, head=head, tail=tail)
 
 
-_OWN = frozenset({"value", "usage"})  # what a function returned is data, not a log
+_OWN = frozenset({"value", "usage", "agent"})  # what a function returned is data, not a log; so is who worked
 _WORDS = {
     Succeeded: "succeeded",
     Checked: "failed",  # where its gate passes it is `succeeded`, and said so

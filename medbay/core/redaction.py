@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -92,6 +92,12 @@ def _header(name: str) -> SecretRule:
     return SecretRule("header", pattern, any_case=True, letters=name)
 
 
+def _short_option(program: str) -> SecretRule:
+    """A password right behind `-p`, among the words of one command."""
+    words = r"(?:[^\S\n][^\s|;&]{0,200}+){0,20}?[^\S\n]"
+    return SecretRule("short option", rf"{program}[a-z-]{{0,20}}+{words}-p[\"']?({_BARE}{{3,400}}+)", letters=program)
+
+
 _KEYS: Final = (
     "apikey",
     "api[_-]key",
@@ -134,6 +140,7 @@ RULES: Final = (
     _named("token(?!s)", less=_NUMBER),
     _named("credential"),
     _named("key(?:" + "|".join(rf"(?<={each})" for each in _KEYS) + ")"),
+    *map(_short_option, ("mysql", "mariadb", "sshpass")),
     SecretRule(
         "option",
         rf"--(?:password|token|secret|api-key) {{1,3}}(?!-)({_BARE}{{3,4000}}+)",
@@ -141,6 +148,17 @@ RULES: Final = (
         letters="--",
     ),
 )
+# What a terminal does not show: escape sequences, and characters without a width or a mark of their own.
+_HIDING: Final = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]{0,60}[ -/]{0,4}[@-~]"
+    "|\x1b[\\]PX^_][^\x07\x1b" + _BREAKS + "]{0,500}(?:\x07|\x1b\\\\)?|\x1b[ -/]{0,4}[0-~]?"
+    "|[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+# A line as long as a terminal is wide, cut inside of a word, and what the next line begins with.
+_WRAPPED: Final = re.compile(
+    r"(?m)^(?P<line>[^\n]{39,400}[A-Za-z0-9_+/=.-])(?P<cut>\r?\n)(?=(?P<next>[A-Za-z0-9_+/=.-]{2,400}))"
+)
+_LETTERS: Final = re.compile("|".join(sorted({re.escape(rule.letters) for rule in RULES})))
 _BEGIN: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _BLOCK_MAX: Final = 20_000
 _BLOCK_LINES: Final = re.compile(r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+")
@@ -156,6 +174,59 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 def redact(text: str) -> str:
     """The text without what looks like a secret; itself where nothing does."""
+    return _also_hidden(text, _redact) if _HIDING.search(text) else _unwrapped(text, _redact)
+
+
+def bare(text: str) -> str:
+    """The text as a reader sees it: without escape sequences and characters of no width."""
+    return _HIDING.sub("", text) if _HIDING.search(text) else text
+
+
+def _also_hidden(text: str, taken_out: Callable[[str], str], secrets: tuple[str, ...] = ()) -> str:
+    """The text without secrets, also those that colours or invisible characters take apart: then it goes bare."""
+    shown = _unwrapped(text, taken_out, secrets)
+    safe = _unwrapped(bare(text), taken_out, secrets)
+    return shown if bare(shown) == safe else safe
+
+
+def _unwrapped(text: str, taken_out: Callable[[str], str], secrets: tuple[str, ...] = ()) -> str:
+    """The text without secrets, also those that a terminal wrapped over two lines, each of which keeps its part."""
+    if "\n" not in text:
+        return taken_out(text)
+    parts: list[str] = []
+    after = 0
+    for found in _WRAPPED.finditer(text):
+        line, following = found["line"], found["next"]
+        known = secrets and any(secret in line + following for secret in secrets)
+        if found.start() >= after and (known or _LETTERS.search(_lowered(line))):
+            pair = _pair(line, following, taken_out)
+            if pair is not None:
+                parts += (text[after : found.start()], pair[0], found["cut"], pair[1])
+                after = found.end("next")
+    return taken_out("".join((*parts, text[after:])) if parts else text)
+
+
+def _pair(line: str, following: str, taken_out: Callable[[str], str]) -> tuple[str, str] | None:
+    """Two lines without the secret that goes on from one to the other; None where none does."""
+    whole = line + following
+    safe = taken_out(whole)
+    if safe == taken_out(line) + taken_out(following):
+        return None
+    same = _alike(whole, safe)
+    kept = min(_alike(whole[::-1], safe[::-1]), len(whole) - same)
+    end = len(whole) - kept
+    if not same < len(line) < end:
+        return None
+    return line[:same] + MARK, MARK + following[end - len(line) :]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _redact(text: str) -> str:
     if "PRIVATE KEY-----" in text:
         text = _without_blocks(text)
     for _ in range(_PASSES_MAX):
@@ -182,12 +253,16 @@ class Redaction:
         """The text without secrets."""
         if not text:
             return text
+        look = _also_hidden if _HIDING.search(text) else _unwrapped
+        return look(text, self._taken_out, self.secrets)
+
+    def _taken_out(self, text: str) -> str:
         for secret in self.secrets:
             if secret in text:
                 text = text.replace(secret, MARK)
         for pattern in self.patterns:
             text = pattern.sub(lambda found: _as_lines(found.group()), text)
-        return redact(text)
+        return _redact(text)
 
     def data(self, value: Any) -> Any:
         """Data with every text in it redacted; a text under a name that says it is a secret goes as a whole."""

@@ -1,9 +1,11 @@
-"""Text and numbers from elsewhere made harmless: printable, bounded, finite. A log or a model may have written them."""
+"""Text, numbers and JSON from elsewhere made harmless: printable, bounded, finite. Anybody may have written them."""
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
 
 CUT: Final = "…"
 
@@ -41,3 +43,40 @@ def number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return found if math.isfinite(found) else None
+
+
+_DIGITS_MAX: Final = 18  # every whole number up to this fits into 64 bits
+
+
+def decoder(
+    *,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    parse_constant: Callable[[str], Any] | None = None,
+) -> json.JSONDecoder:
+    """What reads JSON that others wrote: no number is too long for what comes after, and NaN is none unless wanted.
+
+    Its methods raise ValueError, and RecursionError for what is nested too deep.
+    """
+    constant = parse_constant or _refuse
+    return json.JSONDecoder(
+        parse_int=_whole, parse_constant=constant, object_pairs_hook=object_pairs_hook, strict=False
+    )
+
+
+def parsed(text: str | bytes) -> Any:
+    """What a text says as JSON. Raises ValueError for whatever is wrong with it, and nothing else."""
+    try:
+        return _DECODER.decode(text.decode("utf-8-sig") if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)  # infinite where even that is too small
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER: Final = decoder()

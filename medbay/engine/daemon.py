@@ -16,7 +16,7 @@ from medbay.engine.lease import GUARD_SHARE
 from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
-from medbay.errors import StoreBusy, StoreError, StoreRemoved
+from medbay.errors import StoreBusy, StoreError, StoreRemoved, StoreTooNew
 from medbay.integrations.passes import Passes
 from medbay.service import idle
 from medbay.store.database import Store
@@ -41,12 +41,8 @@ class DoorLike(Protocol):
 
     passes: Passes
 
-    def start(self) -> None:
-        """Open it."""
-        ...
-
     def stop(self) -> None:
-        """Close it."""
+        """Close it, if it was opened."""
         ...
 
 
@@ -91,13 +87,12 @@ class Daemon:
         for thread in beside:
             thread.start()
         try:
-            if self._door is not None:
-                self._door.start()
             if self._deliveries is not None:
                 self._deliveries.start(self.engine.store)
             self.engine.start()
             while not self._stops:
-                if self._round() and self._is_over(until_idle=until_idle, until=until):
+                over = self._round() and self._is_over(until_idle=until_idle, until=until)
+                if over or self.engine.outdated:
                     break
                 self._wait()
             self._drain()
@@ -197,6 +192,9 @@ class Daemon:
                 look_s = FIRST_LOOK_S if heard == "commit" else min(look_s * LOOKS_GROW, longest_s)
                 if self._clock.monotonic_s() >= self._emit_at_s():
                     self._emit()
+        except StoreRemoved:
+            self.engine.kill_all()
+            raise
         except StoreError:
             self._sleep(AWAY_S)
 
@@ -252,7 +250,12 @@ class Daemon:
             try:
                 self.engine.stop()
                 with self.engine.store.read() as tx:
-                    return idle.exit_code(tx, self.engine.worker_ids)
+                    code = idle.exit_code(tx, self.engine.worker_ids)
+                if self.engine.outdated is not None:
+                    raise self.engine.outdated
+                return code
+            except StoreTooNew:
+                raise
             except StoreError:
                 if self._stops > 1 or self._clock.monotonic_s() >= give_up_s:
                     raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from medbay.core.delivery import LEASE_BEYOND_MS, Channel, Delivery
@@ -25,6 +26,7 @@ LOOK_EVERY_S: Final = 0.5  # at the event log
 POLL_EVERY_S: Final = 0.05  # while something is under way
 MOVE_AFTER: Final = 10_000  # events that nobody wants, until it is stored that they were read
 FORGET_EVERY_S: Final = 3_600.0
+_BROKEN_MAX: Final = 500  # characters of what a channel broke on
 
 log = logging.getLogger("medbay.engine")
 
@@ -96,7 +98,12 @@ class Deliverer:
     def _look(self) -> None:
         now_s = self._clock.monotonic_s()
         for key, (delivery, sending) in list(self.under_way.items()):
-            error = sending.poll(now_s)
+            try:
+                error = sending.poll(now_s)
+            except Exception as broken:  # of one channel: the others go on
+                with suppress(Exception):
+                    sending.kill()
+                error = f"{type(broken).__name__}: {broken}"[:_BROKEN_MAX]
             if error is not None:
                 del self.under_way[key]
                 self._ended.append((delivery, error))
@@ -150,6 +157,8 @@ class Deliverer:
                 self.under_way[each.key] = each, self._senders[each.kind].start(channel, each, now_s)
             except SpawnFailed as error:
                 self._ended.append((each, str(error)))
+            except Exception as error:
+                self._ended.append((each, f"{type(error).__name__}: {error}"[:_BROKEN_MAX]))
 
 
 class DeliveryThread:

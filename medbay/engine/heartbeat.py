@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 
 from medbay.core.delivery import HEARTBEAT, Channel, Delivery
 from medbay.core.model import Event
-from medbay.errors import SpawnFailed
 from medbay.integrations.protocol import Sender, Sending
 
 log = logging.getLogger("medbay.engine")
@@ -41,7 +40,10 @@ class Heartbeats:
         """Ask how those under way are, and send what is due; one that fails is not tried again before its time."""
         for channel in self._channels:
             sending = self._under_way.get(channel.name)
-            error = sending.poll(now_s) if sending is not None else None
+            try:
+                error = sending.poll(now_s) if sending is not None else None
+            except Exception as broken:
+                error = str(broken) or type(broken).__name__
             if error is not None:
                 del self._under_way[channel.name]
                 self._ended(channel, error)
@@ -74,8 +76,8 @@ class Heartbeats:
         )
         try:
             self._under_way[channel.name] = self._senders[channel.kind].start(channel, delivery, now_s)
-        except SpawnFailed as error:
-            self._ended(channel, str(error))
+        except Exception as error:  # whatever a channel breaks on is its failure, not the daemon's
+            self._ended(channel, str(error) or type(error).__name__)
 
     def _ended(self, channel: Channel, error: str) -> None:
         if error and channel.name not in self._failing:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from medbay.core import workspace
 from medbay.core.agent import is_agents
 from medbay.core.attempt import prompt
 from medbay.core.attempt.rescue import Failure
 from medbay.core.model import changed
-from medbay.core.outcome import Outcome, Succeeded, redacted
-from medbay.core.redaction import Redaction
+from medbay.core.outcome import Failed, Outcome, Output, Succeeded, redacted
+from medbay.core.redaction import Redaction, redact
 from medbay.engine.settings import Settings
+from medbay.errors import StoreError
+from medbay.places.logs import read_ends
 from medbay.places.protocol import AttemptKey, Launch, Running
 from medbay.service.attempts import Claim, Finished
 
 _directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
+_BROKEN_MAX: Final = 1_000  # characters of what a runner broke on
+
+log = logging.getLogger("medbay.engine")
+
 Process = tuple[str, int, int, int]  # task, number, pid, start time
 
 
@@ -33,6 +43,17 @@ class Live:
     def verifying(self) -> bool:
         """Whether its work has succeeded and its checks are what runs."""
         return self.claim.task.status == "pending_verification"
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """How it ended, if it did. Whatever a runner breaks on is the end of the attempt, not of the engine."""
+        try:
+            return self.running.poll(monotonic_s)
+        except StoreError:
+            raise
+        except Exception as error:
+            with suppress(Exception):
+                self.running.kill()
+            return broken(self.claim, error)
 
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
         """Whether something may have to look at its result now."""
@@ -53,6 +74,18 @@ class Live:
         )
 
 
+def broken(claim: Claim, error: Exception) -> Failed:
+    """The end of an attempt whose runner broke, with what its log has."""
+    report = redact("".join(traceback.format_exception(error)))
+    log.error("the runner of attempt %d of %s broke\n%s", claim.attempt.number, claim.task.id, report)
+    said = f"[medbay] its runner broke: {type(error).__name__}: {error}"[:_BROKEN_MAX]
+    log_path = claim.attempt.log_path
+    head, tail, total_bytes = read_ends(log_path) if log_path else ("", "", 0)
+    tail = f"{tail}\n{said}\n".lstrip("\n")
+    output = Output(head=head, tail=tail, total_bytes=total_bytes + len(said), log_path=log_path)
+    return Failed(output=output)
+
+
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
     """Everything it needs to start, or to wait ahead of its start."""
     task, attempt = claim.task, claim.attempt
@@ -71,6 +104,10 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,
         fresh_session=task.fresh_session,
+        session=attempt.resumes,
+        session_tokens=claim.session_tokens,
+        max_tokens=task.max_tokens,
+        max_cost=task.max_cost,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
@@ -85,7 +122,7 @@ def _prompt(claim: Claim, settings: Settings) -> str:
     task, attempt = claim.task, claim.attempt
     if task.role == "review":
         task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
-    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance)
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance, resumes=bool(attempt.resumes))
 
 
 class Unrecorded:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from medbay.core.model import Attempt, Worker
-from medbay.core.outcome import Cancelled
+from medbay.core.outcome import Cancelled, Output
 from medbay.engine.settings import Settings
 from medbay.engine.settlement import Settler
 from medbay.errors import StaleClaim
@@ -30,14 +30,16 @@ def reap(
     hard: bool,
     settings: Settings,
     running: Collection[AttemptKey] = (),
+    remains: Mapping[AttemptKey, Output] = {},
 ) -> Reaped | None:
     """All of it or nothing: an attempt that is left live under a worker that is gone would never end.
 
-    `running` are those that their place says still run: they are taken up instead.
+    `running` are those that their place says still run: they are taken up instead. `remains`: what others left.
     """
     with store.write() as tx:
         take = workers.reap if worker.stopped_at is None else workers.inherit
-        found = take(tx, worker, by, why=why, hard=hard, crash_budget=settings.crash_budget, running=running)
+        budget = settings.crash_budget
+        found = take(tx, worker, by, why=why, hard=hard, crash_budget=budget, running=running, remains=remains)
         if found is not None and settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
             raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
         return found

@@ -10,25 +10,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from medbay.core.model import Event, Worker
+from medbay.core.agent import runner_of
+from medbay.core.model import Attempt, Event, Worker
 from medbay.core.outcome import Failed, Lost, Outcome, Output, Requeued, redacted
 from medbay.engine.checker import CheckStarter
 from medbay.engine.guardian import Guards, Unguarded
 from medbay.engine.identity import register
 from medbay.engine.lease import ClockWatch, Lease
-from medbay.engine.live import Live, Process, Unrecorded, launch_of
+from medbay.engine.live import Live, Process, Unrecorded, broken, launch_of
 from medbay.engine.recovery import reap
 from medbay.engine.settings import Host, Settings
 from medbay.engine.settlement import Settler
 from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
-from medbay.errors import SpawnFailed, StaleClaim, StoreError
+from medbay.errors import SpawnFailed, StaleClaim, StoreError, StoreTooNew
 from medbay.places.protocol import Place
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
+from medbay.store import meta
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
@@ -63,6 +65,7 @@ class Engine:
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.outdated: StoreTooNew | None = None  # set once a later version has migrated the store
         self.guardian = guardian or Unguarded()
         self._clock = clock
         self._ids = ids
@@ -144,7 +147,7 @@ class Engine:
         now_s, now = self._clock.monotonic_s(), self._clock.now_ms()
         ended = []
         for key, each in list(self.live.items()):
-            outcome = each.running.poll(now_s)
+            outcome = each.poll(now_s)
             if outcome is None:
                 continue
             del self.live[key]
@@ -200,11 +203,13 @@ class Engine:
         """Give dead workers up and put their attempts through the door of every ending."""
         self._recover_at_s = self._clock.monotonic_s() + RECOVER_EVERY_S
         with self.store.read() as tx:
+            self._notice_newer(meta.refusal(tx))
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
             over = worker_rows.left_behind(tx)
             left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
             left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
         running = self._place.still_running({(each.task_id, each.number) for each in left})
+        remains = self._remains(left)
         if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
@@ -219,6 +224,7 @@ class Engine:
                     hard=hard,
                     settings=self.settings,
                     running=running,
+                    remains=remains,
                 )
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
@@ -230,6 +236,26 @@ class Engine:
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _notice_newer(self, refused: StoreTooNew | None) -> None:
+        """A later version has migrated the store: nothing more is begun here, and what runs comes to its end."""
+        if refused is not None and self.outdated is None:
+            log.warning("a newer Medbay has migrated the store (%s): no more work is begun here", refused.message)
+            self.outdated, self.claiming = refused, False
+
+    def _remains(self, left: Iterable[Attempt]) -> dict[tuple[str, int], Output]:
+        """What lost attempts of this host left of a record of their own; read before anything is locked."""
+        here = (each for each in left if each.agent and each.host == self._host.name)
+        found = {}
+        for each in here:
+            try:
+                output = self._place.left_by(runner_of(each.agent), each.log_path)
+            except Exception as error:  # whatever it left: the attempt is lost either way
+                log.warning("what attempt %d of %s left cannot be read: %s", each.number, each.task_id, error)
+                continue
+            shown = redacted(Lost(why="", output=output), self.settings.redaction)
+            found[each.task_id, each.number] = shown.output
+        return found
 
     def _take_up(self, claims: Iterable[Claim]) -> None:
         """Go on with attempts that outlived their engine, where the place has such; one that is gone by now is lost."""
@@ -327,14 +353,19 @@ class Engine:
             if self.lease.state() != "held":  # suspended since the claim: another may run it by now
                 self._unstarted(claim, Requeued(asked=False, why="the lease ran out before it could start"))
                 continue
-            launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free <= 0)
             free -= 1
             try:
+                launch = launch_of(claim, self.settings, store_id=self.store.store_id, ahead=free < 0)
                 launch = self.triager.prepared(claim, launch)
                 running = self._place.start(launch, self._clock.monotonic_s())
             except SpawnFailed as error:
                 output = Output(tail=str(error), total_bytes=len(str(error)), log_path=claim.attempt.log_path)
                 self._unstarted(claim, Failed(output=output, spawn_error=str(error)))
+                continue
+            except StoreError:
+                raise
+            except Exception as error:
+                self._unstarted(claim, broken(claim, error))
                 continue
             key = (claim.task.id, claim.attempt.number)
             self.live[key] = Live(claim, running)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -29,14 +30,18 @@ class Pass(Struct, frozen=True, kw_only=True):
 class Passes:
     """One engine's; its door and its runners use it from different threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_door: Callable[[], None] = lambda: None) -> None:
+        """The door is opened when the first pass is issued."""
         self.socket = ""  # where the door is; empty: there is none
+        self._open_door = open_door
         self._ids = Ids()
         self._lock = threading.Lock()
         self._known: dict[str, Pass] = {}
 
     def issue(self, launch: Launch) -> str:
         """A new token for an attempt that is about to start; empty where there is no door."""
+        if not self.socket:
+            self._open_door()
         if not self.socket:
             return ""
         token = self._ids.token()

@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from medbay.core.outcome import Output
 from medbay.errors import SpawnFailed
-from medbay.places.protocol import AttemptKey, Closing, Feeding, Launch, Leftovers, LiveAttempts, Runner, Running
+from medbay.places.protocol import (
+    AttemptKey,
+    Closing,
+    Feeding,
+    Launch,
+    Leftovers,
+    LiveAttempts,
+    Reading,
+    Runner,
+    Running,
+)
 from medbay.places.usage import short_of
 
 _CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
@@ -33,6 +44,7 @@ class Here:
         self._measure = measure
         self._runners: dict[str, Runner] = {}
         self._feeding: list[Feeding] = []
+        self._reading: dict[str, Reading] = {}
         self._leftovers = leftovers
         self._later = dict(later or {})
         self._clean: dict[AttemptKey, None] = {}  # in the order they ended
@@ -50,6 +62,11 @@ class Here:
     def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
         """None: an orphan's exit code cannot be read, so it is ended and its attempt is lost."""
         return frozenset()
+
+    def left_by(self, runner: str, log_path: str) -> Output:
+        """What a lost attempt of this machine left, where its runner reads records; else nothing."""
+        kind = runner.partition(":")[0]
+        return self._reading[kind].left_by(runner, log_path) if kind in self._reading else Output()
 
     def reattach(self, launch: Launch, monotonic_s: float) -> Running:
         """Never."""
@@ -99,6 +116,8 @@ class Here:
 
     def _add(self, kind: str, runner: Runner) -> Runner:
         self._runners[kind] = runner
+        if isinstance(runner, Reading):
+            self._reading[kind] = runner
         if isinstance(runner, Feeding) and runner not in self._feeding:  # asked once: it takes a while
             self._feeding.append(runner)
         return runner

@@ -1,6 +1,7 @@
 """Reading the log file of an attempt: its ends, all of it, or what was added, in bounded pieces.
 
-The middle of a long log was punched out while it was written (`log_cap`); the hole itself says where.
+The middle of a long log was punched out while it was written (`log_cap`); the hole itself says where. A job may have
+put anything in the place of its log: what is no regular file is an OSError or a ValueError, and no link is followed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core.outcome import HEAD_BYTES, TAIL_BYTES
+from medbay.foreign import open_regular
 
 NOTE_MARK: Final = "[medbay]"
 _CHUNK: Final = 65_536
@@ -63,7 +65,7 @@ def read_ends(path: str | Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = 
 
 def dropped(path: Path) -> Hole | None:
     """The range that was dropped from a log, if any."""
-    with open(path, "rb", buffering=0) as handle:
+    with open(open_regular(path), "rb", buffering=0) as handle:
         return _hole(handle.fileno(), os.fstat(handle.fileno()).st_size)
 
 
@@ -83,7 +85,7 @@ def read_from(path: Path, offset: int, *, ended: bool = False) -> LogPiece:
 
     While the writer lives a character cut in half is left for the next call; `ended` gives it out.
     """
-    with open(path, "rb", buffering=0) as handle:
+    with open(open_regular(path), "rb", buffering=0) as handle:
         descriptor = handle.fileno()
         total = os.fstat(descriptor).st_size
         if offset > total:

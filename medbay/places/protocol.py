@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from medbay.core.outcome import Outcome
+from medbay.core.outcome import Outcome, Output
 from medbay.core.workspace import WorkRequest
 from medbay.places.processes import PART_MARK
 
@@ -36,6 +36,10 @@ class Launch(Struct, frozen=True, kw_only=True):
     prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile
     fresh_session: bool = False
+    session: str = ""  # of an agent: the one to go on with
+    session_tokens: tuple[int, int] = (0, 0)  # what earlier attempts used in it, in and out
+    max_tokens: int | None = None
+    max_cost: int | None = None  # in millionths
     timeout_s: float | None = None
     memory_bytes: int | None = None
     cpu_s: float | None = None
@@ -125,6 +129,15 @@ class Feeding(Protocol):
 
 
 @runtime_checkable
+class Reading(Protocol):
+    """A runner whose attempts write a record of their own, which tells what a lost one came to."""
+
+    def left_by(self, runner: str, log_path: str) -> Output:
+        """What the record of a lost attempt says."""
+        ...
+
+
+@runtime_checkable
 class Closing(Protocol):
     """A runner that keeps something between attempts."""
 
@@ -146,6 +159,10 @@ class Place(Protocol):
 
     def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
         """Those of a dead engine's attempts that go on there and can be taken up; asked outside any transaction."""
+        ...
+
+    def left_by(self, runner: str, log_path: str) -> Output:
+        """What an attempt of a dead engine left here, as far as its runner can tell from its log."""
         ...
 
     def reattach(self, launch: Launch, monotonic_s: float) -> Running:

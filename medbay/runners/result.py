@@ -4,17 +4,16 @@ a wrong one is ignored with a reason, never raised.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from medbay.core.budget import TOKEN_PARTS, read_usage
 from medbay.core.model import TEXT_MAX
+from medbay.core.untrusted import parsed
+from medbay.foreign import open_regular, read_regular
 
 RESULT_BYTES_MAX: Final = 1_000_000
 ANSWER_CHARS_MAX: Final = 256 * 1024  # what is longer is refused by its reader, never read in part
@@ -23,7 +22,7 @@ _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
 _PATH_CHARS_MAX: Final = 4_096
 _SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
-_FAILED: Final = frozenset({"failed", "failure", "fail", "error"})
+_FAILED: Final = frozenset({"failed", "failure", "fail", "error", "asked", "question"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +53,11 @@ class Result:
 def read_result(path: str | Path) -> Result:
     """Read the result file; no file is no result and no complaint."""
     try:
-        raw = _read_regular(path)
-        said = json.loads(raw, parse_constant=_refuse) if raw else None
+        raw = read_regular(path, RESULT_BYTES_MAX).strip()
+        said = parsed(raw) if raw else None
     except FileNotFoundError:
         return Result()
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         return Result(ignored=f"cannot be read: {str(error)[:_WORD_CHARS_MAX]}", unclear=True)
     if said is None:
         return Result()
@@ -74,26 +73,13 @@ def taken_as_failed(unclear: Result) -> Result:
     return Result(fields=said, ignored=unclear.ignored)
 
 
-def _read_regular(path: str | Path) -> bytes:
-    # Without O_NONBLOCK a FIFO put in its place would hang the engine.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as handle:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("not a regular file")
-        raw = handle.read(RESULT_BYTES_MAX + 1)
-    if len(raw) > RESULT_BYTES_MAX:
-        raise ValueError(f"larger than {RESULT_BYTES_MAX} bytes")
-    return raw.strip()
-
-
 def read_answer(path: Path) -> str:
     """What a process that was asked something printed; too much of it is cut, for its reader to refuse."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as handle:
+        with open(open_regular(path), "rb") as handle:
             raw = handle.read(4 * (ANSWER_CHARS_MAX + 1))  # a character takes four bytes at most
             return raw.decode("utf-8", "replace")[: ANSWER_CHARS_MAX + 1]
-    except OSError:
+    except (OSError, ValueError):
         return ""
 
 
@@ -102,7 +88,8 @@ def _checked(said: Mapping[str, Any]) -> Result:
         "outcome": _outcome,
         "category": lambda value: _text(value, _WORD_CHARS_MAX),
         "summary": lambda value: _text(value, _SUMMARY_CHARS_MAX),
-        "retry_after": _retry_after,
+        "question": lambda value: _text(value, _SUMMARY_CHARS_MAX),
+        "retry_after": retry_after,
         "artifacts": _artifacts,
         "usage": _usage,
         "spec": lambda value: _text(value, TEXT_MAX),
@@ -128,12 +115,13 @@ def _outcome(value: object) -> str | None:
     return "failed" if word in _FAILED else None
 
 
-def _retry_after(value: object) -> str | int | float | None:
+def retry_after(value: object) -> str | int | float | None:
+    """When something wants to be tried again: a text, or seconds that can be; None for anything else."""
     if isinstance(value, str):
         return _text(value.strip(), _WORD_CHARS_MAX) or None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if math.isfinite(value) and 0 <= value < 1e12 else None
+    return value if 0 <= value < 1e12 and math.isfinite(value) else None  # compared first: not every int is a float
 
 
 def _usage(value: object) -> dict[str, Any] | None:
@@ -156,7 +144,3 @@ def _text(value: object, chars_max: int) -> str | None:
         return None
     # No database takes lone surrogates, and PostgreSQL takes no NUL.
     return value[:chars_max].encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import evidence, rules
-from medbay.core.agent import never_got_to_work
+from medbay.core.agent import never_got_to_work, profile_of, session_to_resume
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
 from medbay.core.attempt.checks import GATE_ERROR
@@ -52,6 +52,7 @@ class Claim(Struct, frozen=True):
     task: Task
     attempt: Attempt
     again: bool = False  # it ran before: something of an earlier attempt may still run on this host
+    session_tokens: tuple[int, int] = (0, 0)  # what was used before in the session it goes on with
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -455,6 +456,9 @@ def _claim_one(
     decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for)
     change = decision.writes[0]
     assert isinstance(change, Change)
+    agent = profile_of(task.runner)
+    before = attempts.get(tx, task.id, task.attempts) if agent and task.attempts else None
+    resumes = session_to_resume(task, before, host=worker.host)
     attempt = Attempt(
         task_id=task.id,
         number=change.after.attempts,
@@ -467,10 +471,13 @@ def _claim_one(
         forced=task.forced,
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance, attempt=change.after.attempts),
+        agent=agent,
+        resumes=resumes,
     )
     apply(tx, decision)
     attempts.insert(tx, attempt)
-    return Claim(changed(change.after, version=task.version + 1), attempt, again=task.attempts > 0)
+    used = attempts.tokens_of_session(tx, task.id, resumes) if resumes else (0, 0)
+    return Claim(changed(change.after, version=task.version + 1), attempt, again=task.attempts > 0, session_tokens=used)
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:

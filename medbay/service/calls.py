@@ -33,7 +33,9 @@ def result_of(tx: Tx, task: Task) -> Any:
     if question.is_persons(task):
         return _note_of(tx, task)
     found = attempts.last_result(tx, task.id)
-    return found["value"] if found is not None and "value" in found else found
+    if found is not None and "value" in found:
+        return found["value"]
+    return None if found is None else {name: each for name, each in found.items() if name != "agent"}
 
 
 def value_of(tx: Tx, task: Task) -> Any:

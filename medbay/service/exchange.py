@@ -203,3 +203,11 @@ def _after(line: Mapping[str, Any]) -> list[str]:
     said = line.get("after") or ()
     names = (said,) if isinstance(said, str) else said
     return [each for each in names if isinstance(each, str)] if isinstance(names, Sequence) else []
+
+
+def again(seen: list[Mapping[str, Any]], unseen: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """What was taken before, then the rest, which is remembered as it is taken."""
+    yield from list(seen)
+    for line in unseen:
+        seen.append(line)
+        yield line

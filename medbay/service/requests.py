@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from medbay.core.agent import Profile
-from medbay.core.durations import parse_duration, parse_size
+from medbay.core.durations import LATEST_MS, parse_duration, parse_size
 from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, PYTHON, TEXT_MAX, TITLE_MAX, Check
 from medbay.core.rules import Loop
 from medbay.core.schedule.cron import EXPRESSION_MAX
@@ -120,14 +120,16 @@ def parse_time(text: Any, *, now: int) -> int:
     if not isinstance(text, str):
         raise UsageError(f"a time is text, not {text!r}")
     if text.startswith("+"):
-        return now + parse_duration(text[1:])
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f'"{text}" is not a time', hint="write 2026-11-15T03:00, or +10m") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+        at = now + parse_duration(text[1:])
+    else:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise UsageError(f'"{text}" is not a time', hint="write 2026-11-15T03:00, or +10m") from None
+        at = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    if not 0 <= at <= LATEST_MS:  # in every zone it has to be a time that a calendar has
+        raise UsageError(f'"{text}" is too far away', hint="a time lies between 1970 and 9999, in every time zone")
+    return at
 
 
 def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:

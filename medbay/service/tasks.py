@@ -150,7 +150,7 @@ def answer(
     said = redaction.text(free_text(asked, choice))
     option = choose(asked if said else teaching.offered(tx, [asked])[0], choice)
     teaching.remember(tx, asked, option, actor=actor)
-    words = "\n".join(each for each in (said, note) if each)
+    words = "\n".join(each for each in (said, redaction.text(note)) if each)
     answered = Answer(question=asked, option=option, words=words, actor=actor, now=tx.now, attempts=attempts)
     tasks.lock(tx, asked.task_ids, dependents_of=asked.task_ids)
     for task_id in asked.task_ids:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec.structs import replace
+
 from medbay.core import rules
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Attempt, Event, Worker
-from medbay.core.outcome import Lost
+from medbay.core.outcome import Lost, Output
 from medbay.core.rules import Edit
 from medbay.core.snapshot import ObservedWorker
 from medbay.service import checks
@@ -87,6 +89,7 @@ def reap(
     hard: bool,
     crash_budget: int,
     running: Collection[tuple[str, int]] = (),
+    remains: Mapping[tuple[str, int], Output] = {},
 ) -> Reaped | None:
     """Give a dead worker up; None when another engine did it first. `running` are its attempts that still run."""
     ended = workers.end(tx, dead, how="crashed" if hard else "lost")
@@ -94,7 +97,7 @@ def reap(
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
     _adopt(tx, dead)
-    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget, running=running)
+    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget, running=running, remains=remains)
     return left or Reaped(ended, ())
 
 
@@ -107,6 +110,7 @@ def inherit(
     hard: bool,
     crash_budget: int,
     running: Collection[tuple[str, int]] = (),
+    remains: Mapping[tuple[str, int], Output] = {},
 ) -> Reaped | None:
     """The attempts of a worker that is over; None without any.
 
@@ -122,7 +126,9 @@ def inherit(
         elif here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
             taken_over += 1
         else:
-            finished.append(Finished(task_id=each.task_id, number=each.number, outcome=lost))
+            known = remains.get((each.task_id, each.number))
+            outcome = lost if known is None else replace(lost, output=known)
+            finished.append(Finished(task_id=each.task_id, number=each.number, outcome=outcome))
     found = Reaped(over, tuple(finished), taken_over, tuple(taken_up))
     return found if finished or taken_over or taken_up else None
 

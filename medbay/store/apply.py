@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import astuple
 
+from medbay.core.agent import agent_facts
 from medbay.core.attempt.knowledge import Seen, Taught, Tried
 from medbay.core.decision import (
     Added,
@@ -245,6 +246,12 @@ def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
                 out.total_bytes,
                 dumps_any(out.result) if out.result is not None else None,
             ),
+        )
+    if (known := agent_facts(out)) is not None:
+        tx.put(
+            "UPDATE attempt SET session = ?, model = ?, tokens_in = ?, tokens_out = ?, tool_calls = ?"
+            " WHERE task_id = ? AND number = ?",
+            (*known, task_id, number),
         )
 
 

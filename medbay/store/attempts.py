@@ -125,6 +125,16 @@ def record_process(tx: Tx, task_id: str, number: int, *, pid: int, pid_start: in
     )
 
 
+def tokens_of_session(tx: Tx, task_id: str, session: str) -> tuple[int, int]:
+    """What the attempts of a task used in one session of their agent, in and out."""
+    row = tx.one(
+        "SELECT COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0) FROM attempt"
+        " WHERE task_id = ? AND (session = ? OR (session = '' AND resumes = ?))",
+        (task_id, session, session),
+    )
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
 def output(tx: Tx, task_id: str, number: int) -> Output | None:
     """The ends of an attempt's log, as the store keeps them."""
     row = tx.one(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from medbay.errors import StoreTooNew
+from medbay.store import migrations
 from medbay.store.database import Row, Tx
 
 
@@ -26,6 +28,13 @@ def describe(tx: Tx) -> dict[str, str]:
     """The database itself, for `doctor`: what it is, how it commits, which schema it has."""
     found = {name: tx.one(sql) for name, sql in tx.dialect.describe}
     return {name: str(row[0]) for name, row in found.items() if row}
+
+
+def refusal(tx: Tx) -> StoreTooNew | None:
+    """Why this version may not go on here: another one has brought the store to a later schema."""
+    found = tx.one(tx.dialect.schema_sql)
+    known = migrations.newest(tx.dialect.name)
+    return migrations.refusal(int(found[0]), known) if found and int(found[0]) > known else None
 
 
 # A table that is missing here would be lost by a copy; a test compares this with the schema.

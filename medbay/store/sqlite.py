@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +30,7 @@ BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
+_ASKED_STEPS_MAX: Final = 100_000
 
 
 class SqliteTx(Putting):
@@ -163,6 +166,7 @@ class SqliteStore:
         self._data_version = -1
         self._commits: Commits | None = None
         self._inode = inode(self._path)
+        self._log_inode: int | None = None  # of the write-ahead log, once there is one
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
@@ -211,6 +215,7 @@ class SqliteStore:
         """Whether another connection committed since the last call."""
         if self._commits is not None:
             self._commits.take()  # first: what is said from here on is for the next call
+        self._refuse_removed()
         with _TRANSLATED:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
@@ -242,14 +247,32 @@ class SqliteStore:
         SQLite's own waiting sleeps up to 100 ms between two tries; next to a process that adds one task after the other
         it hardly ever finds the place free.
         """
-        if inode(self._path) != self._inode:  # else SQLite would go on writing into a file that has no name any more
-            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
+        self._refuse_removed()
         connection = self._connection
         connection.execute("PRAGMA busy_timeout = 0")
         try:
             _when_free(connection, "BEGIN IMMEDIATE")
         finally:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+
+    def _refuse_removed(self) -> None:
+        """Raise StoreRemoved where SQLite would go on writing into files that nobody else can see."""
+        if self._path == ":memory:":
+            return
+        if inode(self._path) != self._inode:
+            raise StoreRemoved(f"the store {self._path} was removed or replaced", hint="start again")
+        now = inode(f"{self._path}-wal")
+        if self._log_inode is None:
+            self._log_inode = now
+        if now == self._log_inode:
+            return
+        if now is None:  # nobody has begun another log: what this one holds can still be saved
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            forbid_checkpoint(self._path)
+        what = f"{self._path}-wal was removed while it was in use"
+        raise StoreRemoved(what, hint="start again, and never remove the files beside a store")
 
     def _identify(self, new_store_id: str, machine_id: str) -> str:
         wanted = "SELECT value FROM meta WHERE key = 'store_id'"
@@ -283,6 +306,7 @@ def _when_free(connection: sqlite3.Connection, sql: str) -> None:
 def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:":
         refuse_network_file_system(path)
+        refuse_no_file(path)
         make_private(path)
     try:
         connection = sqlite3.connect(
@@ -292,6 +316,7 @@ def _connect(path: str) -> sqlite3.Connection:
             cached_statements=STATEMENTS_CACHED,
             check_same_thread=False,
         )
+        refuse_other_database(connection, path)  # before anything in it is changed
         _when_free(connection, "PRAGMA journal_mode = WAL")  # of a new file, which SQLite itself does not wait for
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -303,6 +328,20 @@ def _connect(path: str) -> sqlite3.Connection:
     if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
         raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
     return connection
+
+
+def refuse_no_file(path: str) -> None:
+    """A device or a directory is no store; what is not there yet can become one."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise StoreError(f"cannot open the store {path}: it is not a regular file", hint="name a file with --store")
+
+
+def refuse_other_database(connection: sqlite3.Connection, path: str) -> None:
+    """A database that another program made is never written to."""
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1000")}
+    if names and not {"meta", "task"} <= names:
+        what = f"cannot open the store {path}: it is a database of another program"
+        raise StoreError(what, hint="name another file with --store")
 
 
 class _Translated:
@@ -329,6 +368,30 @@ _TRANSLATED: Final = _Translated()
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 
 
+def machine_of(path: str) -> str:
+    """The machine that a store says it was made on, asked of a file that may be anything; empty where it does not say.
+
+    Nothing is written, nothing but a table is read, and a query made to run for ever is ended.
+    """
+    from urllib.parse import quote
+
+    try:
+        connection = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=1, isolation_level=None)
+    except sqlite3.Error:
+        return ""
+    try:
+        connection.set_progress_handler(lambda: 1, _ASKED_STEPS_MAX)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta' AND type = 'table'").fetchone() is None:
+            return ""
+        found = connection.execute("SELECT value FROM meta WHERE key = 'machine_id'").fetchone()
+        return str(found[0]) if found else ""
+    except (sqlite3.Error, ValueError, OverflowError):
+        return ""
+    finally:
+        connection.close()
+
+
 def copy_database(source: sqlite3.Connection, path: str) -> None:
     """All of a database into another file, synced and checked."""
     target = sqlite3.connect(path)
@@ -342,6 +405,22 @@ def copy_database(source: sqlite3.Connection, path: str) -> None:
         raise StoreError(f"the copy is damaged: {found}", hint="medbay db check says more")
     with open(path, "rb") as file:
         os.fsync(file.fileno())
+
+
+_SHARED_FIRST: Final = 0x40000002  # the bytes of a database file on which SQLite's readers hold their lock
+_SHARED_SIZE: Final = 510
+
+
+def forbid_checkpoint(path: str) -> None:
+    """Let no connection of this process write its log into the file any more, not even when the process ends.
+
+    Another log is in use by others: ours would bring back older pages. Such a lock counts inside of a process too, and
+    lasts as long as the process.
+    """
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
 
 
 def sync_directory(path: str) -> None:

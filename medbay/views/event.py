@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from medbay.core.model import Event
+from medbay.core.redaction import Redaction, redact
 from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
 from medbay.views.text import clean
 
 SUMMARY_MAX: Final = 200
+_REDACTION: Final = Redaction()
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: a busy daemon has thousands a second
@@ -66,7 +68,7 @@ def as_json(each: Event) -> dict[str, Any]:
         "name": each.name,
         "task": each.task_id,
         "attempt": each.attempt,
-        "data": each.data,
+        "data": _REDACTION.data(each.data),
     }
 
 
@@ -75,7 +77,8 @@ def data_words(data: Mapping[str, Any]) -> str:
     found = data.get("diagnosis")
     if isinstance(found, dict):
         data = {**data, "diagnosis": f"{found.get('category')}/{found.get('subcategory')}: {found.get('summary')}"}
-    return clean("  ".join(f"{name}={_value(value)}" for name, value in data.items() if value not in (None, "", [])))
+    words = "  ".join(f"{name}={_value(value)}" for name, value in data.items() if value not in (None, "", []))
+    return clean(redact(words))
 
 
 def _value(value: object) -> str:

@@ -56,8 +56,8 @@ def in_zone(at_ms: int, now_ms: int, zone: str, *, seconds: bool = False) -> str
 
 
 def local(at_ms: int) -> datetime:
-    """Return a moment in the zone of this process."""
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()
+    """Return a moment in the zone of this process; what lies beyond the calendar is its last day."""
+    return datetime.fromtimestamp(max(0, min(at_ms, durations.LATEST_MS)) / 1000, tz=UTC).astimezone()
 
 
 def zone(at_ms: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from medbay.core.model import Question
 from medbay.core.people.preference import Preference
+from medbay.core.people.question import asks_for_words
 from medbay.core.triage.escalation import RECOMMENDED
 from medbay.views import moments
 from medbay.views.text import clean
@@ -62,13 +63,23 @@ def name(each: Question) -> str:
 def options(each: Question) -> Iterator[str]:
     """Yield the options with what follows from each: `1 retry (default): it is tried again`."""
     for number, option in enumerate(each.options, start=1):
+        if asks_for_words(each):
+            yield f"{answer_words(each) if number == 1 else option.effect}: {clean(option.consequence)}"
+            continue
         default = " (default)" if number == each.default else ""
         default += " (you chose this last time)" if number == each.remembered else ""
         yield f"{number} {clean(option.label)}{default}: {clean(option.consequence)}"
 
 
+def answer_words(each: Question) -> str:
+    """Return what to type after the name of a question: the number of the default, or that words are asked for."""
+    return "'YOUR WORDS'" if asks_for_words(each) else str(each.default)
+
+
 def labels(each: Question) -> list[str]:
     """Return the options by their labels alone: `1 retry`."""
+    if asks_for_words(each):
+        return [answer_words(each), *(option.effect for option in each.options[1:])]
     return [f"{number} {option.label}" for number, option in enumerate(each.options, start=1)]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 # What can move a cursor, recolour a screen or turn a line around: C0, DEL, C1, bidi and line separators.
 _CONTROL: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 ELLIPSIS: Final = "…"
@@ -20,14 +20,24 @@ _SEQUENCE: Final = re.compile(
     "|\x1b[ -/]*[0-~]"  # two characters and more
     "|\x1b"
 )
-_UNFINISHED: Final = re.compile("\x1b(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\\Z")
-_UNSAFE_IN_LOG: Final = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+_UNFINISHED_NOW: Final = re.compile("\x1b(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\\Z")
+_UNFINISHED: Final = re.compile(f"(?:{_UNFINISHED_NOW.pattern}|\r\\Z)")
+_UNSAFE_IN_LOG: Final = re.compile(
+    "[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_ALONE: Final = re.compile("\r+(?!\n)")  # what follows would stand over what came before
+_UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _PENDING_MAX: Final = 4_096
 
 
 def clean(text: str) -> str:
     """One line without control characters: each is shown as its escape."""
     return _CONTROL.sub(_escape, text)
+
+
+def clean_json(text: str) -> str:
+    """JSON that says the same, with what could control a terminal written as an escape."""
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def clean_lines(text: str) -> list[str]:
@@ -81,17 +91,20 @@ class ColoursOnly:
     A sequence may be cut between two pieces, so an unfinished one waits for the next piece.
     """
 
-    def __init__(self, *, colours: bool = True) -> None:
+    def __init__(self, *, colours: bool = True, redraws: bool = False) -> None:
+        """`redraws` lets a command that runs now write over its own line, as progress bars do."""
         self._colours = colours
+        self._redraws = redraws
         self._pending = ""
 
     def feed(self, piece: str) -> str:
         """What may be printed of the next piece."""
         text = self._pending + piece
-        begun = _UNFINISHED.search(text)
+        begun = (_UNFINISHED if not self._redraws else _UNFINISHED_NOW).search(text)
         self._pending = text[begun.start() :] if begun and len(text) - begun.start() <= _PENDING_MAX else ""
         done = text[: len(text) - len(self._pending)]
-        return _UNSAFE_IN_LOG.sub(_escape, _SEQUENCE.sub(self._keep, done))
+        shown = _SEQUENCE.sub(self._keep, done)
+        return _UNSAFE_IN_LOG.sub(_escape, shown if self._redraws else _ALONE.sub("\n", shown))
 
     def _keep(self, found: re.Match[str]) -> str:
         return found[0] if self._colours and _COLOUR.fullmatch(found[0]) else ""

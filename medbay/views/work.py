@@ -27,7 +27,9 @@ def work(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) ->
         return "person"
     if name := profile_of(task.runner):
         known = agents.get(name)
-        return f"agent {name}" + (f": {' '.join(known.command)}" if known else ", which is not configured here")
+        if known is None:
+            return f"agent {name}, which is not configured here"
+        return f"agent {name}" + (f": {' '.join(known.command)}" if known.command else "")
     if task.runner == TRIAGE:
         return f"the triage agent {triage_agent} on {found.subject}"
     return task.command if isinstance(task.command, str) else " ".join(task.command)

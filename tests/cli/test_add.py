@@ -100,6 +100,8 @@ def test_a_hostile_title_is_kept_and_never_obeyed(cli: Cli) -> None:
         (["add", "a", "--run", "x", "--env", "novalue"], 2, "NAME=VALUE"),
         (["add", "a", "--run", "x", "--env", "MEDBAY_X=1"], 2, "set by Medbay itself"),
         (["add", "a", "--run", "x", "--at", "tomorrow"], 2, "is not a time"),
+        (["add", "a", "--run", "x", "--at", "9999-12-31T23:59:59-14:00"], 2, "is too far away"),
+        (["add", "a", "--run", "x", "--at", "0001-01-01T00:00:00+14:00"], 2, "is too far away"),
         (["add", "a", "--run", "x", "--after", "zzzz"], 3, 'no task "zzzz"'),
         (["add", "a", "--run", "x", "--spec", "none.md"], 3, "there is no file none.md"),
         (["add", "a", "--run", "x", "--policy", "hope"], 2, 'no policy "hope"'),
@@ -218,6 +220,19 @@ def test_an_option_with_one_value_is_accepted_and_not_in_the_help(cli: Cli) -> N
 
     assert "--policy" not in cli.good("add", "--help").out
     assert "--policy" not in cli.good("edit", "--help").out
+
+
+def test_a_time_beyond_the_calendar_in_the_store_is_shown_as_its_last_day(cli: Cli) -> None:
+    """Whoever wrote it there: nobody else's list fails."""
+    task_id = cli.add("a", "--at", "9000-01-01")
+    with cli.bay().store.write() as tx:
+        tx.execute("UPDATE task SET due_at = ? WHERE id = ?", (10**17, task_id))
+
+    for zone in ("UTC", "Pacific/Kiritimati"):
+        for command in ("list", "explain", "show"):
+            words = [command] if command == "list" else [command, task_id]
+            assert cli.screen(*words, env={"TZ": zone}).code == 0
+            assert cli(*words, "--json", env={"TZ": zone}).code == 0
 
 
 def test_a_directory_that_does_not_exist_is_refused(cli: Cli) -> None:

@@ -65,7 +65,8 @@ def test_words_of_the_store_and_of_the_configuration_are_completed(cli: Cli) -> 
     assert offered(cli, "list", "--status", "b") == ["blocked"]
     assert offered(cli, "list", "--status", "failed,b") == ["failed,blocked"]
     assert offered(cli, "list", "--tag", "n") == ["nightly"]
-    assert offered(cli, "add", "x", "--agent", "") == ["helper"]
+    assert offered(cli, "add", "x", "--agent", "he") == ["helper"]
+    assert offered(cli, "add", "x", "--agent", "cl") == ["claude"]
     assert offered(cli, "list", "--category", "tr") == ["transient"]
     assert "transient/network" in offered(cli, "reclassify", "k7f2", "transient/")
 

@@ -47,6 +47,7 @@ def test_every_option_of_add_stands_in_a_group(bare: Cli) -> None:
         "--json",
         "--store",
         "--trust",
+        "--trust-file",
         "--debug",
         "--no-color",
         "--help",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from medbay.core import agent
-from medbay.core.agent import Profile, filled, find, never_got_to_work, with_role
+from medbay.core.agent import Profile, filled, find, never_got_to_work, session_to_resume, with_role
+from medbay.core.attempt import prompt
 from medbay.core.holds.breaker import BreakerChange
 from medbay.core.holds.incident import FailureSurroundings
-from medbay.core.model import Guidance, Task
-from medbay.core.outcome import Failed, Output, Succeeded
+from medbay.core.model import Attempt, Guidance, Question, Task
+from medbay.core.outcome import Failed, Output, OverBudget, Succeeded
+from medbay.core.people import preference
+from medbay.core.people.preference import Preference
+from medbay.core.people.question import choose, free_text
 from medbay.errors import UsageError
-from tests.core.builders import NOW, after, diagnosis, end, running, task, told
+from tests.core.builders import NOW, after, answered, diagnosis, end, free, running, task, told
 
 CLAUDE = Profile(name="claude", command=("claude", "{prompt_file}"), provider="anthropic/team")
 REVIEWER = Profile(name="reviewer", command=("claude", "{prompt_file}"), role="spec")
@@ -51,9 +57,12 @@ def test_placeholders_are_filled_and_a_model_that_nobody_named_is_left_out() -> 
     """With its option, where the word stands alone."""
     words = ("a", "-m", "{model}", "--model={model}", "-p", "{prompt_file}")
 
-    assert filled(words, prompt_file="/p", model="big") == ("a", "-m", "big", "--model=big", "-p", "/p")
-    assert filled(words, prompt_file="/p", model="") == ("a", "-p", "/p")
-    assert filled(("{model}", "x{prompt_file}"), prompt_file="/p", model="") == ("x/p",)
+    def with_model(model: str, command: tuple[str, ...] = words) -> tuple[str, ...]:
+        return filled(command, {"{prompt_file}": "/p", "{model}": model})
+
+    assert with_model("big") == ("a", "-m", "big", "--model=big", "-p", "/p")
+    assert with_model("") == ("a", "-p", "/p")
+    assert with_model("", ("{model}", "x{prompt_file}")) == ("x/p",)
     assert agent.unknown_placeholder("{prompt_file}{nope}") == "{nope}"
     assert agent.unknown_placeholder('{"json": 1} {model}') == ""
 
@@ -64,6 +73,8 @@ def test_placeholders_are_filled_and_a_model_that_nobody_named_is_left_out() -> 
         (task(), Failed(spawn_error="no"), None, True),
         (task(), Failed(spawn_error="working directory does not exist: /gone (ENOENT)"), None, False),
         (task(), SILENT, 5, False),
+        (agents(), Failed(output=Output(tail="x", total_bytes=1, result={"agent": {"records": 0}})), 5, True),
+        (agents(), Failed(output=Output(tail="x", total_bytes=1, result={"agent": {"records": 3}})), 5, False),
         (agents(), SILENT, 9_999, True),
         (agents(), SILENT, 10_000, False),
         (agents(), SILENT, None, False),
@@ -121,3 +132,105 @@ def test_what_is_no_identical_retry() -> None:
     assert second(agents(), every_ms=1_000, planned_at=NOW) == again
     first = end(agents(guidance=(SAME,)), Failed(exit_code=1), diagnosis=FOUND)
     assert told(first, "task:recovery_action").data["action"] == again
+
+
+ASKS = Failed(
+    output=Output(result={"category": "unknown/asked", "summary": "which?", "question": "Postgres\nor SQLite?"}),
+    exit_code=None,
+)
+
+
+def test_an_agent_that_asks_is_blocked_with_its_own_words_and_not_charged() -> None:
+    """Its own question: no scope that another task could join, no option that goes without words."""
+    made = end(agents(), ASKS)
+
+    asked = made.first(Question)
+    assert asked is not None
+    assert (after(made).status, after(made).block_kind, after(made).charged) == ("blocked", "human", 0)
+    assert (asked.need, asked.evidence) == ("build: Postgres or SQLite?", "Postgres\nor SQLite?")
+    assert (asked.scope, asked.free_text, asked.options[0].effect) == (None, True, "answer")
+    assert told(made, "agent:asked").data["agent"] == "claude"
+
+
+def asked_and_blocked() -> tuple[Task, Question]:
+    """A task whose agent asked, and its question."""
+    made = end(agents(), ASKS)
+    question = made.first(Question)
+    assert question is not None
+    return after(made), question
+
+
+def test_only_words_answer_an_agent_and_they_go_into_its_prompt_as_they_are() -> None:
+    """A number is what it is told; the word of another option is that option."""
+    blocked, question = asked_and_blocked()
+    words, pause = question.options[0], question.options[1]
+
+    assert [choose(question, each) for each in ("SQLite", "2", "default", "pause")] == [words, words, words, pause]
+    assert free_text(question, "2") == "2"
+    with pytest.raises(UsageError, match="t-1 asks for words"):
+        answered(question, words, blocked)
+    released = after(answered(question, words, blocked, note="SQLite,\nplease"))
+    assert (released.status, released.guidance[-1].answer) == ("pending", "SQLite,\nplease")
+    said = prompt.make(released, attempt=released.attempts + 1, guidance="Retry Guidance\nx", resumes=True)
+    assert said.startswith("# Go on: ")
+    assert "who answers:\n\nSQLite,\nplease\n\nGo on" in said
+    assert "Retry Guidance" not in said
+
+
+def test_what_was_chosen_before_is_never_offered_to_an_agent() -> None:
+    """Nor is its answer remembered."""
+    _, question = asked_and_blocked()
+    before = Preference(scope="task:t-1", answer="pause", told_by="ada", told_at=NOW)
+
+    assert preference.offered(question, [before]) is question
+    assert preference.to_keep(question, question.options[0], [], by="ada", now=NOW) == []
+
+
+def attempt(**given: Any) -> Attempt:
+    """An attempt of an agent that has ended."""
+    values: dict[str, Any] = {"outcome": "failed", "agent": "claude", "session": "s-1", "diagnosis": free()}
+    return Attempt("t-1", 1, "w-1", "h-1", **(values | given))
+
+
+@pytest.mark.parametrize(
+    ("before", "session"),
+    [
+        (attempt(), "s-1"),
+        (attempt(session="", resumes="s-0"), "s-0"),
+        (attempt(diagnosis=diagnosis()), ""),
+        (attempt(outcome="lost", diagnosis=None), "s-1"),
+        (attempt(outcome="requeued", diagnosis=None), "s-1"),
+        (attempt(outcome="succeeded", diagnosis=None), ""),
+        (attempt(outcome="timed_out", tool_calls=2), "s-1"),
+        (attempt(outcome="stalled", tool_calls=0), ""),
+        (attempt(agent="codex"), ""),
+        (Attempt("t-1", 1, "w-1", "h-2", agent="claude", session="s-1", outcome="lost"), ""),
+        (None, ""),
+    ],
+)
+def test_which_session_goes_on(before: Attempt | None, session: str) -> None:
+    """Where the failure says so, on its host, with its agent; what was interrupted; what ran out of time at work."""
+    assert session_to_resume(agents(), before, host="h-1") == session
+    assert session_to_resume(agents(fresh_session=True), before, host="h-1") == ""
+
+
+def test_what_a_runner_reports_of_an_agent_is_recorded() -> None:
+    """Session, model, tokens in and out, calls of tools."""
+    facts = {"session": "s", "model": "m", "tokens_in": 5, "tokens_out": 2, "calls": 1}
+
+    assert agent.agent_facts(Output(result={"agent": facts})) == ("s", "m", 5, 2, 1)
+    assert agent.agent_facts(Output(result={"agent": {}})) == ("", "", 0, 0, 0)
+    assert agent.agent_facts(Output()) is None
+
+
+def test_more_of_the_same_that_would_only_cost_is_a_persons_matter() -> None:
+    """A budget that is used up; a context window that was exceeded in a fresh session too."""
+    over = end(agents(), OverBudget(why="used 9 tokens of 5"))
+    window = Failed(output=Output(result={"category": "resource_exhaustion/context_window", "summary": "too long"}))
+    once = end(agents(), window)
+    twice = end(agents(streak=1, charged=1, last_category="resource_exhaustion/context_window"), window)
+    command = end(running(), OverBudget(why="used 9 tokens of 5"))
+
+    assert (after(over).status, after(over).last_category) == ("blocked", "resource_exhaustion/budget")
+    assert (after(once).status, after(twice).status) == ("failed", "blocked")
+    assert after(command).status == "failed"

@@ -57,6 +57,14 @@ SECRETS = [
     (f"curl -H 'x: bearer {RANDOM}'", RANDOM, f"curl -H 'x: bearer {MARK}'"),
     (f"X-Api-Key: {RANDOM}", RANDOM, f"X-Api-Key: {MARK}"),
     ("postgres://app:hunter2@db:5432/x", "hunter2", f"postgres://app:{MARK}@db:5432/x"),
+    ("mysql -u root -psesame9 shop", "sesame9", f"mysql -u root -p{MARK} shop"),
+    ("+ mysqldump --all-databases -p'sesame9' | gzip", "sesame9", f"+ mysqldump --all-databases -p'{MARK}' | gzip"),
+    ("mariadb -psesame9", "sesame9", f"mariadb -p{MARK}"),
+    ("sshpass -psesame9 ssh host", "sesame9", f"sshpass -p{MARK} ssh host"),
+    ("key AKIA\x1b[1mIOSFODNN7" + "EXAMPLE\x1b[0m rejected", "IOSFODNN7", f"key {MARK} rejected"),
+    ("key AKIA\x9b1mIOSFODNN7" + "EXAMPLE", "IOSFODNN7", f"key {MARK}"),
+    ("pass\u200bword=hunter2hunter", "hunter2hunter", f"password={MARK}"),
+    ("\x1b]0;title\x07ghp_\x1b[K" + RANDOM[:36], RANDOM[:36], MARK),
     ("https://:pw@host/", ":pw@", f"https://:{MARK}@host/"),
     ("DB_PASSWORD=hunter", "hunter", f"DB_PASSWORD={MARK}"),
     ("password: hunter2x", "hunter2x", f"password: {MARK}"),
@@ -314,3 +322,47 @@ def test_what_never_comes_to_rest_is_left_after_some_passes(monkeypatch: pytest.
     monkeypatch.setattr(redaction, "_once", lambda text: text + "x")
 
     assert redaction.redact("") == "x" * redaction._PASSES_MAX
+
+
+@pytest.mark.parametrize("cut", ["\n", "\r\n"])
+@pytest.mark.parametrize("secret", [GITHUB, "AKIA" + "IOSFODNN7EXAMPLE", JWT])
+def test_a_secret_that_a_terminal_wrapped_goes_from_both_lines(secret: str, cut: str) -> None:
+    """Wherever inside of it the line ends; the lines stay lines."""
+    for at in range(5, len(secret) - 2):
+        text = f"{'x' * 60} {secret[:at]}{cut}{secret[at:]} was refused"
+
+        left = redact(text)
+
+        assert (left.count(cut), left.endswith(" was refused")) == (1, True)
+        assert secret[at:] not in left, (at, left)
+        assert secret[4:at] not in left or at < 9, (at, left)
+
+
+def test_a_known_secret_that_a_terminal_wrapped_goes_too() -> None:
+    """Also one that looks like nothing."""
+    known = Redaction().knowing({"MY_TOKEN": "just_a_word_or_two"})
+
+    assert known.text(f"{'x' * 60} just_a_wo\nrd_or_two.") == f"{'x' * 60} {MARK}\n{MARK}."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[31mred\x1b[0m and \u200binvisible",
+        f"{'x' * 60} password\nreset by its owner",
+        f"{'x' * 60} token=\nabc",
+        f"{'A' * 76}\n{'A' * 76}\n",
+        "mysql -P3306 -h db\nmysql -p",
+    ],
+)
+def test_colours_and_long_lines_without_secrets_stay_as_they_are(text: str) -> None:
+    """Nothing is bare or joined without need."""
+    assert redact(text) == text
+
+
+def test_wrapped_lines_of_any_length_take_little_time() -> None:
+    """A dump of base64, or colours without end."""
+    for text in (f"{'A' * 76}\n" * 5_000, f"{'token ' * 13}a\n" * 2_000, "\x1b[" * 50_000, "mysql -x" * 20_000):
+        begun = time.perf_counter()
+        redact(text)
+        assert time.perf_counter() - begun < 2

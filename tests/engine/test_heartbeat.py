@@ -95,7 +95,7 @@ def test_a_daemon_sends_heartbeats_and_a_single_run_does_not(tmp_path: Path) -> 
         '[notify.desk]\ncommand = ["sh", "-c", "cat >> told; echo $MEDBAY_EVENT >> names"]\non = []\nheartbeat = "1s"\n'
     )
     (tmp_path / "medbay.toml").write_text(channel, encoding="utf-8")
-    with medbay.open(cwd=tmp_path) as bay:
+    with medbay.open(cwd=tmp_path, trust_file=True) as bay:
         daemon = bay.daemon()
         heard = tmp_path / "names"
         daemon.run(until=lambda: heard.exists() and heard.read_text(encoding="utf-8").count("heartbeat\n") >= 2)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import medbay
+from medbay import app
 from medbay.bay import Bay
 from medbay.places.processes import marks
 from tests.guardians import kill_with_guardian
@@ -43,7 +44,7 @@ def bay(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bay]:
 
 def bay_in(home: Path, more: str = "") -> Bay:
     """A store with quick delays in a directory of its own."""
-    (home / ".medbay").mkdir(exist_ok=True)
+    app.make_home(home, file_is_ours=True, environ=os.environ)
     (home / "medbay.toml").write_text(more + CONFIG, encoding="utf-8")
     return medbay.open(cwd=home)
 

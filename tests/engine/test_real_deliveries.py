@@ -26,8 +26,9 @@ TELL = "cat >> told.jsonl; echo >> told.jsonl; echo $MEDBAY_DELIVERY_KEY >> keys
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A project with a channel, on every kind of database; the hook is to be written."""
+    monkeypatch.setenv("MEDBAY_TRUST", "1")
     store, database = "", ""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")

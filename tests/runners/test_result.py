@@ -34,6 +34,26 @@ def test_a_good_result_is_read(tmp_path: Path) -> None:
     assert (result.ignored, result.says_failed, result.retry_after) == ("", False, 12.5)
 
 
+@pytest.mark.parametrize("number", ["9" * 400, "-" + "9" * 5_000, "1e999", "1" + "0" * 18, "true", "[1]"])
+def test_a_time_that_no_clock_has_is_left_out_alone(tmp_path: Path, number: str) -> None:
+    """However long the number is; what else the file says counts."""
+    path = tmp_path / "1.json"
+    path.write_text(f'{{"summary": "said", "retry_after": {number}}}')
+
+    result = read_result(path)
+
+    assert (result.fields, result.ignored) == ({"summary": "said"}, "wrong value for retry_after")
+
+
+def test_an_answer_that_is_no_file_is_empty(tmp_path: Path) -> None:
+    """A pipe or a link in its place is neither waited for nor followed."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "secret").write_text("NOOP")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+
+    assert [read_answer(tmp_path / name) for name in ("pipe", "link", "nothing")] == ["", "", ""]
+
+
 def test_no_file_or_an_empty_one_is_no_result(tmp_path: Path) -> None:
     """And no complaint."""
     (tmp_path / "empty").write_text(" \n")
@@ -49,7 +69,7 @@ def test_no_file_or_an_empty_one_is_no_result(tmp_path: Path) -> None:
         ("{", "cannot be read"),
         ('{"retry_after": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "cannot be read"),
-        ("9" * 10_000, "cannot be read"),
+        ("9" * 10_000, "a JSON object is expected, not float"),
         ("\xff", "a JSON object|cannot be read"),
         ("{" + " " * RESULT_BYTES_MAX + "}", "larger than"),
     ],

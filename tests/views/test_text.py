@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medbay.views.text import ColoursOnly, clean, clean_lines, cut, pad, width, wrap
+from medbay.views.text import ColoursOnly, clean, clean_json, clean_lines, cut, pad, width, wrap
 
 RED = "\x1b[31m"
 OFF = "\x1b[0m"
@@ -103,3 +105,26 @@ def test_no_other_sequence_ever_passes(pieces: list[str]) -> None:
     told = "".join(passes.feed(piece) for piece in pieces)
 
     assert "\x1b" not in re.sub("\x1b\\[[0-9;:]*m", "", told)
+
+
+def test_a_log_cannot_turn_its_lines_around_or_write_over_them() -> None:
+    """Bidi marks are shown as what they are, and a lone carriage return is the end of a line."""
+    shown = ColoursOnly()
+
+    assert (
+        shown.feed("rm -rf /\rall is well\r\nabc\u202edef\u2066\r") == "rm -rf /\nall is well\r\nabc\\u202edef\\u2066"
+    )
+    assert shown.feed("\nnext") == "\r\nnext"
+
+
+def test_a_command_that_runs_now_may_redraw_its_line() -> None:
+    """As progress bars do."""
+    assert ColoursOnly(redraws=True).feed("10%\r20%\r") == "10%\r20%\r"
+
+
+def test_json_says_the_same_without_controls() -> None:
+    """What could control a terminal is an escape of JSON."""
+    written = json.dumps({"a": "\x9b2J\x7f\u202e\u2028 é"}, ensure_ascii=False)
+
+    assert clean_json(written) == '{"a": "\\u009b2J\\u007f\\u202e\\u2028 é"}'
+    assert json.loads(clean_json(written)) == json.loads(written)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from medbay.foreign import open_regular
 from medbay.places.logs import NOTE_MARK, dropped
 from medbay.views.text import ColoursOnly
 
@@ -26,7 +27,7 @@ class Cleaner:
 
     def __init__(self, *, colours: bool) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._filter = ColoursOnly(colours=colours)
+        self._filter = ColoursOnly(redraws=True, colours=colours)
 
     def feed(self, raw: bytes) -> bytes:
         """The harmless part of it; what is cut in half waits for its rest."""
@@ -77,7 +78,7 @@ class Tail:
 
     def _pass_on(self) -> None:
         ending = self._ending  # read before the file: what comes later is seen in the next round
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError, ValueError):  # not there yet, or something else in its place
             while not self._closing and (raw := self._read()):
                 self._give(self._held + raw)
         if ending:  # what is still held back are notes of ours
@@ -97,7 +98,7 @@ class Tail:
 
     def _read(self) -> bytes:
         assert self._path is not None
-        with open(self._path, "rb", buffering=0) as handle:
+        with open(open_regular(self._path), "rb", buffering=0) as handle:
             size = os.fstat(handle.fileno()).st_size
             if size < self._offset:
                 self._offset = 0  # the command truncated its own output

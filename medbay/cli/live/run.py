@@ -233,7 +233,7 @@ class Watch:
         if asked is not None:
             display.line(f"  {'   '.join(question.labels(asked))}")
             about = task.id if task.id in asked.task_ids else asked.task_ids[0]
-            answer = f"medbay answer {about} {asked.default}, then medbay up"
+            answer = f"medbay answer {about} {question.answer_words(asked)}, then medbay up"
             display.line(f"  {answer}     medbay log {task.id}     exit {self.exit_code()}")
         try:
             self._bay.edit(task.id, queue=DEFAULT_QUEUE)

@@ -117,9 +117,8 @@ class Reporter:
             need = self._fitting(f"{first}{also}  {clean(asked.need)}", 4)
             display.line(f"  {display.paint(glyphs.YOU, 'you')} {need}")
             options = question.labels(asked)
-            display.line(
-                "      " + self._fitting(f"medbay answer {first} {asked.default}     {'   '.join(options)}", 6)
-            )
+            answer = f"medbay answer {first} {question.answer_words(asked)}"
+            display.line("      " + self._fitting(f"{answer}     {'   '.join(options)}", 6))
         if waiting > QUESTIONS_SHOWN:
             display.line(f"  and {waiting - QUESTIONS_SHOWN} more: medbay inbox")
         now = self._clock.now_ms()

@@ -13,7 +13,7 @@ from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.durations import format_duration
 from medbay.core.model import Task
-from medbay.core.outcome import Checked, Failed, Outcome, Stalled, TimedOut
+from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
 from medbay.core.workspace import seen
 
@@ -35,6 +35,9 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
     work = seen(outcome.output.result) if failed else None
     if work is not None and work.unresolved:
         return checks.diagnose_conflict(f"Conflict marks are left in {', '.join(work.unresolved)}\n{work.marks}")
+    result = outcome.output.result
+    if isinstance(outcome, OverBudget):
+        result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
     found = diagnose(
         outcome.output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
@@ -47,7 +50,7 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         log_limit_hit=failed is not None and failed.log_limit_hit,
         spawn_error=failed.spawn_error if failed else "",
         runner=runner,
-        result=outcome.output.result,
+        result=result,
     )
     return _at_the_limit(found, outcome) if isinstance(outcome, TimedOut) else found
 

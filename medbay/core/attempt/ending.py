@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from medbay.core import owners
+from medbay.core import agent, owners
 from medbay.core.attempt import checks as gate
 from medbay.core.attempt import checks as verifying
 from medbay.core.attempt import knowledge, rescue
@@ -350,7 +350,8 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
         policy=ended.policy,
         known=ended.known,
         charged=charged,
-        asks=asks,
+        asks=asks or agent.asks_a_person(ended.task, ended.outcome, found),
+        question=str((ended.outcome.output.result or {}).get("question") or ""),
         around=ended.around,
     )
     others = owners.failed(draft, ended.owner, follow(draft, failure, work), charged=charged)

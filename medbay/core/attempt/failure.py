@@ -43,6 +43,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     known: Known | None = None
     charged: bool = True
     asks: str = ""  # why a person has to look at it, whatever the ladder says
+    question: str = ""  # what an agent asks, in its own words
     around: FailureSurroundings = field(default_factory=FailureSurroundings)
 
 
@@ -152,10 +153,22 @@ def schedule_retry(draft: Draft[Task], failure: Failure, step: NextStep) -> Retr
     return retry
 
 
+def _ask_for_agent(draft: Draft[Task], failure: Failure, step: NextStep, work: WorkingSet) -> Decision:
+    """An agent asks: blocked until its own question is answered."""
+    name = agent.profile_of(draft.task.runner)
+    words = failure.question or failure.diagnosis.summary
+    asked = draft.ask(question.ask_for_agent(draft.task, words, draft.now, agent=name))
+    draft.emit("agent:asked", attempt=failure.attempt, agent=name, question=asked.id, words=asked.evidence)
+    draft.block("human", f"{name or 'it'} asks: {failure.diagnosis.summary}", attempt=failure.attempt)
+    return Decision(writes=(asked,), work=work)
+
+
 def _stop(draft: Draft[Task], failure: Failure, step: NextStep, work: WorkingSet, *, shared: bool) -> Decision:
     """Nothing else can help: blocked, with a question that is shared where the cause is."""
     assert step.block_kind is not None and step.event is not None
     found, number = failure.diagnosis, failure.attempt
+    if found.subcategory == agent.ASKED:
+        return _ask_for_agent(draft, failure, step, work)
     account = account_of(draft.task, found) if shared else None
     scope = question.scope_of(found, account) if shared else None
     asked = work.questions.get(scope) if scope else None

@@ -35,6 +35,12 @@ def person_says(note: str, *, next_attempt: int, fingerprint: str = "", failed: 
     return _says("A person says", note, next_attempt, fingerprint, failed)
 
 
+def person_answers(question: str, words: str, *, next_attempt: int) -> Guidance:
+    """What a person answers to an agent that asked: whole, because it goes into its session as it is."""
+    text = f"The agent asked: {line(question, FOUND_MAX)}\nA person answers: {words}"
+    return Guidance(next_attempt, advice_line(words), block(text, TEXT_MAX), "", None, words)
+
+
 def triage_says(words: str, *, next_attempt: int, fingerprint: str = "", failed: str = "") -> Guidance:
     """What a triage advises after it looked at several failures."""
     return _says("Triage advises", words, next_attempt, fingerprint, failed)

@@ -26,9 +26,16 @@ _SERVES: Final[dict[Role, str]] = {
         " below."
     ),
 }
+_GO_ON: Final = (
+    "This continues your session: the earlier attempt was interrupted or is to be done better. What you were told of"
+    " the task still holds. Look at where things stand before you go on; some of your last steps may have been undone."
+)
 _RESULT: Final = (
-    "When you are done, write a JSON object to the file named by the environment variable MEDBAY_RESULT: `outcome`"
-    ' ("succeeded" or "failed") and `summary`, one line about what you did or what stopped you.'
+    "Nobody watches while you work, so decide small things yourself and say what you decided. Only if you cannot go on"
+    " without an answer, end with your question as your last words; a person answers it and you go on then. When you"
+    " are done, write a JSON object to the file named by the environment variable MEDBAY_RESULT: `outcome`"
+    ' ("succeeded", "failed", or "asked" with your `question`) and `summary`, one line about what you did or what'
+    " stopped you."
 )
 _REVIEWED: Final = (
     "When you are done, write a JSON object to the file named by the environment variable MEDBAY_RESULT: `spec` is the"
@@ -36,16 +43,22 @@ _REVIEWED: Final = (
 )
 
 
-def make(task: Task, *, attempt: int, guidance: str = "") -> str:
-    """The prompt of one attempt; `guidance` is what the attempt is told of those before it."""
-    parts = [_work(task)]
-    if task.spec:
+def make(task: Task, *, attempt: int, guidance: str = "", resumes: bool = False) -> str:
+    """The prompt of one attempt; `guidance` is what the attempt is told of those before it.
+
+    An agent that goes on with its session knows the task: it is told what happened since.
+    """
+    parts = [_work(task)] if not resumes else [f"# Go on: {_line(task.title)}", _GO_ON]
+    if task.spec and not resumes:
         title = "Specification to review" if task.role == "review" else "Specification"
         parts.append(_section(title, task.spec.strip()))
     if task.checks:
         commands = "\n".join(_command(checks.line(each.command)) for each in task.checks)
         parts.append(_section("Acceptance", f"The result is accepted only when these commands succeed:\n\n{commands}"))
-    if guidance:
+    answer = next((each.answer for each in task.guidance[-1:] if each.attempt == attempt), "")
+    if answer:
+        parts.append(_section("Answer", f"You asked a person, who answers:\n\n{answer.strip()}\n\nGo on with that."))
+    elif guidance:
         heading, _, text = guidance.partition("\n")
         known = f"Earlier attempts of this task failed; this is attempt {attempt}. {_DATA}\n\n{quote(text)}"
         parts.append(_section(heading, known))

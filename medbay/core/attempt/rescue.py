@@ -5,7 +5,6 @@ It is a check of its own kind: same row, number and slot as the attempt, in the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from medbay.core.model import CheckResult, Task
 from medbay.core.outcome import Failed, Outcome, Output, Stalled, TimedOut, outcome_word
 from medbay.core.redaction import redact
 from medbay.core.triage.fields import share
-from medbay.core.untrusted import line
+from medbay.core.untrusted import line, parsed
 
 POSITION: Final = 0
 ANSWER_MAX: Final = 32_000
@@ -122,8 +121,8 @@ def _objects(answer: str) -> Iterator[dict[str, Any]]:
         return
     for text in (answer, *reversed(answer.splitlines())):
         try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
+            said = parsed(text)
+        except ValueError:
             continue
         if isinstance(said, dict):
             yield said

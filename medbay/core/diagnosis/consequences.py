@@ -223,6 +223,20 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         "Correct the setup of the worktree (`setup`, `copy`), or what it needs; the work itself was not begun.",
         charge=False,
     ),
+    "unknown/asked": _row(
+        "It asked a person something: answer it, and its session goes on.", charge=False, retry=False, session="resume"
+    ),
+    "unknown/denied": _row(
+        "Allow the tool it needs (`allow` of its profile) or say how to do without; trying again cannot help.",
+        charge=False,
+        retry=False,
+        session="resume",
+    ),
+    "unknown/max_turns": _row(
+        "It used up its turns: make the task smaller, or raise `max_turns` of its profile.",
+        charge=True,
+        session="fresh",
+    ),
     "unknown/interrupted": _row("It was stopped from outside; run it again if it is still wanted.", charge=True),
     "unknown/no_failure": _row("The log is of a run that passed; look at who reported a failure.", charge=True),
 }

@@ -26,6 +26,7 @@ from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
 from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
 from medbay.core.diagnosis.wording import advise, advise_on_names, bare_name, summarize
+from medbay.core.redaction import redact
 
 KEPT_MAX: Final = 512  # diagnoses, each of a few KB at most
 
@@ -220,11 +221,11 @@ def _record(
         category=category,
         subcategory=subcategory,
         confidence=verdict.confidence,
-        pattern=Pattern(verdict.rule, excerpt),
+        pattern=Pattern(verdict.rule, redact(excerpt)),
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
-        summary=summarize(category, subcategory, _said(verdict, finding, told), str(location or "")),
-        suggested_fix=_advice(verdict, finding, line, text, f" at {location}" if location else ""),
+        summary=redact(summarize(category, subcategory, _said(verdict, finding, told), str(location or ""))),
+        suggested_fix=redact(_advice(verdict, finding, line, text, f" at {location}" if location else "")),
         retryable=follows.retryable,
         retry_after_ms=None,
         provider=provider_of(subcategory, line, runner, text.body),

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from medbay.core.diagnosis.rule import compiled
+from medbay.core.untrusted import number
 
 _Reader = Callable[[re.Match[str], datetime], datetime]
 
@@ -90,7 +91,7 @@ def said_ms(value: object, now: datetime) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _from_number(float(value), now)
+        return _from_number(number(value), now)
     text = str(value).strip()[:200]
     try:
         return _from_number(float(text), now)
@@ -103,12 +104,12 @@ def to_ms(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def _from_number(number: float, now: datetime) -> int | None:
-    if not 0 <= number < 1e14:  # NaN too
+def _from_number(found: float | None, now: datetime) -> int | None:
+    if found is None or not 0 <= found < 1e14:  # NaN too
         return None
-    if number > 1e9:
-        return int(number if number > 1e11 else number * 1000)
-    return to_ms(now) + int(number * 1000) if number <= AHEAD_MAX.total_seconds() else None
+    if found > 1e9:
+        return int(found if found > 1e11 else found * 1000)
+    return to_ms(now) + int(found * 1000) if found <= AHEAD_MAX.total_seconds() else None
 
 
 def _guarded(read: _Reader, match: re.Match[str], now: datetime) -> datetime | None:
@@ -119,8 +120,8 @@ def _guarded(read: _Reader, match: re.Match[str], now: datetime) -> datetime | N
 
 
 def _epoch(match: re.Match[str], now: datetime) -> datetime:
-    number = int(match["epoch"])
-    return datetime.fromtimestamp(number / 1000 if number > 10**11 else number, UTC)
+    found = int(match["epoch"])
+    return datetime.fromtimestamp(found / 1000 if found > 10**11 else found, UTC)
 
 
 def _seconds(match: re.Match[str], now: datetime) -> datetime:

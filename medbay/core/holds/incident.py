@@ -19,6 +19,7 @@ from medbay.core.holds.resources import incident_key
 from medbay.core.model import Event, Option, Owner, Question, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people.question import EVIDENCE_MAX
+from medbay.core.redaction import redact
 
 NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
 
@@ -224,9 +225,9 @@ def asked(fingerprint: str, now: int, *, need: str, why: str, evidence: str, aga
     number = fingerprint.rpartition(":")[2]
     return Question(
         id=f"q-{number}-{again or now // 1000:x}",
-        need=need,
-        why=why,
-        evidence=evidence,
+        need=redact(need),
+        why=redact(why),
+        evidence=redact(evidence),
         options=(TRY_NOW, WAIT),
         owner=Owner("incident", incident_key(fingerprint)),
         asked_at=now,

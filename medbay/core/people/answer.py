@@ -18,9 +18,9 @@ from medbay.core.model import Event, Option, Question, Task
 from medbay.core.owners import Owned
 from medbay.core.people import question as person
 from medbay.core.people.commands import close, decided, is_sole, on_cancel_command, release
-from medbay.core.people.question import GRANTED_BY_A_RELEASE
+from medbay.core.people.question import ANSWER, GRANTED_BY_A_RELEASE
 from medbay.core.schedule import recurring
-from medbay.errors import NotAllowed
+from medbay.errors import NotAllowed, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +117,19 @@ def _retry(answer: Answer, asked: AskedTask) -> Decision:
     return _go_on(answer, draft, asked)
 
 
+def _answer(answer: Answer, asked: AskedTask) -> Decision:
+    """What an agent asked is answered: its session goes on with these words."""
+    task = asked.task
+    if not answer.words:
+        raise UsageError(
+            f"{task.id} asks for words: {answer.question.need}", hint=f"medbay answer {task.id} 'YOUR WORDS'"
+        )
+    draft = Draft(task, answer.now, actor=answer.actor)
+    given = guidance.person_answers(answer.question.evidence, answer.words, next_attempt=task.attempts + 1)
+    draft.set(guidance=guidance.keep(task.guidance, given))
+    return _go_on(answer, draft, asked)
+
+
 def _wait(answer: Answer, asked: AskedTask) -> Decision:
     """Nothing changes but that it was answered."""
     return _noted(answer, _draft(answer, asked), asked.task)
@@ -175,6 +188,7 @@ EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("task", "cancel"): _cancel,
     ("task", "pause"): _pause,
     ("task", "wait"): _wait,
+    ("task", ANSWER): _answer,
     ("task", "done"): _done,
     ("incident", "retry"): _try_one,
     ("incident", "wait"): _keep_waiting,

@@ -9,10 +9,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from medbay.core.model import Option, Question
+from medbay.core.people.question import ANSWER, asks_for_words
 
 # Said once and for one case, or not to be chosen by mistake: remembered, and never put first.
 NEVER_FIRST: Final = frozenset({"cancel"})
-_NOT_REMEMBERED: Final = frozenset({"done"})
+_NOT_REMEMBERED: Final = frozenset({"done", ANSWER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def best(question: Question, known: Iterable[Preference]) -> Preference | None:
 
 def offered(question: Question, known: Iterable[Preference]) -> Question:
     """The question with what was chosen last time marked, and put first where that does no harm."""
-    chosen = best(question, known)
+    chosen = best(question, known) if not asks_for_words(question) else None
     if chosen is None:
         return question
     number = next(n for n, option in enumerate(question.options, start=1) if option.effect == chosen.answer)

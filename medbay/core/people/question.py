@@ -9,9 +9,12 @@ from medbay.core.diagnosis.record import Diagnosis, doubt
 from medbay.core.durations import format_duration
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
+from medbay.core.untrusted import line
 from medbay.errors import UsageError
 
+ANSWER: Final = "answer"  # the effect of words that an agent asked for
 EVIDENCE_MAX: Final = 2_000
+NEED_MAX: Final = 300
 FREE_TEXT_MAX: Final = 20_000
 GRANTED_BY_A_RELEASE: Final = 2
 SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
@@ -51,6 +54,30 @@ def ask(
         task_ids=(task.id,),
         asked_at=now,
     )
+
+
+def ask_for_agent(task: Task, words: str, now: int, *, agent: str) -> Question:
+    """What an agent asks, in its own words: any words are the answer, and its session goes on with them.
+
+    It is its own question: never joined with another's, never answered by default or by what was chosen before.
+    """
+    return Question(
+        id=f"q-{task.id}-{task.questions + 1}",
+        need=f"{task.title}: {line(words, NEED_MAX)}",
+        why=f"the agent {agent} asks",
+        evidence=words[:EVIDENCE_MAX],
+        options=(Option("answer", ANSWER, "your words go into its session, and it goes on with them"), PAUSE, CANCEL),
+        default=1,
+        owner=Owner("task", task.id),
+        free_text=True,
+        task_ids=(task.id,),
+        asked_at=now,
+    )
+
+
+def asks_for_words(question: Question) -> bool:
+    """Whether only words are an answer: an agent asked."""
+    return bool(question.options) and question.options[0].effect == ANSWER
 
 
 FAILING: Final = "failing|"
@@ -115,6 +142,8 @@ def _named(question: Question, answer: str) -> Option | None:
     answer = answer.strip().lower()
     if answer in ("", "default"):
         return question.options[question.default - 1]
+    if asks_for_words(question):  # "2" is what the agent is told; only a word of its own means another option
+        return next((option for option in question.options[1:] if answer == option.effect), None)
     if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
         return question.options[int(answer) - 1]
     return next((option for option in question.options if answer == option.effect), None)

@@ -5,7 +5,6 @@ What no verdict can carry (other words, commands, other tasks) is kept by name, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import fields, replace
@@ -26,7 +25,7 @@ from medbay.core.triage.fields import (
     unasked,
 )
 from medbay.core.triage.verdict import Adjustment, Piece, Unreadable, Verdict, Word, word_of
-from medbay.core.untrusted import line
+from medbay.core.untrusted import decoder, line
 
 ANSWER_MAX: Final = 256 * 1024
 TRIES_MAX: Final = 200  # how many places of a text are tried for an object
@@ -130,7 +129,7 @@ def spelled(key: str) -> str:
     return re.sub(r"[\s-]+", "_", parted).lower()
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, strict=False)
+_DECODER: Final = decoder(object_pairs_hook=_object, parse_constant=float)
 
 
 def _decoded(said: str) -> _Object | list[Any] | None:

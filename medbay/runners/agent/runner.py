@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from medbay.core.agent import Profile, filled, profile_of
-from medbay.core.outcome import Outcome
+from medbay.core.agent import Profile, profile_of
+from medbay.core.outcome import Outcome, Output
 from medbay.errors import SpawnFailed
-from medbay.places.files import make_directory
-from medbay.places.protocol import Identity, Launch, Runner, Running
-
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Workplace(Protocol):
-    """Where one attempt of an agent works: a directory that was prepared for it, and what becomes of its work."""
-
-    @property
-    def cwd(self) -> Path:
-        """The directory it works in."""
-        ...
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """Variables that it gets in addition to its own."""
-        ...
-
-    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """What is started for this command: itself, or what prepares the directory and starts it there."""
-        ...
-
-    def left(self, outcome: Outcome) -> Outcome:
-        """It has ended: keep what it made, and say how it ended with that in mind."""
-        ...
-
+from medbay.places.protocol import Launch, Runner, Running
+from medbay.runners.agent import ending
+from medbay.runners.agent.preset import Preset, Run
+from medbay.runners.agent.profiles import preset_of
+from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path, restore
+from medbay.runners.agent.transcript import Spent, Transcript
 
 Prepare = Callable[[Launch, Profile], Workplace]  # raises SpawnFailed when there is nowhere to work
 
@@ -74,70 +52,38 @@ class AgentRunner:
         profile = self._profiles.get(name)
         if profile is None:
             raise SpawnFailed(f'agent not found: no "{name}" is configured here; [agents.{name}] in medbay.toml is it')
+        preset = preset_of(profile)
         workplace = self._prepare(launch, profile)
-        path = prompt_path(Path(launch.log_path))
-        _write(path, launch.prompt)
-        model = launch.model or profile.model
-        chosen = {"MEDBAY_MODEL": model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
-        command = filled(profile.command, prompt_file=os.path.abspath(path), model=model)
-        env = {**launch.env, **workplace.env, **chosen}
-        asked = replace(launch, command=workplace.command(command), cwd=workplace.cwd, env=env)
-        return AgentRunning(self._commands.start(asked, monotonic_s), workplace)
+        resumes = bool(launch.session and preset.resume and not launch.fresh_session)
+        session = launch.session if resumes else session_of(launch)
+        run = Run(
+            prompt_file=os.path.abspath(prompt_path(Path(launch.log_path))),
+            model=launch.model or profile.model,
+            session=session,
+            resumes=resumes,
+            max_cost=launch.max_cost,
+        )
+        launch = replace(launch, cwd=workplace.cwd, env={**launch.env, **workplace.env})
+        before = Spent(tokens_in=launch.session_tokens[0], tokens_out=launch.session_tokens[1])
+        known = session if resumes or _names_session(preset) else ""
+        transcript = Transcript(session=known, resumed=resumes, before=before if resumes else Spent())
+        agent = Agent(profile, preset, self._commands, workplace)
+        return AgentRunning(agent, launch, run, transcript, workplace, monotonic_s)
+
+    def left_by(self, runner: str, log_path: str) -> Output:
+        """What a lost attempt came to, from its own record: its session, and what it used."""
+        profile = self._profiles.get(profile_of(runner))
+        if profile is None or not preset_of(profile).has_record:
+            return Output()
+        return ending.left(preset_of(profile), restore(preset_of(profile), log_path))
 
 
-class AgentRunning:
-    """One live agent."""
-
-    def __init__(self, process: Running, workplace: Workplace) -> None:
-        self._process = process
-        self._workplace = workplace
-        self._outcome: Outcome | None = None
-
-    @property
-    def identity(self) -> Identity | None:
-        """Its process."""
-        return self._process.identity
-
-    def fileno(self) -> int:
-        """As its process says."""
-        return self._process.fileno()
-
-    def poll(self, monotonic_s: float) -> Outcome | None:
-        """How it ended, once what it made is kept."""
-        if self._outcome is None:
-            outcome = self._process.poll(monotonic_s)
-            self._outcome = None if outcome is None else self._workplace.left(outcome)
-        return self._outcome
-
-    def deadline_s(self) -> float | None:
-        """The next time that matters to its process."""
-        return self._process.deadline_s()
-
-    def cancel(self, monotonic_s: float) -> None:
-        """End it because a person asked."""
-        self._process.cancel(monotonic_s)
-
-    def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """End it because the worker stops."""
-        self._process.hand_back(monotonic_s, why=why)
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
+def _names_session(preset: Preset) -> bool:
+    """Whether a new session has the name that it is given."""
+    return any("{session}" in word for word in preset.start)
 
 
-def prompt_path(log_path: Path) -> Path:
-    """Where the prompt of an attempt is: next to its log."""
-    return log_path.with_suffix(".prompt.md")
-
-
-def _write(path: Path, prompt: str) -> None:
-    """A new file, for its owner only; what an earlier start left there is replaced, links are never followed."""
-    try:
-        make_directory(os.path.dirname(path))
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        with open(os.open(path, _NEW, 0o600), "wb") as file:
-            file.write(prompt.encode("utf-8", "replace"))
-    except OSError as error:
-        raise SpawnFailed(f"cannot write the prompt {path}: {error.strerror or error}") from error
+def session_of(launch: Launch) -> str:
+    """The name of a new session: the same for the same attempt, and nobody else's."""
+    digest = hashlib.sha256(launch.attempt_key.encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

@@ -22,6 +22,7 @@ from medbay.places.files import remove, result_beside
 from medbay.places.protocol import IDLE, Launch
 from medbay.places.spawn import Child, spawn_into
 from medbay.runners.python.channel import receive, send
+from medbay.runners.result import retry_after
 
 _SHORT_S: Final = 0.010  # a process whose calls take longer than this on average is handed none ahead
 _NEWEST_SHARE: Final = 0.2  # what the newest call counts for in that average
@@ -268,7 +269,7 @@ def _answer(message: bytes, attempt_key: str) -> CallAnswer | None:
             value=json.loads(said.get("value", "null")),
             error=said.get("error"),
             summary=str(said.get("summary", "")),
-            retry_after=said.get("retry_after"),
+            retry_after=retry_after(said.get("retry_after")),
             left=str(said.get("left", "")),
             resident_bytes=int(said.get("resident", 0)),
             took_s=float(said.get("took_s", 0)),
@@ -277,5 +278,5 @@ def _answer(message: bytes, attempt_key: str) -> CallAnswer | None:
             has_log=bool(said.get("log", True)),
             has_result=bool(said.get("result")) or not said.get("clean"),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise Closed("what it sent is no answer") from error

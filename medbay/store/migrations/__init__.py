@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from typing import Any, Protocol
 
@@ -27,11 +28,24 @@ def available(dialect: str) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
+@cache
+def newest(dialect: str) -> int:
+    """The number of the last migration that this version knows."""
+    return available(dialect)[-1][0]
+
+
+def refusal(present: int, known: int) -> StoreTooNew:
+    """Why a store of a later version is not used."""
+    return StoreTooNew(
+        f"this store has schema {present}, this Medbay knows up to {known}", hint="install a newer Medbay"
+    )
+
+
 def migrate(connection: Executor, dialect: Dialect, *, upto: int | None = None) -> list[str]:
     """Bring a database to the present schema (or to `upto`), all in one transaction; what was done."""
     steps = available(dialect.name)
-    newest = steps[-1][0]
-    if version(connection, dialect) == newest and upto is None:
+    last = steps[-1][0]
+    if version(connection, dialect) == last and upto is None:
         return []
     done = []
     try:
@@ -39,11 +53,8 @@ def migrate(connection: Executor, dialect: Dialect, *, upto: int | None = None) 
             connection.execute(statement)
         # Asked again inside the lock: another process may have migrated meanwhile.
         present = version(connection, dialect)
-        if present > newest:
-            raise StoreTooNew(
-                f"this store has schema {present}, this Medbay knows up to {newest}",
-                hint="install a newer Medbay",
-            )
+        if present > last:
+            raise refusal(present, last)
         for number, name, text in steps:
             if present < number and (upto is None or number <= upto):
                 for statement in statements(text):

@@ -13,7 +13,7 @@ from medbay.core.holds.incident import asked as ask_about_incident
 from medbay.core.model import Option, Owner, Question
 from medbay.core.outcome import Failed
 from medbay.core.people.answer import EFFECTS, Answer, on_answer
-from medbay.core.people.question import FREE_TEXT_MAX, ask, choose, free_text
+from medbay.core.people.question import FREE_TEXT_MAX, ask, ask_for_agent, choose, free_text
 from medbay.errors import UsageError
 from tests.core.builders import HOUR, NOW, PERSON, after, answered, blocked, diagnosis, end, only, running, task
 
@@ -47,6 +47,7 @@ def test_a_question_knows_what_it_is_about() -> None:
 def test_the_options_of_every_question_have_a_row() -> None:
     """Of a task, of an incident, and of a hold, which asks as a task does."""
     of_task = {option.effect for option in ask(task(), kind="human", why="w", now=NOW).options} | {"wait", "done"}
+    of_task |= {option.effect for option in ask_for_agent(task(), "which?", NOW, agent="a").options}
     of_incident = {option.effect for option in about(INCIDENT, "x").question.options}
 
     assert {effect for kind, effect in EFFECTS if kind == "task"} == of_task

@@ -1,0 +1,73 @@
+"""aider: plain text and exit 0 whatever happened; its line of costs is the only sign that a model answered."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from medbay.runners.agent.preset import Preset
+from medbay.runners.agent.transcript import Spent, Transcript
+
+_TOKENS: Final = re.compile(r"^Tokens: ([\d.,]+[kM]?) sent(?:, [^.]*?)??, ([\d.,]+[kM]?) received\.(.*)")
+_COST: Final = re.compile(r"Cost: \$([\d.]+) message")
+_EDIT: Final = re.compile(r"^(?:Applied edit to|Commit) (\S.*)")
+_RETRY: Final = re.compile(r"^Retrying in ([\d.]+) seconds")
+_ERROR: Final = re.compile(
+    r"(?i)^(?:litellm\.)?(?:\w{1,40}\.){0,4}\w{0,60}(?:Error|Exception)\b|^(?:The API provider|Model \S+ has hit)"
+)
+_UNITS: Final = {"k": 1_000, "M": 1_000_000}
+
+
+def line(text: str, into: Transcript) -> bool:
+    """Take one line."""
+    if found := _TOKENS.match(text):
+        sent, received = _number(found[1]), _number(found[2])
+        into.spends(f"message {into.turns}", Spent(into.model, sent, received))
+        into.turns += 1
+        if cost := _COST.search(found[3]):
+            into.cost = (into.cost or 0) + round(float(cost[1]) * 1_000_000)
+        into.ended, into.failed, into.error, into.kind, into.retrying = True, False, "", "", ""
+        return True
+    if found := _EDIT.match(text):
+        into.uses("edit", found[1])
+    elif _RETRY.match(text):
+        into.retries(f"{text}; aider tries again itself")
+    elif _ERROR.match(text):
+        into.fails(text)
+    elif text.startswith(("Model: ", "Main model: ")):
+        into.begins(model=text.partition(": ")[2].split()[0])
+        into.note(text)
+    else:
+        into.says(text)
+    return True
+
+
+def _number(said: str) -> int:
+    unit = _UNITS.get(said[-1], 1)
+    digits = said.rstrip("kM").replace(",", "")
+    return int(float(digits) * unit) if digits.replace(".", "", 1).isdigit() else 0
+
+
+PRESET: Final = Preset(
+    name="aider",
+    title="aider",
+    start=(
+        "aider",
+        "--message-file",
+        "{prompt_file}",
+        "--model",
+        "{model}",
+        "--yes-always",
+        "--no-pretty",
+        "--no-stream",
+        "--no-check-update",
+        "--no-show-release-notes",
+        "--analytics-disable",
+    ),
+    prompt="file",
+    accounts=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
+    account_files=("~/.aider.conf.yml",),
+    install="pip install aider-chat",
+    sign_in="set the key of the model's provider, as OPENAI_API_KEY",
+    line=line,
+)

@@ -1,0 +1,296 @@
+"""One live agent: its process, and its own record as it grows. At its budget's limit it gets one turn to hand back.
+
+What it is known by is kept in a file beside its log, so that an engine that comes later knows what a lost one cost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from medbay.core.agent import Profile
+from medbay.core.budget import MILLION
+from medbay.core.outcome import Outcome, Succeeded
+from medbay.errors import SpawnFailed
+from medbay.places.files import make_directory
+from medbay.places.protocol import Identity, Launch, Runner, Running
+from medbay.runners.agent import ending
+from medbay.runners.agent.preset import Preset, Run, command_of
+from medbay.runners.agent.transcript import Spent, Transcript
+
+LOOK_S: Final = 0.25  # how often the record of a live agent is read
+READ_BYTES: Final = 8_000_000  # at once; a log has no more than that
+HANDS_BACK_S: Final = 120.0  # what the turn to hand back may take
+HAND_BACK: Final = "handback"
+STOP: Final = (
+    "Stop here: the budget of this attempt is used up. Use no tools. Write down in a few lines what is done, what is"
+    " not done, and what has to be done next; whoever goes on with this task reads it."
+)
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Workplace(Protocol):
+    """Where one attempt of an agent works: a directory that was prepared for it, and what becomes of its work."""
+
+    @property
+    def cwd(self) -> Path:
+        """The directory it works in."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables that it gets besides its own."""
+        ...
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What is started for this command: itself, or what prepares the directory and starts it there."""
+        ...
+
+    def left(self, outcome: Outcome) -> Outcome:
+        """It has ended: keep what it made, and say how it ended with that in mind."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who works: a profile with its preset, and what starts its command."""
+
+    profile: Profile
+    preset: Preset
+    commands: Runner
+    workplace: Workplace
+
+    def start(self, launch: Launch, run: Run, monotonic_s: float) -> Running:
+        """Write the prompt and start it."""
+        path = prompt_path(Path(launch.log_path))
+        text = launch.prompt
+        reads = self.preset.prompt == "stdin" and not self.profile.command
+        _prepare(path, None if reads else text)
+        chosen = {"MEDBAY_MODEL": run.model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
+        asked = replace(
+            launch,
+            command=self.workplace.command(tuple(command_of(self.preset, self.profile, run))),
+            env={**self.preset.env, **launch.env, **chosen},
+            stdin_text=text if reads else "",
+            stdin_path=path if reads else None,
+            keep_log=True,  # its record is read while it grows
+        )
+        return self.commands.start(asked, monotonic_s)
+
+
+class AgentRunning:
+    """One live agent."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        launch: Launch,
+        run: Run,
+        transcript: Transcript,
+        workplace: Workplace,
+        monotonic_s: float,
+    ) -> None:
+        self._agent = agent
+        self._launch = launch
+        self._run = run
+        self._workplace = workplace
+        self._outcome: Outcome | None = None
+        self._over = ""  # in which way it used up its budget
+        self._handing: Transcript | None = None  # the turn in which it hands back
+        self._stopped = False  # by the worker or a person: then there is no such turn
+        self._look_s = monotonic_s + LOOK_S
+        self.transcript = transcript
+        self._process = agent.start(launch, run, monotonic_s)
+
+    @property
+    def identity(self) -> Identity | None:
+        """Its process."""
+        return self._process.identity
+
+    def fileno(self) -> int:
+        """As its process says."""
+        return self._process.fileno()
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """Read on in its record, hold it to its budget, and say how it ended once what it made is kept."""
+        if self._outcome is not None:
+            return self._outcome
+        ended = self._process.poll(monotonic_s)
+        if ended is None:
+            if monotonic_s >= self._look_s:
+                self._look_s = monotonic_s + LOOK_S
+                self._look()
+                self._enforce(monotonic_s)
+            return None
+        self._look(last=True)
+        if isinstance(ended, Succeeded) and self.transcript.ended and self._handing is None:
+            self._over = ""  # work that is done stays done
+        if self._hands_back(monotonic_s):
+            return None
+        self._take_back()
+        self._save()
+        over = "" if self._stopped else self._over
+        judged = ending.judged(self._agent.preset, self.transcript, ended, over=over)
+        self._outcome = self._workplace.left(judged)
+        return self._outcome
+
+    def deadline_s(self) -> float | None:
+        """The next time that matters to its process, or to look at its record."""
+        if self._outcome is not None:
+            return None
+        inner = self._process.deadline_s()
+        return self._look_s if inner is None else min(inner, self._look_s)
+
+    def cancel(self, monotonic_s: float) -> None:
+        """End it because a person asked."""
+        self._stopped = True
+        self._process.cancel(monotonic_s)
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """End it because the worker stops."""
+        self._stopped = True
+        self._process.hand_back(monotonic_s, why=why)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._stopped = True
+        self._process.kill()
+
+    def _look(self, *, last: bool = False) -> None:
+        """Take what it wrote since."""
+        if not self._agent.preset.has_record:
+            return
+        transcript = self._handing or self.transcript
+        path = self._launch.log_path if self._handing is None else _hand_back_log(self._launch.log_path)
+        before = transcript.offset
+        read_on(self._agent.preset, transcript, path, last=last)
+        if transcript.offset != before and self._handing is None:
+            self._save()
+
+    def _save(self) -> None:
+        if self._agent.preset.has_record:
+            save(self.transcript, self._launch.log_path)
+
+    def _enforce(self, monotonic_s: float) -> None:
+        """At its limit it is stopped, while its last turn still fits."""
+        if self._over or self._stopped or not (why := over_budget(self.transcript, self._launch)):
+            return
+        self._over = why
+        self._process.hand_back(monotonic_s, why=why)
+
+    def _hands_back(self, monotonic_s: float) -> bool:
+        """Let an agent that used up its budget write down where it is: one turn, then it is over."""
+        preset, transcript = self._agent.preset, self.transcript
+        if transcript.kind == "resource_exhaustion/budget" and not self._over:
+            self._over = transcript.error or "its budget is used up"
+        can = bool(preset.resume and transcript.session) and not self._stopped
+        if not self._over or self._handing is not None or not can:
+            return False
+        log_path = _hand_back_log(self._launch.log_path)
+        run = replace(self._run, session=transcript.session, resumes=True, turns=1, tools=(), max_cost=None)
+        run = replace(run, prompt_file=os.path.abspath(prompt_path(Path(log_path))))
+        asked = replace(
+            self._launch, prompt=STOP, log_path=log_path, part=HAND_BACK, timeout_s=HANDS_BACK_S, fresh_session=False
+        )
+        before = Spent(
+            tokens_in=transcript.before.tokens_in + transcript.tokens_in,
+            tokens_out=transcript.before.tokens_out + transcript.tokens_out,
+        )
+        self._handing = Transcript(session=transcript.session, resumed=True, before=before)
+        try:
+            self._process = self._agent.start(asked, run, monotonic_s)
+        except SpawnFailed:
+            return False
+        return True
+
+    def _take_back(self) -> None:
+        """What it handed back belongs to the run it ended."""
+        handed, mine = self._handing, self.transcript
+        if handed is None:
+            return
+        cost, more = mine.reckoned(), handed.reckoned()
+        for each in handed.by_model().values():
+            mine.closed.setdefault(each.model, Spent(each.model)).add(each)
+        mine.cost = None if cost is None or more is None else cost + more
+        mine.turns += handed.turns
+        mine.says(handed.said)
+
+
+def over_budget(transcript: Transcript, launch: Launch) -> str:
+    """In which way a live agent is at its limit, with one more turn in mind to hand back; empty when it is not."""
+    if launch.max_tokens is not None:
+        last = transcript.last_turn
+        if transcript.tokens + last.tokens_in + last.tokens_out > launch.max_tokens:
+            return f"used {transcript.tokens} tokens of {launch.max_tokens}"
+    cost = transcript.reckoned() if launch.max_cost is not None else None
+    if launch.max_cost is not None and cost is not None:
+        share = transcript.last_turn
+        last_cost = cost * (share.tokens_in + share.tokens_out) // max(1, transcript.tokens)
+        if cost + last_cost > launch.max_cost:
+            return f"cost {cost / MILLION:.4f} of {launch.max_cost / MILLION:.4f}"
+    return ""
+
+
+def prompt_path(log_path: Path) -> Path:
+    """Where the prompt of an attempt is: beside its log."""
+    return log_path.with_suffix(".prompt.md")
+
+
+def record_path(log_path: str) -> str:
+    """Where what is known of a live agent is kept: beside its log."""
+    return f"{log_path.removesuffix('.log')}.agent.json"
+
+
+def save(transcript: Transcript, log_path: str) -> None:
+    """Keep what is known, whole or not at all; where it cannot be kept nothing but a later reckoning suffers."""
+    path = record_path(log_path)
+    with suppress(OSError):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}.new")
+        with open(os.open(f"{path}.new", _NEW, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(transcript))
+        os.replace(f"{path}.new", path)
+
+
+def restore(preset: Preset, log_path: str) -> Transcript:
+    """What is known of an agent whose engine is gone: what was kept, and what it wrote after that."""
+    transcript = Transcript()
+    with suppress(OSError, msgspec.DecodeError), open(os.open(record_path(log_path), _READ), "rb") as file:
+        transcript = msgspec.json.decode(file.read(READ_BYTES), type=Transcript)
+    read_on(preset, transcript, log_path, last=True)
+    return transcript
+
+
+def read_on(preset: Preset, transcript: Transcript, log_path: str, *, last: bool) -> None:
+    """Take the lines a log has beyond what was read; one that is not whole waits, unless nothing comes any more."""
+    with suppress(OSError), open(os.open(log_path, _READ), "rb") as file:
+        file.seek(transcript.offset)
+        raw = file.read(READ_BYTES)
+        whole = len(raw) if last or len(raw) == READ_BYTES else raw.rfind(b"\n") + 1
+        transcript.offset += whole
+        ending.feed(preset, transcript, raw[:whole].decode("utf-8", "replace"))
+
+
+def _hand_back_log(log_path: str) -> str:
+    return f"{log_path.removesuffix('.log')}.{HAND_BACK}.log"
+
+
+def _prepare(path: Path, text: str | None) -> None:
+    """A new file, for its owner only; what an earlier start left there is replaced, links are never followed."""
+    try:
+        make_directory(os.path.dirname(path))
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        if text is not None:
+            with open(os.open(path, _NEW, 0o600), "wb") as file:
+                file.write(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise SpawnFailed(f"cannot write the prompt {path}: {error.strerror or error}") from error
