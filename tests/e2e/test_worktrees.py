@@ -176,7 +176,9 @@ def test_three_agents_on_one_repository_are_merged_and_the_conflict_is_resolved_
     found = three_at_once(project, resolve, code=0)
 
     assert {each["status"] for each in found.values()} == {"completed"}
-    first, second = found["third"]["attempts"]
+    attempts = found["third"]["attempts"]
+    assert len(attempts) == 2, [each["diagnosis"] for each in attempts]
+    first, second = attempts
     assert (first["diagnosis"]["subcategory"], first["charged"], second["outcome"]) == (
         "merge_conflict",
         False,
