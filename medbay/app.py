@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from medbay.core import agent
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
+from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
@@ -38,6 +40,7 @@ from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
+from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
 from medbay.runners.agent.profiles import KnownProfiles
@@ -45,6 +48,7 @@ from medbay.runners.agent.runner import AgentRunner
 from medbay.runners.ahead import AheadRunner
 from medbay.runners.shell.runner import ShellRunner
 from medbay.service.attempts import Judgement
+from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
@@ -180,6 +184,9 @@ def build_engine(
         means=means_of(config),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
+        stall_ms=config.runner.stall_ms,
+        agent_stall_ms=config.runner.agent_stall_ms,
+        takes_advice=takes_advice,
         queues=queues or (DEFAULT_QUEUE,),
     )
     guard = guard or Ids().store()
@@ -322,6 +329,16 @@ def means_of(config: Config) -> Means:
         evaluate=chosen.evaluate,
         rescue_threshold=chosen.rescue_threshold,
     )
+
+
+def shell_of(config: Config) -> str:
+    """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
+    return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
+
+
+def defaults_of(config: Config) -> Defaults:
+    """What a new task has that does not say otherwise."""
+    return Defaults(cwd=os.getcwd(), shell=shell_of(config))
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

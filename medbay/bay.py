@@ -39,6 +39,7 @@ from medbay.engine.cycle import TriageCycle
 from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, StoreBusy
+from medbay.places import scripts
 from medbay.service import (
     additions,
     bulk,
@@ -139,13 +140,13 @@ class Bay:
     # Adding
 
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
-        """Add a task: `run` is a list of words, or a string for /bin/sh; options are those of `medbay add`.
+        """Add a task: `run` is a list of words, or a string for the shell; options are those of `medbay add`.
 
         In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
         `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
         """
-        given = {"title": title, "run": run, **options}
-        new = partial(requests.new_task, given, default_cwd=os.getcwd(), agents=self.profiles)
+        given, defaults = {"title": title, "run": run, **options}, app.defaults_of(self.place.config)
+        new = partial(requests.new_task, given, defaults=defaults, agents=self.profiles)
         return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -153,7 +154,8 @@ class Bay:
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "cwd": os.getcwd(), "agents": self.profiles}
+        defaults = app.defaults_of(self.place.config)
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "defaults": defaults, "agents": self.profiles}
         return self.write(lambda tx: exchange.add_lines(tx, exchange.again(seen, unseen), known, **by))
 
     def import_lines(
@@ -174,7 +176,8 @@ class Bay:
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
-        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, dry_run=dry_run, **how)
+        shell = app.shell_of(self.place.config)
+        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, shell=shell, dry_run=dry_run, **how)
         made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
             app.end_cancelled(self.store, self.place, cancelled)
@@ -263,15 +266,11 @@ class Bay:
     def explain(self, task_id: str) -> Explanation:
         """Why it is where it is, what happens next and when, what would change that."""
         with self.store.read() as tx:
-            config = self.place.config
-            found = explaining.explain(
-                tx,
-                tasks.resolve(tx, task_id),
-                self.policy,
-                recovery_share=config.engine.slots_for_recovery,
-                rescue_threshold=config.triage.rescue_threshold,
-                queue_slots=config.queue_slots,
-            )
+            config, task = self.place.config, tasks.resolve(tx, task_id)
+            share, rescue = config.engine.slots_for_recovery, config.triage.rescue_threshold
+            hears = scripts.takes_advice(task, self.place.folder.parent)
+            how = partial(explaining.explain, recovery_share=share, rescue_threshold=rescue, takes_advice=hears)
+            found = how(tx, task, self.policy, queue_slots=config.queue_slots)
         gone = found.engine is not None and app.is_gone(found.engine)
         return explaining.without_engine(found) if gone else found
 

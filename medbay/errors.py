@@ -78,6 +78,10 @@ class StoreUnavailable(StoreError):
     """The store did not answer this time; the same call may succeed later."""
 
 
+class StoreFull(StoreUnavailable):
+    """No space is left where the store is; nothing is lost, and the same call succeeds once there is some."""
+
+
 class StoreBusy(StoreUnavailable):
     """Two transactions waited for each other and this one was undone; the same call, made again, succeeds."""
 

@@ -80,7 +80,7 @@ class Branches:
             )
         command = task.checks[check - 1].command
         timeout_s = task.check_timeout_ms / 1000
-        commit, words = branch.bisect(command, good=since, bad=bad, timeout_s=timeout_s, note=note)
+        commit, words = branch.bisect(command, good=since, bad=bad, timeout_s=timeout_s, shell=task.shell, note=note)
         self._emit("task:bisected", task, commit=commit, words=words, check=check, by=self._bay.actor)
         return commit, words
 

@@ -18,6 +18,7 @@ from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
 from medbay.config.load import mistakes, names, programs
 from medbay.core import durations
+from medbay.core.shell import shell_words, shown_shell
 from medbay.errors import ConfigError, MedbayError
 from medbay.views import moments
 from medbay.views import store as view
@@ -114,6 +115,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("clock", _clock),
         ("disk", _disk),
         ("logs", _logs),
+        ("shell", _shell),
         ("agents", _agents),
         ("sandbox", _sandbox),
         ("channels", _channels),
@@ -187,6 +189,20 @@ def _logs(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         yield DoctorLine("warning", "logs", said, f"chmod 700 {folder}")
         return
     yield DoctorLine("fine", "logs", f"{logs}" if logs.exists() else f"{logs}, made by the first attempt")
+
+
+def _shell(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """What runs the command lines of new tasks, and whether it is there."""
+    from medbay import app
+
+    shell = app.shell_of(bay.place.config)
+    words, shown = shell_words(shell, ""), shown_shell(shell)
+    if shutil.which(words[0]) is None:
+        fix = "install it, or set [runner] shell in medbay.toml"
+        yield DoctorLine("failed", "shell", f"--run is run by {shown}, and {words[0]} is not here", fix)
+        return
+    hides = "" if "pipefail" in words else "; of a pipeline only the last part decides"
+    yield DoctorLine("fine", "shell", f"--run is run by {shown}{hides}")
 
 
 def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

@@ -47,9 +47,10 @@ _OPTIONS: Final = (
         shell_complete=categories,
         help="Only with this category of the last failure.",
     ),
+    click.option("--warned", is_flag=True, help="Only what succeeded and says in its log that something failed."),
     click.option("--text", default="", metavar="TEXT", help="Only with this text in the title."),
 )
-NAMES: Final = ("status", "tag", "not_tag", "queue", "category", "text")
+NAMES: Final = ("status", "tag", "not_tag", "queue", "category", "warned", "text")
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,6 +71,7 @@ def chosen(given: dict[str, Any], *, everything: bool = False) -> TaskFilter:
         without_tags=given["not_tag"],
         queue=given["queue"],
         category=_category(given["category"]),
+        warned=given["warned"],
         text=given["text"],
         only_open=not statuses and not everything,
         limit=EVERY,

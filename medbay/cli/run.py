@@ -17,6 +17,7 @@ from medbay.errors import NotFound, UsageError
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.cli.live.display import Display
+    from medbay.cli.live.run import Patience
     from medbay.core.model import Task
 
 TITLE_SHOWN: Final = 120
@@ -28,9 +29,15 @@ TITLE_SHOWN: Final = 120
     context_settings={"allow_interspersed_args": False},
     short_help="run one command to its end, with healing",
 )
-@click.option("--run", "line", metavar="CMD", help="One string for /bin/sh, instead of words after --.")
+@click.option("--run", "line", metavar="CMD", help="One string for the shell, instead of words after --.")
+@click.option(
+    "--shell", metavar="SH", help="What runs --run. Default: bash with pipefail where bash is there, else sh."
+)
+@click.option("--attempts", type=click.IntRange(min=1), metavar="N", help="Give up after N attempts.")
+@click.option("--max-wait", metavar="D", help="Give up rather than wait longer than this in all, such as 5m.")
 @click.option("--title", metavar="TEXT", help="What to call it. Default: the command itself.")
 @click.option("--timeout", metavar="D", help="End an attempt after this long, such as 30s or 2m.")
+@click.option("--stall", metavar="D", help="End an attempt that shows no progress for this long.")
 @click.option("--cwd", metavar="DIR", help="Where to run it. Default: here.")
 @click.option("--env", metavar="K=V", multiple=True, help="A variable for its process (repeatable).")
 @click.option("--memory", metavar="SIZE", help="End an attempt that takes more, such as 512M.")
@@ -56,20 +63,27 @@ def command(session: Session, /, words: tuple[str, ...], line: str | None, **opt
     if bool(words) == (line is not None):
         raise UsageError("name one command to run", hint="medbay run -- CMD ARG ..., or medbay run --run 'CMD'")
     from medbay.cli.live.display import Display
+    from medbay.cli.live.run import Patience
+    from medbay.core.durations import parse_duration
+    from medbay.views.work import may_take
 
+    attempts, wait = options.pop("attempts"), options.pop("max_wait")
+    patience = Patience(attempts=attempts, wait_ms=parse_duration(wait) if wait is not None else None)
     display = Display()
     bay = _open(session, display)
-    return watch(bay, _add(bay, line if line is not None else list(words), options), display)
+    task = _add(bay, line if line is not None else list(words), options)
+    display.line(may_take(task, bay.policy, attempts=patience.attempts, wait_ms=patience.wait_ms))
+    return watch(bay, task, display, patience)
 
 
-def watch(bay: Bay, task: Task, display: Display) -> int:
+def watch(bay: Bay, task: Task, display: Display, patience: Patience | None = None) -> int:
     """Run this task in an engine of its own, printed live; return the exit code."""
     from medbay.cli.live.display import Interrupts, log_to
-    from medbay.cli.live.run import Watch
+    from medbay.cli.live.run import Patience, Watch
     from medbay.errors import StoreError
 
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display):
-        watching = Watch(bay, task, display, interrupts)
+        watching = Watch(bay, task, display, interrupts, patience or Patience())
         watching.daemon = bay.daemon(workers=1, queues=(task.queue,), on_round=watching.round)
         interrupts.then = watching.stop_when_asked_twice
         try:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Final
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 from medbay.cli.output import note
 from medbay.cli.session import Session, pass_session
 from medbay.core.model import DEFAULT_QUEUE
-from medbay.errors import UsageError
+from medbay.errors import StoreFull, UsageError
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+
+ROOM_LOOK_S: Final = 1.0
+Made = TypeVar("Made")
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -30,7 +35,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    bay, queues = session.bay(create=True), named_queues(queue)
+    bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
     if not bay.place.config.beads.dispatch:
         return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
     from medbay.areas.trackers import TrackerThread
@@ -58,7 +63,20 @@ def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
     """
 
     queues = named_queues(queue)
-    return serve(session.bay(), "medbay worker", workers=workers, queues=queues)
+    return serve(when_there_is_room(session.bay), "medbay worker", workers=workers, queues=queues)
+
+
+def when_there_is_room(make: Callable[[], Made], wait: Callable[[float], None] = time.sleep) -> Made:
+    """Wait for space on the disk of the store, however long that takes; said once."""
+    said = False
+    while True:
+        try:
+            return make()
+        except StoreFull as error:
+            if not said:
+                note(clean(f"{error}; waiting for it"))
+            said = True
+            wait(ROOM_LOOK_S)
 
 
 STILL_WAITING: Final = 75
@@ -73,11 +91,13 @@ def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] |
     display = Display()
     reporter = Reporter(bay, display, name=name)
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
-        daemon = bay.daemon(
-            workers=workers,
-            queues=queues,
-            on_round=lambda: reporter.round(interrupts.count),
-            round_every_s=ROUND_EVERY_S,
+        daemon = when_there_is_room(
+            lambda: bay.daemon(
+                workers=workers,
+                queues=queues,
+                on_round=lambda: reporter.round(interrupts.count),
+                round_every_s=ROUND_EVERY_S,
+            )
         )
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()

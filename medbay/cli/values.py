@@ -20,7 +20,12 @@ COMMAND_AFTER_DASHES: Final = "medbay.command"
 _SPEC_BYTES_MAX: Final = 1_000_000
 
 _OPTIONS: Final = (
-    click.option("--run", metavar="CMD", help="One command line for /bin/sh; a list of words comes after `--`."),
+    click.option("--run", metavar="CMD", help="One command line for the shell; a list of words comes after `--`."),
+    click.option(
+        "--shell",
+        metavar="SH",
+        help="What runs --run and the checks. Default: bash with pipefail where bash is there, else sh.",
+    ),
     click.option("--python", metavar="M:F", help="A function to call instead: module:function, or FILE.py:function."),
     click.option("--args", metavar="JSON", help="Its arguments: a list, or an object by name."),
     click.option(
@@ -42,6 +47,9 @@ _OPTIONS: Final = (
         click.option("--cron", metavar="E", help="Repeat at these times: minute hour day month weekday, or @reboot."),
         click.option("--zone", metavar="TZ", help="The time zone of --cron: Europe/Berlin. Default: UTC."),
         click.option("--every", metavar="D", help="Repeat at this interval: 60s."),
+        click.option(
+            "--expect-by", metavar="HH:MM", help="Ask a person when it has not succeeded by this time of day."
+        ),
         click.option("--max-iterations", type=int, metavar="N", help="Stop after N successful runs."),
         click.option(
             "--catch-up",
@@ -50,6 +58,16 @@ _OPTIONS: Final = (
         ),
     ),
     click.option("--timeout", metavar="D", help="Time limit of an attempt: 30s, 2m, 8h."),
+    click.option(
+        "--stall",
+        metavar="D",
+        help="End an attempt without progress for this long; 0s is never. Default: 10m for agents, never for others.",
+    ),
+    click.option(
+        "--takes-advice/--no-advice",
+        default=None,
+        help="Whether the command uses guidance. Default: whether it or its script mentions MEDBAY_GUIDANCE.",
+    ),
     click.option("--spec", metavar="FILE", help="A file with the specification of the work; - is stdin."),
     click.option("--description", metavar="TEXT", help="What it is for."),
     click.option("--tag", multiple=True, metavar="T", shell_complete=tags, help="A tag (repeatable)."),
@@ -86,6 +104,7 @@ _OPTIONS: Final = (
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "What runs": (
         "--run",
+        "--shell",
         "--python",
         "--args",
         "--isolated",
@@ -95,6 +114,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--env",
         "--env-file",
         "--env-from",
+        "--takes-advice",
     ),
     "When": (
         "--at",
@@ -104,11 +124,12 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--every",
         "--max-iterations",
         "--catch-up",
+        "--expect-by",
         "--priority",
         "--queue",
         "--mutex",
     ),
-    "Limits": ("--timeout", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
+    "Limits": ("--timeout", "--stall", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
     "Description": ("--title", "--description", "--spec", "--tag", "--key", "--on-conflict", "--file"),
 }

@@ -94,6 +94,9 @@ class RunnerConfig:
 
     secrets: tuple[str, ...] = ()  # globs of variables that processes do not get
     redact: tuple[re.Pattern[str], ...] = ()  # what is redacted from logs in addition to what looks like a secret
+    shell: str | None = None  # of new tasks; None: bash with pipefail where it is there, else sh
+    stall_ms: int = 0  # of commands and functions; 0: never
+    agent_stall_ms: int = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -127,6 +128,21 @@ def text() -> Kind:
         return raw
 
     return Kind(says="a text", read=read, from_text=lambda text: text)
+
+
+def shell() -> Kind:
+    """A shell: one name, or words that can be split as a command line."""
+
+    def read(raw: object) -> object:
+        try:
+            words = shlex.split(raw) if isinstance(raw, str) else []
+        except ValueError:
+            words = []
+        if not words:
+            raise Wrong(hint='write "bash", or "bash -eu -c"')
+        return raw
+
+    return Kind(says="a shell", read=read)
 
 
 def texts() -> Kind:

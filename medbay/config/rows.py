@@ -25,6 +25,7 @@ from medbay.config.kinds import (
     patterns,
     preset,
     share,
+    shell,
     store_url,
     switch,
     text,
@@ -269,6 +270,21 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "git.max_pr_rounds": partial(
             Key, partial(whole, 0, 100), "How often a pull request may come back to the agent before a person is asked."
         ),
+        "runner.shell": partial(
+            Key,
+            shell,
+            "What runs the command lines (`--run`, checks) of tasks that are added from now on: a name, or words such "
+            "as `bash -eu -o pipefail -c`. `bash` alone is `bash -o pipefail -c`.",
+            default_is='"bash" where it is there, else "sh"',
+            example="bash",
+        ),
+        "runner.stall": partial(
+            Key,
+            duration,
+            "A command or function without any progress for this long is ended: no new output, no file written below "
+            "its directory, no CPU time, no new process; 0s: never.",
+        ),
+        "runner.agent_stall": partial(Key, duration, "The same for agents; 0s: never."),
         "agents.NAME.command": partial(
             Key,
             agent_command,

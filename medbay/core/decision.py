@@ -351,6 +351,8 @@ def _derived(before: Task, task: Task, now: int) -> dict[str, Any]:
         "recovery": task.streak > 0 or task.canary or task.role == "triage",
         "hold": _hold(task) if ready else None,
         "endless": task.recurs and task.max_iterations is None,
+        "expect_at": None if task.finished else task.expect_at,
+        "slow_at": None if task.live is None else task.slow_at,
     }
     if ready and not before.ready:
         derived |= {"ready": True, "ready_at": now if task.due_at is None else task.due_at, "due_at": None}

@@ -21,6 +21,7 @@ TEXT_MAX: Final = 200_000  # description and specification
 CHECKS_MAX: Final = 50
 CHECK_TIMEOUT_MS: Final = 300_000
 FAILURE_RESTARTS: Final = 3
+SHELL: Final = "shell"  # the runner of what is a command
 PYTHON: Final = "python"  # the runner of what calls a function
 ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
@@ -34,6 +35,7 @@ DECIDED_ELSEWHERE: Final = (TRIAGE, TRACKER)  # what a person's word or a block 
 RetryStatus = Literal["pending", "executed", "cancelled"]
 QuestionStatus = Literal["open", "answered", "withdrawn"]
 CatchUp = Literal["none", "one", "all"]
+Advised = Literal["", "takes", "none"]
 Role = str  # what a task is to its owner: triage, review, fix, part, follow_up; a member of a loop has none
 CheckStatus = Literal["WAITING", "RUNNING", "PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED"]
 
@@ -71,8 +73,10 @@ class Task(Struct, frozen=True):
 
     id: str
     title: str
-    runner: str = "shell"
+    runner: str = SHELL
     command: tuple[str, ...] | str = ()
+    shell: str = ""  # what runs its lines and those of its checks; nothing: sh
+    advice: Advised = ""  # whether its command can take any; nothing: what it runs says so itself
     cwd: str = ""
     env: tuple[tuple[str, str], ...] = ()
     description: str = ""
@@ -80,6 +84,7 @@ class Task(Struct, frozen=True):
     timeout_ms: int | None = None
     memory_bytes: int | None = None
     cpu_ms: int | None = None
+    stall_ms: int | None = None  # without progress for so long it is ended; 0: never, None: by its runner
     priority: int = DEFAULT_PRIORITY
     queue: str = DEFAULT_QUEUE
     tags: tuple[str, ...] = ()
@@ -95,6 +100,7 @@ class Task(Struct, frozen=True):
     zone: str = ""
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
+    expect_by: str = ""  # the time of day by which it has to have ended well, as 06:00
     max_iterations: int | None = None
     max_failure_restarts: int = FAILURE_RESTARTS
     owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
@@ -125,6 +131,9 @@ class Task(Struct, frozen=True):
     canary: bool = False
     forced: bool = False  # a person's retry: passes due time and holds, once
 
+    expect_at: int | None = None  # when it is looked at next whether it ended by then
+    slow_at: int | None = None  # from when on its live attempt takes much longer than it used to
+
     live: int | None = None  # number of the live attempt
     attempts: int = 0
     streak: int = 0
@@ -149,6 +158,7 @@ class Task(Struct, frozen=True):
     last_category: str = ""  # category/subcategory of the newest failure
     last_fingerprint: str = ""
     last_summary: str = ""
+    warning: str = ""  # what the log of its last success says against it
     ended_at: int | None = None
 
     @property

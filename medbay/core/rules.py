@@ -26,7 +26,7 @@ from medbay.core.people.commands import (
     on_unblock_command,
 )
 from medbay.core.people.teaching import Correction, on_reclassify_command
-from medbay.core.schedule import recurring
+from medbay.core.schedule import expectation, recurring
 from medbay.core.schedule.loops import Loop, on_loop_command
 from medbay.errors import NotAllowed
 
@@ -72,6 +72,7 @@ def on_added(task: Task, now: int) -> Decision:
     draft.set(since=now, created_at=now)
     if task.recurs:
         recurring.begin(draft, task.due_at)
+    draft.set(expect_at=expectation.next_at(task, now))
     draft.emit("task:created", title=task.title, queue=task.queue, priority=task.priority)
     return draft.decision()
 
@@ -132,13 +133,15 @@ def on_booted(task: Task, now: int, *, at: int) -> Decision:
     return draft.decision()
 
 
-def on_claimed(task: Task, now: int, *, worker_id: str, sent_for: Breaker | None = None) -> Decision:
+def on_claimed(
+    task: Task, now: int, *, worker_id: str, sent_for: Breaker | None = None, slow_at: int | None = None
+) -> Decision:
     """A worker takes it: the attempt is counted now, whatever becomes of it. A canary is sent for a breaker."""
     number = task.attempts + 1
     draft = Draft(task, now, actor=f"worker:{worker_id}")
     if task.hold is not None and task.catch_up != "all":  # behind a mutex; what it missed meanwhile is skipped
         recurring.unparked(draft)
-    draft.set(attempts=number, live=number, forced=False, canary=False)
+    draft.set(attempts=number, live=number, forced=False, canary=False, slow_at=slow_at)
     draft.move("in_progress", f"claimed for attempt {number}", attempt=number)
     if sent_for is None:
         draft.emit("task:started", attempt=number, worker=worker_id)

@@ -41,6 +41,7 @@ class WorkRequest(Struct, frozen=True, kw_only=True):
     name: str  # of worktree and branch
     title: str
     checks: tuple[Check, ...] = ()
+    shell: str = ""  # of the checks
     check_timeout_s: float = 300.0
     conflict: bool = False  # the attempt before could not be merged: the other changes are brought in first
 
@@ -108,6 +109,7 @@ def requested(task: Task) -> WorkRequest | None:
         name=f"{task.id}{again}",
         title=task.title,
         checks=task.checks,
+        shell=task.shell,
         check_timeout_s=task.check_timeout_ms / 1000,
         conflict=task.last_category == f"unknown/{CONFLICT}" and task.streak > 0,
     )

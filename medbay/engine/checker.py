@@ -139,6 +139,7 @@ class CheckStarter:
             part=f"check-{check.position}",
             runner="shell",
             command=check.command,
+            shell=task.shell,
             cwd=Path(task.cwd) if task.cwd else self._settings.home,
             log_path=check.log_path,
             result_path=str(Path(check.log_path).with_suffix(".result.json")),

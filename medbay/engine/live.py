@@ -15,9 +15,9 @@ from medbay.core import workspace
 from medbay.core.agent import is_agents
 from medbay.core.attempt import prompt
 from medbay.core.attempt.rescue import Failure
-from medbay.core.model import changed
-from medbay.core.outcome import Failed, Outcome, Output, Succeeded, redacted
-from medbay.core.redaction import Redaction, redact
+from medbay.core.model import Task, changed
+from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, redacted
+from medbay.core.redaction import redact
 from medbay.engine.settings import Settings
 from medbay.errors import StoreError
 from medbay.places.logs import read_ends
@@ -61,17 +61,23 @@ class Live:
             return self.verifying or bool(self.claim.task.checks) or workspace.to_land(outcome) is not None
         return self.verifying or (evaluates and isinstance(outcome, Failure))
 
-    def finished(self, outcome: Outcome, now: int, redaction: Redaction) -> Finished:
+    def finished(self, outcome: Outcome, now: int, settings: Settings) -> Finished:
         """How it ended, to be settled; nothing of it is kept or judged before its secrets are taken out."""
         claim = self.claim
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=redacted(outcome, redaction.knowing(dict(claim.task.env))),
+            outcome=redacted(outcome, settings.redaction.knowing(dict(claim.task.env))),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,
+            takes_advice=not _fails_again(claim.task, outcome) or settings.takes_advice(claim.task, settings.home),
         )
+
+
+def _fails_again(task: Task, outcome: Outcome) -> bool:
+    """Whether it matters if its command can take advice: it is not its first failure."""
+    return task.streak > 0 and isinstance(outcome, Failed | Checked)
 
 
 def broken(claim: Claim, error: Exception) -> Failed:
@@ -95,6 +101,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         number=attempt.number,
         runner=task.runner,
         command=task.command,
+        shell=task.shell,
         cwd=_directory(task.cwd) if task.cwd else settings.home,
         log_path=attempt.log_path,
         result_path=settings.result_path(task.id, attempt.number),
@@ -111,10 +118,18 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,
+        stall_s=_stall_s(task, settings),
         ahead=ahead,
         keep_log=task.crashes > 0,
         work=workspace.requested(task) if is_agents(task) else None,
     )
+
+
+def _stall_s(task: Task, settings: Settings) -> float | None:
+    """After how long without progress it is ended, in seconds: its own word, else that for its kind of runner."""
+    given = settings.agent_stall_ms if is_agents(task) else settings.stall_ms
+    wanted = given if task.stall_ms is None else task.stall_ms
+    return wanted / 1000 if wanted else None
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:

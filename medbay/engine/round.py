@@ -156,7 +156,7 @@ class Engine:
             self.triager.ended(each.claim.task)
             self._checker.due |= each.leaves_checks(outcome, evaluates=self.settings.means.evaluate is not None)
             if not (each.verifying and isinstance(outcome, Requeued)):  # checks that were stopped are begun again
-                ended.append(each.finished(outcome, now, self.settings.redaction))
+                ended.append(each.finished(outcome, now, self.settings))
         self.slots.collected()
         self.slots.begin_next()  # beside the commit
         if not self.lease.is_lost:  # asked after looking: what ended since may have been ended by the guardian

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -12,12 +12,16 @@ from msgspec.structs import replace
 from medbay.core.attempt import rescue
 from medbay.core.budget import FREE, Budget
 from medbay.core.holds.breaker import Limits
-from medbay.core.model import DEFAULT_QUEUE
+from medbay.core.model import DEFAULT_QUEUE, Task
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER as TRIAGE
 from medbay.service.attempts import Judgement
+
+
+def _takes_any(task: Task, home: Path) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,9 @@ class Settings:
     means: Means = field(default_factory=Means)
     redaction: Redaction = field(default_factory=Redaction)  # of whatever leaves a log
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
+    stall_ms: int = 0  # without progress for so long a command is ended; 0: never
+    agent_stall_ms: int = 0
+    takes_advice: Callable[[Task, Path], bool] = _takes_any
     home: Path = field(init=False)  # the directory of a task that names none
     logs: str = field(init=False)  # as text: every attempt has several files there, and parsing a path takes a while
 

@@ -143,6 +143,7 @@ class Branch:
         good: str,
         bad: str,
         timeout_s: float,
+        shell: str = "",
         note: Callable[[str], None],
     ) -> tuple[str, str]:
         """The first commit on which a check fails, and what git says of it; tried in a worktree of its own."""
@@ -150,14 +151,14 @@ class Branch:
         with self.checked_out("bisect", known_bad) as tree:
             for commit, wanted in ((known_bad, False), (known_good, True)):
                 tree.run("checkout", "--quiet", "--force", "--detach", commit, timeout_s=LONG_S)
-                if passes(command, tree.directory, timeout_s) is not wanted:
+                if passes(command, tree.directory, timeout_s, shell=shell) is not wanted:
                     how = "does not pass on the good" if wanted else "does not fail on the bad"
                     raise NotAllowed(f"the check {how} commit {commit[:12]}", hint="--good and --bad name others")
             said = tree.run("bisect", "start", "--no-checkout", known_bad, known_good)
             while "is the first bad commit" not in said:
                 at = tree.run("rev-parse", "BISECT_HEAD")
                 tree.run("checkout", "--quiet", "--force", "--detach", at, timeout_s=LONG_S)
-                fine = passes(command, tree.directory, timeout_s)
+                fine = passes(command, tree.directory, timeout_s, shell=shell)
                 word = "skip" if fine is None else "good" if fine else "bad"
                 note(f"{at[:12]} {word}")
                 said = tree.run("bisect", word, at)

@@ -154,6 +154,7 @@ class GitWorkplace:
         self._passes = passes
         self._token = passes.issue(launch)
         self.cwd = launch.cwd
+        self.files = _tree_path(plan) if plan is not None and plan.means.worktree else None
         self.env: Mapping[str, str] = {SOCKET: passes.socket, TOKEN: self._token} if self._token else {}
         self._launch = launch
         self._plan = plan
@@ -184,6 +185,14 @@ class GitWorkplace:
         there = tuple(each for each in result.get("artifacts") or () if _is_below(work.directory, str(each)))
         seen = msgspec.to_builtins(replace(work, artifacts=there))
         return replace(outcome, output=replace(outcome.output, result={**result, FACTS: seen}))
+
+
+def _tree_path(plan: WorkPlan) -> Path | None:
+    """Where the worktree of an attempt will be, found without starting git; None where that is not plain to see."""
+    top = repository_above(os.path.realpath(plan.cwd))
+    if top is None or not (top / ".git").is_dir():
+        return None
+    return folder_of(Path(plan.root), top / ".git") / plan.request.name
 
 
 def _homes(program: str) -> tuple[str, ...]:
@@ -410,7 +419,8 @@ class AttemptTree:
         """Which checks fail before anything is done: those that pass later show something."""
         found = []
         for position, check in enumerate(self._plan.request.checks, start=1):
-            if passes(check.command, self.directory, self._plan.request.check_timeout_s) is False:
+            timeout_s, shell = self._plan.request.check_timeout_s, self._plan.request.shell
+            if passes(check.command, self.directory, timeout_s, shell=shell) is False:
                 found.append(position)
         return tuple(found)
 
@@ -557,11 +567,11 @@ def _set_up(line: str, directory: Path, log: Path) -> None:
     raise GitFailed(f"setup failed with {how}: {line}", hint=f"its output is in {log}")
 
 
-def passes(command: tuple[str, ...] | str, directory: Path, timeout_s: float) -> bool | None:
+def passes(command: tuple[str, ...] | str, directory: Path, timeout_s: float, *, shell: str = "") -> bool | None:
     """Whether a check passes; None when it could not be run to its end, which says nothing."""
     try:
         child = subprocess.Popen(
-            arguments(command),
+            arguments(command, shell),
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

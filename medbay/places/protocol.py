@@ -26,7 +26,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     task_id: str
     number: int
     runner: str
-    command: Sequence[str] | str  # a list is executed as it is, a string goes through /bin/sh -c
+    command: Sequence[str] | str  # a list is executed as it is, a string is run by the shell
+    shell: str = ""  # what runs a string; nothing: sh
     cwd: Path
     log_path: str
     result_path: str
@@ -43,6 +44,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     memory_bytes: int | None = None
     cpu_s: float | None = None
+    stall_s: float | None = None  # without progress for so long it is ended
     ahead: bool = False  # not to be begun before another attempt of this runner has ended
     stdin_text: str = ""  # what it is asked, to be read from a file; without one it has nothing to read
     stdin_path: Path | None = None  # the file
@@ -50,6 +52,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
     part: str = ""  # which of several trees of one attempt: each is ended alone
     work: WorkRequest | None = None  # what an agent's directory is prepared for
+    files: Path | None = None  # the directory whose files show its progress, where that is not its own
 
     @property
     def attempt_key(self) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from medbay.core.shell import shell_words
 from medbay.errors import SpawnFailed
 from medbay.places.environment import Encoded, child_environment
 from medbay.places.files import make_directory
@@ -115,7 +116,7 @@ def new_log(launch: Launch) -> int:
 def _popen(
     launch: Launch, inherited: Encoded, *, stdin: int, outputs: tuple[int, int], pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
-    argv = arguments(launch.command)
+    argv = arguments(launch.command, launch.shell)
     if not argv or not argv[0]:
         raise ValueError("the command is empty")
     return subprocess.Popen(
@@ -131,9 +132,9 @@ def _popen(
     )
 
 
-def arguments(command: Sequence[str] | str) -> list[str]:
+def arguments(command: Sequence[str] | str, shell: str = "") -> list[str]:
     """The argument list: a list as it is, a string through the shell because it was asked for."""
-    return ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+    return shell_words(shell, command) if isinstance(command, str) else list(command)
 
 
 def _child(popen: subprocess.Popen[bytes]) -> Child:
@@ -168,7 +169,7 @@ def _clear_result(path: str, log_path: str) -> None:
 
 
 def _explain(error: OSError | ValueError, launch: Launch) -> str:
-    argv = arguments(launch.command)
+    argv = arguments(launch.command, launch.shell)
     command = _shown(argv[0]) if argv else ""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOENT, errno.ENOTDIR, errno.EACCES) and (wrong := explain_directory(launch.cwd)):

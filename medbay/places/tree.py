@@ -23,6 +23,7 @@ from medbay.errors import SpawnFailed
 from medbay.places.environment import inheritable
 from medbay.places.log_cap import LogCap
 from medbay.places.processes import Census, Process, Snapshot, group_exists, look, send, send_group
+from medbay.places.progress import Progress
 from medbay.places.protocol import LASTING_S, Identity, Launch
 from medbay.places.spawn import Child, spawn, spawn_into
 from medbay.places.spools import CommandSpool, CommandSpools, keep_result
@@ -39,6 +40,7 @@ class Why(Enum):
     """Why we ended a tree."""
 
     TIME = auto()
+    STALL = auto()
     MEMORY = auto()
     CPU = auto()
     LOG = auto()
@@ -159,6 +161,9 @@ class ProcessTree:
         self._trees = trees
         self._cap = cap
         self._usage = usage
+        self._progress = launch.stall_s and Progress(
+            monotonic_s, stall_s=launch.stall_s, cwd=launch.files or launch.cwd
+        )
         self._limit_at_s = None if launch.timeout_s is None else monotonic_s + launch.timeout_s
         self._begun_s = self._seen_s = monotonic_s
         self._why: Why | None = None
@@ -227,6 +232,8 @@ class ProcessTree:
                 times.append(self._limit_at_s)
             if self._usage is not None:
                 times.append(self._usage.next_s)
+            if self._progress:
+                times.append(self._progress.next_s)
         return min(times)
 
     def cancel(self, monotonic_s: float) -> None:
@@ -275,8 +282,18 @@ class ProcessTree:
                     return
                 case None:
                     pass
+        if self._progress and monotonic_s >= self._progress.next_s and self._is_stalled(self._progress, monotonic_s):
+            self._end(Why.STALL, monotonic_s, grace_s=grace_s)
+            return
         if not self._cap.keep(monotonic_s):
             self._end(Why.LOG, monotonic_s, grace_s=0)
+
+    def _is_stalled(self, progress: Progress, monotonic_s: float) -> bool:
+        snapshot = self._trees.census.at(monotonic_s)
+        members = snapshot.members(leader=self._child.pid, attempt_key=self.launch.attempt_key)
+        stalled = progress.is_stalled(members.values(), self._cap.path, monotonic_s)
+        self._words = progress.last if stalled else self._words
+        return stalled
 
     def _end(self, why: Why, monotonic_s: float, *, grace_s: float) -> None:
         if not self._has_ended_itself():

@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded, TimedOut
+from medbay.core.attempt.standstill import LAST_STARTED
+from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Stalled, Succeeded, TimedOut
 from medbay.places.logs import append_note, read_ends
 from medbay.places.protocol import Launch
 from medbay.places.tree import Exit, TreeEnd, Why
@@ -27,7 +28,7 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
         result = taken_as_failed(result)
     complaint = f"result file ignored: {result.ignored}" if result.ignored else ""
     written = _written_at(log)
-    for line in (end.note, _limit_words(launch, why), complaint):
+    for line in (end.note, _limit_words(launch, why, end.words), complaint):
         if line and log:
             append_note(log, line)
     head, tail, total_bytes = read_ends(log) if log else ("", "", 0)
@@ -85,6 +86,8 @@ def _ended_by_us(launch: Launch, ended: Exit, *, why: Why, words: str, output: O
         case Why.TIME:
             limit_s = launch.timeout_s or 0.0
             return TimedOut(limit_s=limit_s, exit_code=ended.code, signal=ended.signal, output=output)
+        case Why.STALL:
+            return Stalled(silent_s=launch.stall_s or 0.0, output=output)
         case Why.MEMORY | Why.CPU | Why.LOG:
             return Failed(
                 output=output,
@@ -96,8 +99,10 @@ def _ended_by_us(launch: Launch, ended: Exit, *, why: Why, words: str, output: O
             )
 
 
-def _limit_words(launch: Launch, why: Why | None) -> str:
+def _limit_words(launch: Launch, why: Why | None, words: str) -> str:
     match why:
+        case Why.STALL:
+            return f"ended: no progress for {launch.stall_s} s" + (f"; {LAST_STARTED}{words}" if words else "")
         case Why.TIME:
             return f"ended: time limit of {launch.timeout_s} s"
         case Why.MEMORY:

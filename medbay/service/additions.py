@@ -11,7 +11,17 @@ from typing import Final, Literal, NamedTuple
 from msgspec.structs import replace
 
 from medbay.core import rules
-from medbay.core.model import CHECK_TIMEOUT_MS, DEFAULT_PRIORITY, DEFAULT_QUEUE, CatchUp, Check, Event, Task, changed
+from medbay.core.model import (
+    CHECK_TIMEOUT_MS,
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    Advised,
+    CatchUp,
+    Check,
+    Event,
+    Task,
+    changed,
+)
 from medbay.core.people.question import is_due
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim
@@ -38,6 +48,8 @@ class NewTask:
     title: str
     command: tuple[str, ...] | str
     runner: str = "shell"
+    shell: str = ""
+    advice: Advised = ""
     cwd: str = ""
     env: tuple[tuple[str, str], ...] = ()
     description: str = ""
@@ -45,6 +57,7 @@ class NewTask:
     timeout_ms: int | None = None
     memory_bytes: int | None = None
     cpu_ms: int | None = None
+    stall_ms: int | None = None
     priority: int = DEFAULT_PRIORITY
     queue: str = DEFAULT_QUEUE
     tags: tuple[str, ...] = ()
@@ -62,6 +75,7 @@ class NewTask:
     every_ms: int | None = None
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
+    expect_by: str = ""
     max_tokens: int | None = None
     max_cost: int | None = None
     key: str | None = None

@@ -32,7 +32,7 @@ from medbay.core.owners import delivered
 from medbay.core.people.question import failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
-from medbay.core.schedule import occurrences
+from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
@@ -64,6 +64,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     ended_at: int = 0
     checks: tuple[Check, ...] = ()  # those the task had when the attempt was claimed
     claim: Claim | None = None  # as this worker last knew it; None when it never had it
+    takes_advice: bool = True  # whether what failed can do anything with guidance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +230,7 @@ def _ended(
         attempt=attempt,
         outcome=budget_rules.judged(task, evidence.judged(task, delivered(task, finished.outcome))),
         checks=finished.checks,
+        takes_advice=finished.takes_advice,
         evaluator=by.means.evaluate,
         dependents=dependents,
         policy=by.policy,
@@ -453,7 +455,8 @@ def _sent_for(worker: Worker, chosen: Sequence[Task], work: WorkingSet) -> list[
 def _claim_one(
     tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str], sent_for: Breaker | None = None
 ) -> Claim:
-    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for)
+    slow_at = _slow_at(tx, task) if task.iterations_done >= expectation.SUCCESSES_NEEDED else None
+    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for, slow_at=slow_at)
     change = decision.writes[0]
     assert isinstance(change, Change)
     agent = profile_of(task.runner)
@@ -478,6 +481,10 @@ def _claim_one(
     attempts.insert(tx, attempt)
     used = attempts.tokens_of_session(tx, task.id, resumes) if resumes else (0, 0)
     return Claim(changed(change.after, version=task.version + 1), attempt, again=task.attempts > 0, session_tokens=used)
+
+
+def _slow_at(tx: Tx, task: Task) -> int | None:
+    return expectation.slow_at(task, attempts.success_durations(tx, task.id, expectation.LOOKED_AT), tx.now)
 
 
 def _urgency(task: Task) -> tuple[int, int, str]:

@@ -9,7 +9,7 @@ from datetime import UTC
 from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
-from medbay.core.attempt.diagnosed import diagnose_outcome
+from medbay.core.attempt.diagnosed import diagnose_outcome, handed_to
 from medbay.core.attempt.ending import Ended
 from medbay.core.attempt.rescue import Evaluation
 from medbay.core.model import Attempt, Task
@@ -30,7 +30,8 @@ def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> st
         return ""
     output = attempts.output(tx, task.id, attempt.number) or Output()
     outcome = rescue.restored(attempt.failure, output)
-    found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC)
+    handed = handed_to(task, attempt)
+    found = diagnose_outcome(outcome, tx.now, runner=task.runner, zone=UTC, handed=handed)
     ended = replace(attempt, outcome=attempt.failure["outcome"], diagnosis=found)
     shown = ShownFailure(attempt=ended, tail=output.tail)
     redact, depth = redaction.knowing(dict(task.env)).text, owners.depth_of(tx, task)

@@ -45,7 +45,7 @@ def add_lines(
     *,
     ids: Ids,
     actor: str,
-    cwd: str,
+    defaults: requests.Defaults,
     agents: Mapping[str, Profile],
 ) -> list[Task]:
     """Add what each line says, all or none; a bad one is named by its number. `known` are those seen before."""
@@ -59,7 +59,7 @@ def add_lines(
 
     additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
     try:
-        wanted = requests.new_tasks(counted(), now=tx.now, default_cwd=cwd, agents=agents)
+        wanted = requests.new_tasks(counted(), now=tx.now, defaults=defaults, agents=agents)
         return additions.add_many(tx, wanted, ids=ids, actor=actor)
     except MedbayError as error:
         error.line_number = number
@@ -94,7 +94,7 @@ def bring_in(
             for number, line in wave:
                 numbers.append(number)
                 said = _readable(line, number, key=key, new_ids=new_ids, left_out=left_out)
-                yield requests.new_task(said, now=tx.now, default_cwd=cwd, agents=agents)
+                yield requests.new_task(said, now=tx.now, defaults=requests.Defaults(cwd=cwd), agents=agents)
 
         try:
             made = additions.add_many(tx, checked(), ids=ids, actor=actor)

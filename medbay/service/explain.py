@@ -37,6 +37,7 @@ def explain(
     recovery_share: float = 0.5,
     queue_slots: Mapping[str, int] = NO_LIMITS,
     rescue_threshold: float = RESCUE_THRESHOLD,
+    takes_advice: bool = True,
 ) -> Explanation:
     """Collect the answer from the store; nothing is guessed."""
     recent = attempts.of_task(tx, task.id, 20)
@@ -48,7 +49,8 @@ def explain(
         known = patterns.get(tx, last.diagnosis.fingerprint)
         if not task.finished:
             found = apply_teaching(last.diagnosis, known)
-            coming = forecast(task, found, learning.in_force(tx, policy, found.kind), tx.now)
+            rules = learning.in_force(tx, policy, found.kind)
+            coming = forecast(task, found, rules, tx.now, takes_advice=takes_advice)
     held = _held(tx, task)
     around = circumstances(tx, task, held, recovery_share=recovery_share, queue_slots=queue_slots)
     reasons = _told(holding.reasons(task, tx.now, around), tx.now)
@@ -101,8 +103,10 @@ def _parts(tx: Tx, task: Task) -> tuple[Task, ...]:
 def _helper(tx: Tx, task: Task, chain: Iterable[str]) -> Task | None:
     """What waits for a person's answer and keeps the task from going on."""
     serving = (triages.open_review(tx, task.id), triages.open_fix(tx, task.id))
-    waiting = (*(tasks.get(tx, each) for each in chain), *serving)
-    return next((each for each in waiting if each is not None and is_persons(each) and each.status == "blocked"), None)
+    behind = [each for each in (tasks.get(tx, each) for each in chain) if each is not None and each.status == "blocked"]
+    asked = next((each for each in behind if is_persons(each) or questions.open_of_task(tx, each.id)), None)
+    theirs = (each for each in serving if each is not None and is_persons(each) and each.status == "blocked")
+    return asked or next(theirs, None)
 
 
 def _told(reasons: tuple[Reason, ...], now: int) -> tuple[Reason, ...]:

@@ -51,6 +51,7 @@ def _holds_for_a_while(tx: Tx, queues: Sequence[str]) -> bool:
 def exit_code(tx: Tx, worker_ids: Sequence[str]) -> int:
     """1 when something these workers ran was exhausted, else 75 when something waits for a person, else 0."""
     kinds = {kind for worker_id in worker_ids for kind in activity.block_kinds_of_worker(tx, worker_id)}
+    kinds |= {kind for worker_id in worker_ids for kind in activity.block_kinds_of_lost(tx, worker_id)}
     if "exhausted" in kinds:
         return EXIT_FAILED
     waits = any(activity.ran_what_wants_triage(tx, worker_id) for worker_id in worker_ids)

@@ -34,6 +34,7 @@ class JobWriter:
     ids: Ids
     actor: str
     agents: Mapping[str, Profile]
+    shell: str = ""  # of new jobs that name none
     update: bool = True  # a job that is there already is changed to what the file says
     prune: bool = False
     dry_run: bool = False
@@ -101,6 +102,8 @@ def _settled(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: J
         return JobChange(name=job.name, action="add", line=job.line, task_id=task.id, title=task.title)
     known = tasks.resolve(tx, known.id)
     changed = _differences(new, known)
+    if "shell" not in job.given:  # what runs its lines does not change under it
+        changed.pop("shell", None)
     after = _more_after(tx, new, known)
     said = JobChange(name=job.name, action="keep", line=job.line, task_id=known.id, title=new.title, changed=changed)
     if not by.update or not (changed or after):
@@ -128,7 +131,8 @@ def _checked(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: J
         given[name] = value
     if "after" in given:
         given["after"] = [keys.get(each, each) for each in _after(job)]
-    new = requests.new_task(given, now=tx.now, default_cwd=file.cwd, agents=by.agents)
+    defaults = requests.Defaults(cwd=file.cwd, shell=by.shell)
+    new = requests.new_task(given, now=tx.now, defaults=defaults, agents=by.agents)
     return replace(new, key=job.key)
 
 

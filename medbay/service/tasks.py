@@ -98,7 +98,7 @@ def decide(tx: Tx, action: Action, task: Task, *, actor: str, attempts: int = GR
         case "pause":
             return rules.on_pause_command(task, tx.now, actor=actor)
         case "resume":
-            return rules.on_resume_command(task, tx.now, actor=actor)
+            return rules.on_resume_command(task, tx.now, actor=actor, question=questions.open_of_task(tx, task.id))
         case "cancel":
             after, asked = tasks.dependents(tx, task.id), questions.open_of_task(tx, task.id)
             owner = owners.of(tx, task)

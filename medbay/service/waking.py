@@ -7,8 +7,9 @@ from typing import Final
 from medbay.core.budget import Budget
 from medbay.core.holds.breaker import Limits
 from medbay.core.people.question import on_unanswered
+from medbay.core.schedule import expectation
 from medbay.service import breakers, tasks
-from medbay.store import activity, questions
+from medbay.store import activity, attempts, questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -18,7 +19,7 @@ SENT_AT_ONCE: Final = 20
 
 def next_at(tx: Tx) -> int | None:
     """When the next of them wakes."""
-    times = (task_rows.next_due_at(tx), activity.next_look_at(tx))
+    times = (task_rows.next_due_at(tx), activity.next_look_at(tx), task_rows.next_expected_at(tx))
     return min((at for at in times if at is not None), default=None)
 
 
@@ -28,4 +29,17 @@ def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:
     unanswered = questions.unanswered(tx, SENT_AT_ONCE)
     for each in unanswered:
         apply(tx, on_unanswered(each, tx.now))
-    return looked + len(unanswered)
+    return looked + len(unanswered) + _look_at_late(tx)
+
+
+def _look_at_late(tx: Tx) -> int:
+    """Ask about what should have ended by now, and about what takes strangely long; how many were looked at."""
+    late, slow = task_rows.expected(tx, SENT_AT_ONCE), task_rows.slow(tx, SENT_AT_ONCE)
+    for task in late:
+        asked = questions.open_of_task(tx, task.id) is not None
+        succeeded_at = attempts.last_success_at(tx, task.id)
+        apply(tx, expectation.on_expected(task, tx.now, succeeded_at=succeeded_at, asked=asked))
+    for each in slow:
+        task = task_rows.get(tx, each.id) or each  # what was late is changed already
+        apply(tx, expectation.on_slow(task, tx.now, asked=questions.open_of_task(tx, task.id) is not None))
+    return len(late) + len(slow)

@@ -105,6 +105,17 @@ def live_recovery_by_worker(tx: Tx) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+def block_kinds_of_lost(tx: Tx, worker_id: str) -> set[str]:
+    """How those tasks are blocked whose last attempt was lost since this worker began: their engine died."""
+    rows = tx.rows(
+        "SELECT DISTINCT t.block_kind FROM worker w JOIN task t ON t.status = 'blocked' AND t.block_kind IS NOT NULL"
+        " JOIN attempt a ON a.task_id = t.id AND a.number = t.attempts"
+        " WHERE w.id = ? AND a.outcome = 'lost' AND a.ended_at >= w.started_at",
+        (worker_id,),
+    )
+    return {row[0] for row in rows}
+
+
 def block_kinds_of_worker(tx: Tx, worker_id: str) -> set[str]:
     """How those tasks are blocked that this worker ran; a paused one waits for the person who paused it."""
     rows = tx.rows(

@@ -60,6 +60,22 @@ def named_times(tx: Tx, task_ids: Collection[str]) -> dict[str, int | None]:
     return {row[0]: diagnosis(row[1]).retry_after_ms for row in tx.rows(sql, tuple(sorted(task_ids)))}
 
 
+def success_durations(tx: Tx, task_id: str, limit: int) -> list[int]:
+    """How many milliseconds the last successes of a task took."""
+    sql = (
+        f"SELECT ended_at - started_at FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES}"
+        " AND ended_at IS NOT NULL ORDER BY number DESC LIMIT ?"
+    )
+    return [int(row[0]) for row in tx.rows(sql, (task_id, limit))]
+
+
+def last_success_at(tx: Tx, task_id: str) -> int | None:
+    """When a task last ended well."""
+    sql = f"SELECT ended_at FROM attempt WHERE task_id = ? AND outcome IN {_SUCCESSES} ORDER BY number DESC LIMIT 1"
+    row = tx.one(sql, (task_id,))
+    return int(row[0]) if row and row[0] is not None else None
+
+
 def of_task(tx: Tx, task_id: str, limit: int) -> list[Attempt]:
     """The newest attempts of a task, in their order."""
     sql = f"SELECT {ATTEMPT_COLUMNS} FROM attempt WHERE task_id = ? ORDER BY number DESC LIMIT ?"

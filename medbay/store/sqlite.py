@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import sqlite3
@@ -17,6 +18,7 @@ from medbay.env import Clock, SystemClock
 from medbay.errors import (
     NotAllowed,
     StoreError,
+    StoreFull,
     StoreRemoved,
     StoreUnavailable,
     UsageError,
@@ -30,6 +32,8 @@ BUSY_TIMEOUT_MS: Final = 10_000
 TRY_AGAIN_S: Final = 0.001  # how soon a writer looks again whether the other one is done
 STATEMENTS_CACHED: Final = 256
 _FULL_SYNC: Final = 2
+NEEDED_BYTES: Final = 10_000_000  # a store and its log of changes grow by about so much between two looks
+_SCARCE_BYTES: Final = 1_000_000
 _ASKED_STEPS_MAX: Final = 100_000
 
 
@@ -122,18 +126,25 @@ def _told(error: sqlite3.Error) -> Exception:
 class Transaction:
     """The block of one transaction: begun, committed when the block ends without an error, undone otherwise."""
 
-    __slots__ = ("_begin", "_clock", "_connection", "_store_id")
+    __slots__ = ("_begin", "_clock", "_connection", "_store_id", "_translated")
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, store_id: str, *, begin: Callable[[], None] | None = None
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        store_id: str,
+        *,
+        translated: _Translated,
+        begin: Callable[[], None] | None = None,
     ) -> None:
+        self._translated = translated
         self._connection = connection
         self._clock = clock
         self._store_id = store_id
         self._begin = begin
 
     def __enter__(self) -> SqliteTx:
-        with _TRANSLATED:
+        with self._translated:
             if self._begin is not None:
                 self._begin()
             else:
@@ -142,7 +153,7 @@ class Transaction:
         return SqliteTx(self._connection, self._clock.now_ms(), self._store_id)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        with _TRANSLATED:
+        with self._translated:
             try:
                 if error is not None:
                     raise error
@@ -162,6 +173,7 @@ class SqliteStore:
         """Open the file, make it if it is new, migrate it if it is older, refuse it if it is newer."""
         self._path = str(path)
         self._clock = clock
+        self._translated = _Translated(self._path)
         self._connection = _connect(self._path)
         self._data_version = -1
         self._commits: Commits | None = None
@@ -170,7 +182,8 @@ class SqliteStore:
         self.store_id = ""
         self.migrated: Sequence[str] = ()
         try:
-            self.migrated = migrations.migrate(self._connection, SQLITE)
+            with self._translated:
+                self.migrated = migrations.migrate(self._connection, SQLITE)
             self.store_id = self._identify(new_store_id, machine_id)
         except BaseException:
             self._connection.close()
@@ -178,15 +191,17 @@ class SqliteStore:
 
     def write(self) -> Transaction:
         """A transaction that may change things; committed, and synced, when the block ends without an error."""
-        return Transaction(self._connection, self._clock, self.store_id, begin=self._begin_writing)
+        return Transaction(
+            self._connection, self._clock, self.store_id, translated=self._translated, begin=self._begin_writing
+        )
 
     def read(self) -> Transaction:
         """A transaction that sees one state of the store and changes nothing."""
-        return Transaction(self._connection, self._clock, self.store_id)
+        return Transaction(self._connection, self._clock, self.store_id, translated=self._translated)
 
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file, and rows that point to nothing."""
-        with _TRANSLATED:
+        with self._translated:
             found = [row[0] for row in self._connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             for table, rowid, parent, _ in self._connection.execute("PRAGMA foreign_key_check").fetchmany(20):
                 found.append(f"row {rowid} of {table} points to a {parent} that is not there")
@@ -200,7 +215,7 @@ class SqliteStore:
         except OSError as error:
             raise StoreError(f"cannot write {unfinished}: {error.strerror}", hint="choose another place") from None
         try:
-            with _TRANSLATED:
+            with self._translated:
                 copy_database(self._connection, unfinished)
             os.link(unfinished, path)  # fails where a file has this name already
             sync_directory(path)
@@ -216,7 +231,7 @@ class SqliteStore:
         if self._commits is not None:
             self._commits.take()  # first: what is said from here on is for the next call
         self._refuse_removed()
-        with _TRANSLATED:
+        with self._translated:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         seen, self._data_version = self._data_version, version
         return bool(seen != version)
@@ -324,7 +339,7 @@ def _connect(path: str) -> sqlite3.Connection:
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         sync = connection.execute("PRAGMA synchronous").fetchone()[0]
     except sqlite3.Error as error:
-        raise StoreError(f"cannot open the store {path}: {error}", hint=why_not(path)) from error
+        raise full(path, error) or StoreError(f"cannot open the store {path}: {error}", hint=why_not(path)) from error
     if path != ":memory:" and (journal, sync) != ("wal", _FULL_SYNC):
         raise StoreError(f"the store {path} refuses durable settings (journal {journal}, sync {sync})")
     return connection
@@ -347,12 +362,19 @@ def refuse_other_database(connection: sqlite3.Connection, path: str) -> None:
 class _Translated:
     """A block that raises SQLite's errors in our words."""
 
-    __slots__ = ()
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, sqlite3.OperationalError | StoreUnavailable) and (found := full(self._path, error)):
+            raise found from error
         match error:
             case UnicodeEncodeError():
                 raise UsageError("a text is not valid UTF-8", hint="write it in UTF-8") from error
@@ -364,7 +386,31 @@ class _Translated:
                 raise StoreError(f"the store is damaged: {error}", hint="restore a backup") from error
 
 
-_TRANSLATED: Final = _Translated()
+def full(path: str, error: BaseException) -> StoreFull | None:
+    """What is to be said where an error comes of a full disk: where, how much is free, and how much is needed."""
+    if isinstance(error, StoreFull) or path == ":memory:":
+        return None
+    folder = Path(path).parent
+    try:
+        about = os.statvfs(folder)
+    except OSError:
+        return None
+    free = about.f_bavail * about.f_frsize
+    known = error.__cause__ if isinstance(error, StoreUnavailable) else error
+    code = (
+        known.sqlite_errorcode & 0xFF if isinstance(known, sqlite3.Error) and hasattr(known, "sqlite_errorcode") else 0
+    )
+    number = known.errno if isinstance(known, OSError) else None
+    short = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and free < _SCARCE_BYTES
+    if code != sqlite3.SQLITE_FULL and number not in (errno.ENOSPC, errno.EDQUOT) and not short:
+        return None
+    needed = NEEDED_BYTES // 1_000_000
+    message = (
+        f"no space is left for the store {path}: {free // 1000} kB free on the disk of {folder}, {needed} MB are needed"
+    )
+    return StoreFull(message, hint="make room there; nothing is lost, and the store stays where it is")
+
+
 _NETWORK_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 
 
@@ -451,7 +497,8 @@ def make_private(path: str) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path)) from error
+        wrong = StoreError(f"cannot open the store {path}: {error.strerror}", hint=why_not(path))
+        raise full(path, error) or wrong from error
 
 
 def why_not(path: str) -> str:
@@ -461,7 +508,7 @@ def why_not(path: str) -> str:
         return f"make the directory {parent}, or name another store with --store"
     if not os.access(parent, os.W_OK):
         return f"the directory {parent} is not writable"
-    return "restore a backup, or move it away and create a new one with medbay init"
+    return "medbay doctor says more; a backup can be restored"
 
 
 def refuse_network_file_system(path: str) -> None:

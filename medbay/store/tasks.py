@@ -106,6 +106,7 @@ class TaskFilter:
     queue: str | None = None
     text: str = ""
     category: str = ""
+    warned: bool = False  # only what succeeded and says in its log that something failed
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
     triages: bool | None = None  # False: without triages; True: triages alone
@@ -115,7 +116,7 @@ class TaskFilter:
     @property
     def narrows(self) -> bool:
         """Whether it leaves anything out that a person would have to name."""
-        named = self.statuses or self.tags or self.without_tags or self.text or self.category
+        named = self.statuses or self.tags or self.without_tags or self.text or self.category or self.warned
         return bool(named) or self.queue is not None
 
 
@@ -293,6 +294,34 @@ def next_due_at(tx: Tx) -> int | None:
 def cancel_requests(tx: Tx) -> list[tuple[str, int | None]]:
     """Tasks that are to be cancelled, with their live attempt."""
     return [(row[0], row[1]) for row in tx.rows(CANCELS_SQL)]
+
+
+EXPECTED_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE expect_at <= ? AND expect_at IS NOT NULL ORDER BY expect_at, id LIMIT ?"
+)
+SLOW_SQL: Final = (
+    f"SELECT {TASK_COLUMNS} FROM task WHERE slow_at <= ? AND slow_at IS NOT NULL ORDER BY slow_at, id LIMIT ?"
+)
+NEXT_EXPECTED_SQL: Final = (
+    "SELECT (SELECT expect_at FROM task WHERE expect_at IS NOT NULL ORDER BY expect_at, id LIMIT 1),"
+    " (SELECT slow_at FROM task WHERE slow_at IS NOT NULL ORDER BY slow_at, id LIMIT 1)"
+)
+
+
+def expected(tx: Tx, limit: int) -> list[Task]:
+    """Tasks that should have ended by now, whether or not they did."""
+    return [task(row) for row in tx.rows(EXPECTED_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def slow(tx: Tx, limit: int) -> list[Task]:
+    """Tasks whose live attempt takes strangely long by now."""
+    return [task(row) for row in tx.rows(SLOW_SQL + tx.locks.take_free, (tx.now, limit))]
+
+
+def next_expected_at(tx: Tx) -> int | None:
+    """When the next of these is to be looked at."""
+    row = tx.one(NEXT_EXPECTED_SQL) or ()
+    return min((int(at) for at in row if at is not None), default=None)
 
 
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
@@ -493,6 +522,8 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.category:
         parts.append("(t.last_category = ? OR t.last_category LIKE ?)")
         params += [wanted.category, wanted.category + "/%"]
+    if wanted.warned:
+        parts.append("t.warning <> ''")
     if wanted.text:
         parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())

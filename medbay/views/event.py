@@ -144,7 +144,8 @@ def _gate_passed(event: Event) -> EventLine | None:
 def _completed(event: Event) -> EventLine:
     failures = event.data.get("failures", 0)
     healed = f" · healed after {failures} failure{'s' if failures > 1 else ''}" if failures else ""
-    return _change(event, glyphs.DONE, "done", f"completed{healed}")
+    warning = f" · its log says: {clean(str(event.data['warning']))}" if event.data.get("warning") else ""
+    return _change(event, glyphs.DONE, "done", f"completed{healed}{warning}")
 
 
 def _iteration_done(event: Event) -> EventLine:

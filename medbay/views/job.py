@@ -15,6 +15,8 @@ _NAMES: Final = {
     "resources": "provider",
     "memory_bytes": "memory",
     "cpu_ms": "cpu_time",
+    "stall_ms": "stall",
+    "advice": "takes_advice",
 }
 _WORDS: Final[dict[JobAction, tuple[str, str]]] = {
     "add": ("+", "added"),

@@ -9,6 +9,7 @@ from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import TURN, Task
 from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
+from medbay.views.text import clean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,15 @@ def status_phrase(task: Task, now_ms: int, *, after: Sequence[str] = ()) -> Phra
 def _finished(task: Task) -> Phrase:
     if task.status == "cancelled":
         return _phrase(glyphs.CANCELLED, "cancelled", "", "idle")
+    if task.warning:
+        words = f"completed · {says(task)}"
+        return Phrase(glyph=glyphs.DONE, words=words, token="done", kind="warned")
     return _phrase(glyphs.DONE, "completed", "healed" if task.last_category else "", "done")
+
+
+def says(task: Task) -> str:
+    """Return what the log of a success says against it: `its log says: mysqldump: not found`."""
+    return f"its log says: {clean(task.warning)}" if task.warning else ""
 
 
 def _running(task: Task, now_ms: int) -> Phrase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from medbay.core.holds.breaker import Breaker
@@ -14,10 +14,21 @@ from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
 from medbay.core.triage.cycle import cooling_until
 from medbay.views import attempt, breaker, glyphs, moments, question, schedule, triage, work
-from medbay.views.status import Phrase, status_phrase
+from medbay.views.status import Phrase, says, status_phrase
 from medbay.views.text import clean
 
-LISTED: Final = ("status", "block_kind", "reason", "paused", "held_by", "next_attempt_at", "priority", "queue", "cwd")
+LISTED: Final = (
+    "status",
+    "block_kind",
+    "reason",
+    "paused",
+    "held_by",
+    "next_attempt_at",
+    "priority",
+    "queue",
+    "cwd",
+    "warning",
+)
 _BY_CAPACITY: Final = 13  # the first of the reasons that only capacity ends
 _GROUPS: Final = {
     "you": "need you",
@@ -60,6 +71,7 @@ def summary(task: Task) -> dict[str, Any]:
         "reason": task.reason,
         "category": task.last_category or None,
         "summary": task.last_summary or None,
+        "warning": task.warning or None,
         "attempts": task.attempts,
         "consecutive_failures": task.streak,
         "charged_failures": task.charged,
@@ -122,8 +134,13 @@ def _specification(task: Task) -> dict[str, Any]:
         "timeout_s": moments.seconds(task.timeout_ms),
         "memory_bytes": task.memory_bytes,
         "cpu_time_s": moments.seconds(task.cpu_ms),
+        "stall_s": moments.seconds(task.stall_ms),
+        "shell": task.shell or None,
+        "takes_advice": work.ADVISED[task.advice],
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "mutex": task.mutex or None,
+        "expect_by": task.expect_by or None,
+        "expected_at": moments.iso(task.expect_at),
         "checks": [{"command": work.words(each.command), "required": each.required} for each in task.checks],
         "check_timeout_s": moments.seconds(task.check_timeout_ms),
         "check_threshold": task.threshold,
@@ -151,6 +168,8 @@ def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
     made = []
     for task in found.tasks:
         phrase = status_phrase(task, found.now, after=found.waits_for.get(task.id, ()))
+        if phrase.kind == "warned":  # what its log says stands beside it
+            phrase = replace(phrase, words=f"{task.status} · warned")
         made.append(
             ListRow(
                 task=task,
@@ -185,6 +204,8 @@ def footer(found: TaskList, listed: Sequence[ListRow]) -> str:
     if more := sum(shown.isdisjoint(asked.task_ids) for asked in found.questions):
         # about what goes on meanwhile, what is not shown, or an incident
         said.append(f"{more} {'other ' if shown else ''}question{'' if more == 1 else 's'} in medbay inbox")
+    if warned := sum(bool(row.task.warning) for row in listed):
+        said.append(f"{warned} succeeded with a failure in the log (medbay list --warned)")
     number = found.total
     cut = f"{len(listed)} of {number} shown, what needs you first (medbay list --all): " if len(listed) < number else ""
     triages = found.hidden_triages
@@ -209,6 +230,8 @@ def facts(task: Task) -> list[str]:
         said.append(f"priority {task.priority}")
     if task.queue != DEFAULT_QUEUE:
         said.append(f"queue {clean(task.queue)}")
+    if task.expect_by:
+        said.append(f"expected by {task.expect_by}")
     if task.mutex:
         said.append(f"mutex {clean(task.mutex)}")
     if task.timeout_ms:
@@ -268,6 +291,8 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
         return _output(seen, found.now)
     if task.status == "blocked":
         return task.reason
+    if task.finished and task.warning:
+        return says(task)
     if task.finished:
         return f"{task.attempts} attempts, last failure {task.last_category}" if phrase.kind == "healed" else ""
     if task.status == "failed":
@@ -278,7 +303,7 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
         return f"{holder} has it, and one runs at a time"
     if phrase.glyph == glyphs.READY or task.hold is not None:
         return _why_not_started(found, task)
-    return task.last_summary if task.streak else schedule.how(task)
+    return _how_it_stands(task)
 
 
 def _why_not_started(found: TaskList, task: Task) -> str:
@@ -292,7 +317,12 @@ def _why_not_started(found: TaskList, task: Task) -> str:
         return f"held by {looping.key}: {breaker.holding(looping, found.now)}"
     if task.recovery and task.queue in found.out_of_share:
         return "retries have their share of the slots; fresh work goes first"
-    return task.last_summary if task.streak else schedule.how(task)
+    return _how_it_stands(task)
+
+
+def _how_it_stands(task: Task) -> str:
+    """How it failed last, what its last success says against itself, or when it recurs."""
+    return task.last_summary if task.streak else says(task) or schedule.how(task)
 
 
 def _short_of(found: TaskList, task: Task) -> str:

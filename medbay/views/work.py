@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from medbay.core.agent import Profile, profile_of
 from medbay.core.budget import MILLION
 from medbay.core.model import ISOLATED, PYTHON, Task
 from medbay.core.people import question
+from medbay.core.policy.policy import Policy
 from medbay.core.snapshot import TaskDetail
 from medbay.core.triage.cycle import RUNNER as TRIAGE
-from medbay.views import moments
+from medbay.views import glyphs, moments
+
+ASKED_AT: Final = 4  # the rung of the ladder at which a person is asked
+ADVISED: Final[Mapping[str, bool | None]] = {"": None, "takes": True, "none": False}
+
+
+def may_take(task: Task, policy: Policy, *, attempts: int | None = None, wait_ms: int | None = None) -> str:
+    """Return the first line of `run`: how often it is tried and how long that may wait, and what ends it sooner."""
+    tries = min(attempts or ASKED_AT, ASKED_AT, policy.max_retries_total + 1)
+    waits = [
+        sum(each.delays_ms[min(n, len(each.delays_ms) - 1)] for n in range(tries - 1)) for each in policy.rungs.values()
+    ]
+    wait = min(max(waits), wait_ms) if wait_ms is not None else max(waits)
+    outage = "" if attempts or wait_ms is not None else "; an outage is waited out for up to 3d"
+    within = f"{number_of(tries, 'attempt')}, up to {moments.short(wait)} between them" if tries > 1 else "1 attempt"
+    sooner = "" if attempts and wait_ms is not None else " (--attempts N, --max-wait D; Ctrl-C gives up)"
+    return f"{glyphs.READY} {task.id}: at most {within}{outage}{sooner}"
+
+
+def number_of(count: int, what: str) -> str:
+    """Return how many of something: `1 attempt`, `3 attempts`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def runs(found: TaskDetail, agents: Mapping[str, Profile], triage_agent: str) -> str:

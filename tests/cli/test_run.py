@@ -48,7 +48,7 @@ def test_a_command_that_succeeds_gives_its_output_and_zero(quick: Cli) -> None:
     ran = quick("run", "--", "echo", "--all", "hello")
 
     assert (ran.code, ran.out) == (0, "--all hello\n")
-    assert ran.err.splitlines()[0] == "▶ attempt 1"
+    assert ran.err.splitlines()[1] == "▶ attempt 1"
     assert f"exit 0     medbay show {only_task(quick).id}" in ran.err
 
 

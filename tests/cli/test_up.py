@@ -84,7 +84,7 @@ def test_on_start_it_announces_the_retries_that_are_pending(cli: Cli) -> None:
 
 def test_a_stop_in_order_hands_back_what_runs(quick: Cli) -> None:
     """SIGTERM: back to pending, no process left, exit 0, and it says so."""
-    task_id = quick.add("sleeper", "--run", SLEEPER)
+    task_id = quick.add("sleeper", "--shell", "sh", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
 
@@ -99,7 +99,7 @@ def test_a_stop_in_order_hands_back_what_runs(quick: Cli) -> None:
 
 def test_until_idle_that_is_stopped_early_is_no_success(quick: Cli) -> None:
     """Something still waits: 75, so that a script does not go on as if all were done."""
-    quick.add("sleeper", "--run", SLEEPER)
+    quick.add("sleeper", "--shell", "sh", "--run", SLEEPER)
     with started(quick, "up", "--until-idle") as process:
         wait_for((quick.folder / "up").exists)
 
@@ -164,7 +164,7 @@ def test_a_terminal_gets_short_times_and_a_line_in_place(quick: Cli) -> None:
 def test_a_store_that_is_gone_is_one_line(quick: Cli) -> None:
     """Its folder removed under a running daemon: it says so in one line and ends by itself, with its processes."""
     (quick.folder / "medbay.toml").write_text('[engine]\nlease = "1s"\n', encoding="utf-8")
-    quick.add("sleeper", "--run", SLEEPER)
+    quick.add("sleeper", "--shell", "sh", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
         for path in sorted((quick.folder / ".medbay").rglob("*"), reverse=True):
@@ -185,7 +185,7 @@ def test_without_a_store_it_says_what_to_do(bare: Cli) -> None:
 
 def test_the_engine_speaks_through_the_screen(quick: Cli) -> None:
     """What it has to say about leftovers stands on a line of its own, with its time."""
-    quick.add("sleeper", "--run", SLEEPER)
+    quick.add("sleeper", "--shell", "sh", "--run", SLEEPER)
     with started(quick, "up") as process:
         wait_for((quick.folder / "up").exists)
         kill_with_guardian(process)

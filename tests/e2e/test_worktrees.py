@@ -553,3 +553,13 @@ def test_a_pull_request_that_keeps_coming_back_is_a_persons(project: Project) ->
     project.must("up", "--until-idle")
     assert project.show(kept)["status"] == "completed"
     assert any("gh is not installed" in str(each["data"]) for each in project.events())
+
+
+def test_an_agent_that_writes_files_in_its_worktree_is_not_stuck(project: Project) -> None:
+    """It prints nothing and computes nothing for longer than the stall time, and is left alone."""
+    project.agent("for n in 1 2 3 4 5 6 7 8; do echo $n >> list.txt; sleep 0.4; done; echo done")
+
+    task = project.add("Slowly", "--stall", "1500ms")
+    project.must("up", "--until-idle")
+
+    assert [each["outcome"] for each in project.show(task)["attempts"]] == ["succeeded"]

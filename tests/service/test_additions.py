@@ -80,7 +80,7 @@ MIXED: list[dict[str, Any]] = [
 def test_what_is_alike_is_added_as_each_would_be_alone(store: Store) -> None:
     """Nobody can tell from a task that the one before it was checked and decided about in its stead."""
     with store.write() as tx:
-        wanted = requests.new_tasks(MIXED, now=tx.now, default_cwd="/here")
+        wanted = requests.new_tasks(MIXED, now=tx.now, defaults=requests.Defaults(cwd="/here"))
         together = additions.add_many(tx, wanted, ids=Ids(), actor="person:x")
     with store.read() as tx:
         told = [(each.name, each.data) for each in history.events_since(tx, 0, limit=100)]
@@ -89,7 +89,12 @@ def test_what_is_alike_is_added_as_each_would_be_alone(store: Store) -> None:
         tx.execute("DELETE FROM task_tag")
         tx.execute("DELETE FROM task")
         alone = [
-            additions.add(tx, requests.new_task(line, now=tx.now, default_cwd="/here"), ids=Ids(), actor="person:x")
+            additions.add(
+                tx,
+                requests.new_task(line, now=tx.now, defaults=requests.Defaults(cwd="/here")),
+                ids=Ids(),
+                actor="person:x",
+            )
             for line in MIXED
         ]
 

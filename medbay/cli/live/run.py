@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,10 +13,10 @@ from medbay.core.durations import format_duration
 from medbay.core.model import DEFAULT_QUEUE, TRIAGE, Attempt, Event, Task
 from medbay.env import SystemClock
 from medbay.errors import MedbayError, StoreError
-from medbay.views import glyphs, moments, question
+from medbay.views import glyphs, moments, question, work
 from medbay.views.attempt import ending
 from medbay.views.event import diagnosis, lines
-from medbay.views.status import status_phrase
+from medbay.views.status import says, status_phrase
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
@@ -36,11 +37,27 @@ _ENDS: Final = frozenset(
 _JUDGED: Final = frozenset({"triage:started", "triage:verdict", "triage:refused", "triage:failed", "task:rescued"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a person wants to wait for the end; None: as long as the policy goes on."""
+
+    attempts: int | None = None
+    wait_ms: int | None = None
+
+
 class Watch:
     """Follows one task through its attempts. `round` is called by the daemon, many times a second."""
 
-    def __init__(self, bay: Bay, task: Task, display: Display, interrupts: Interrupts) -> None:
+    def __init__(
+        self,
+        bay: Bay,
+        task: Task,
+        display: Display,
+        interrupts: Interrupts,
+        patience: Patience = Patience(),
+    ) -> None:
         self.task = task
+        self._patience = patience
         self.daemon: Daemon | None = None
         self._bay = bay
         self._display = display
@@ -59,6 +76,7 @@ class Watch:
             self._obey()
             self._events.extend(event for event in self._feed.take() if event.task_id == self.task.id)
             self._print_events()
+            self._give_up_when_due()
             self._tick()
         except StoreError:
             return  # the daemon says that the store is away, and the events are still there when it is back
@@ -114,14 +132,35 @@ class Watch:
             self.daemon.engine.kill_all()
         self._obeyed = wanted
 
-    def _cancel(self, daemon: Daemon) -> None:
-        why = "its output is no longer read" if not self._interrupts.count else "giving up"
+    def _give_up_when_due(self) -> None:
+        """Cancel it once it would go on for longer than was asked for."""
+        task, patience = self.task, self._patience
+        waits = task.attempts > 0 and task.live is None and not self.over() and not self._events
+        if not waits or self.daemon is None or self._obeyed:
+            return
+        if patience.attempts is not None and task.attempts >= patience.attempts:
+            self._obeyed = 1
+            self._cancel(self.daemon, why=f"gives up after {work.number_of(task.attempts, 'attempt')}")
+        elif patience.wait_ms is not None and (waits_ms := self._waited_ms(task)) > patience.wait_ms:
+            self._obeyed = 1
+            self._cancel(self.daemon, why=f"gives up: it would have waited {_rounded(waits_ms)} in all")
+
+    def _waited_ms(self, task: Task) -> int:
+        """How long it has waited between attempts once its next one is due."""
+        ran = self._bay.attempts(task.id, EVENTS_BEHIND_MAX)
+        until = max(task.due_at or 0, self._clock.now_ms())
+        return until - ran[0].started_at - sum((each.ended_at or each.started_at) - each.started_at for each in ran)
+
+    def _cancel(self, daemon: Daemon, *, why: str = "") -> None:
+        why = why or ("its output is no longer read" if not self._interrupts.count else "giving up")
         self.task = self._bay.get(self.task.id)
         if self.task.finished:
             return
         if self.task.live is not None:
             again = " (Ctrl-C again kills them)" if self._display.live else ""
             self._display.line(f"{glyphs.CANCELLED} {why}, waiting for its processes to end{again}")
+        elif why.startswith("gives up"):
+            self._display.line(f"{glyphs.CANCELLED} {why}")
         self.task = self._bay.cancel(self.task.id)
         daemon.engine.stop_cancelled()
 
@@ -246,7 +285,7 @@ def own_code(attempts: list[Attempt]) -> int:
     if not attempts:
         return 0
     last = attempts[-1]
-    if last.outcome == "timed_out":
+    if last.outcome in ("timed_out", "stalled"):
         return TIME_LIMIT
     if last.exit_code is not None:
         return last.exit_code
@@ -260,7 +299,8 @@ def own_code(attempts: list[Attempt]) -> int:
 
 def _success_line(task: Task, attempts: list[Attempt]) -> str:
     last = attempts[-1]
-    end = f"exit 0     medbay show {task.id}"
+    warned = f"   {says(task)}." if task.warning else ""
+    end = f"exit 0     medbay show {task.id}{warned}"
     if len(attempts) == 1:
         return f"{glyphs.DONE} after {_lasted(last)}.   {end}"
     whole = (last.ended_at or last.started_at) - attempts[0].started_at

@@ -8,11 +8,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from medbay.core.attempt import checks
+from medbay.core.agent import is_agents
+from medbay.core.attempt import checks, prompt, standstill
+from medbay.core.attempt.echo import without_echo
 from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.durations import format_duration
-from medbay.core.model import Task
+from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
 from medbay.core.workspace import seen
@@ -29,17 +31,18 @@ _ASKS: Final = re.compile(  # the end of a line that waits for a person at a ter
 )
 
 
-def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -> Diagnosis:
-    """Hand everything the outcome knows to the diagnosis."""
+def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, handed: str = "") -> Diagnosis:
+    """Hand everything the outcome knows to the diagnosis, but not what its attempt was handed."""
     failed = outcome if isinstance(outcome, Failed) else None
     work = seen(outcome.output.result) if failed else None
     if work is not None and work.unresolved:
         return checks.diagnose_conflict(f"Conflict marks are left in {', '.join(work.unresolved)}\n{work.marks}")
-    result = outcome.output.result
+    output = without_echo(outcome.output, handed) if handed else outcome.output
+    result = output.result
     if isinstance(outcome, OverBudget):
         result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
     found = diagnose(
-        outcome.output.text(),
+        output.text(),
         now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
         signal=getattr(outcome, "signal", None),
@@ -52,19 +55,29 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo) -
         runner=runner,
         result=result,
     )
-    return _at_the_limit(found, outcome) if isinstance(outcome, TimedOut) else found
+    if isinstance(outcome, Stalled):
+        return _or_input(standstill.described(found, outcome, output.tail), _last_line(output.tail))
+    return _at_the_limit(found, outcome, _last_line(output.tail)) if isinstance(outcome, TimedOut) else found
 
 
-def _at_the_limit(found: Diagnosis, outcome: TimedOut) -> Diagnosis:
-    """Name the last line of output and how long ago it was; a prompt that waits for input is a person's at once."""
-    lines = (each.strip() for each in reversed(outcome.output.tail.split("\n")))
-    last = one_line(next((each for each in lines if each and not each.startswith(_NOTE)), ""), _LINE_SHOWN)
+def _last_line(log: str) -> str:
+    lines = (each.strip() for each in reversed(log.split("\n")))
+    return one_line(next((each for each in lines if each and not each.startswith(_NOTE)), ""), _LINE_SHOWN)
+
+
+def _at_the_limit(found: Diagnosis, outcome: TimedOut, last: str) -> Diagnosis:
+    """Name the last line of output and how long ago it was."""
     limit = f"no end after {format_duration(round(outcome.limit_s * 1000))}"
     if not last:
         return replace(found, summary=f"{limit}; it printed nothing")
     earlier = round(outcome.silent_s) if outcome.silent_s is not None else 0
     silent = f", silent for {format_duration(earlier * 1000)}" if earlier else ""
     found = replace(found, summary=f'{limit}; last output: "{last}"{silent}', pattern=Pattern(found.pattern.rule, last))
+    return _or_input(found, last)
+
+
+def _or_input(found: Diagnosis, last: str) -> Diagnosis:
+    """A prompt that waits for input is a person's at once."""
     if _ASKS.search(last) is None:
         return found
     then = consequence_of("unknown", "input")
@@ -81,7 +94,7 @@ def _at_the_limit(found: Diagnosis, outcome: TimedOut) -> Diagnosis:
     )
 
 
-def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) -> Diagnosis | None:
+def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo, handed: str = "") -> Diagnosis | None:
     """Of the check that failed, or of a gate that could not answer."""
     found = checks.judge(outcome.results, task.threshold)
     if found.verdict == "PASS":
@@ -91,5 +104,10 @@ def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo) ->
     assert found.blamed is not None
     if found.blamed.position == checks.LANDING:
         return checks.diagnose_landing(found.blamed)
-    diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone)
+    diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone, handed=handed)
     return checks.name_check(diagnosis, found.blamed)
+
+
+def handed_to(task: Task, attempt: Attempt) -> str:
+    """What an attempt was handed and may print again: its guidance, of an agent its whole prompt."""
+    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance) if is_agents(task) else attempt.guidance

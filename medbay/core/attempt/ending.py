@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from medbay.core import agent, owners
 from medbay.core.attempt import checks as gate
 from medbay.core.attempt import checks as verifying
-from medbay.core.attempt import knowledge, rescue
+from medbay.core.attempt import deaf, knowledge, rescue
 from medbay.core.attempt.cause import cause_of, is_charged, is_providers
 from medbay.core.attempt.counting import count_ended, count_uncharged, counters, forget_failures, record_of
-from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome
+from medbay.core.attempt.diagnosed import diagnose_checked, diagnose_outcome, handed_to
+from medbay.core.attempt.echo import without_echo
 from medbay.core.attempt.failure import ERROR_MAX, Failure, follow
 from medbay.core.attempt.knowledge import Known, Learned, Seen
 from medbay.core.attempt.rescue import Evaluation
@@ -37,7 +38,7 @@ from medbay.core.diagnosis.record import known as known_by_us
 from medbay.core.holds import incident
 from medbay.core.holds.breaker import BreakerChange
 from medbay.core.holds.incident import FailureSurroundings, Fed
-from medbay.core.model import Attempt, Check, Task
+from medbay.core.model import SHELL, Attempt, Check, Task
 from medbay.core.outcome import (
     Cancelled,
     Checked,
@@ -58,6 +59,7 @@ from medbay.core.people import question
 from medbay.core.policy import policy
 from medbay.core.policy.policy import Policy
 from medbay.core.schedule import occurrences, recurring
+from medbay.core.shell import strong_failure
 from medbay.core.triage import agency
 from medbay.core.workspace import CONFLICT, SETUP, to_land
 
@@ -81,6 +83,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     attempt: Attempt
     outcome: Outcome
     checks: tuple[Check, ...] = ()  # those the attempt was started with
+    takes_advice: bool = True  # whether what ran can do anything with guidance
     evaluator: tuple[str, ...] | str | None = None  # what is to look at its work, if it failed
     evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it looked at
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
@@ -105,6 +108,7 @@ def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
     to_check = ended.checks or to_land(ended.outcome)
     if isinstance(ended.outcome, Succeeded) and to_check and not ended.task.cancel_requested:
+        draft.set(warning=_warning(ended))
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
     looks = agency.lets(work.breakers.get(agency.KEY)) != "none"  # the breaker of triages stops evaluations too
     if ended.evaluator and looks and rescue.is_due(ended.task, ended.outcome, ended.around.ran_ms):
@@ -181,9 +185,11 @@ def diagnose_ended(ended: Ended, now: int) -> Diagnosis | None:
         return None
     match ended.outcome:
         case Checked():
-            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone)
+            handed = handed_to(ended.task, ended.attempt)
+            return diagnose_checked(ended.task, ended.outcome, now, zone=ended.zone, handed=handed)
         case Failed() | TimedOut() | Stalled() | OverBudget():
-            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone)
+            handed = handed_to(ended.task, ended.attempt)
+            return diagnose_outcome(ended.outcome, now, runner=ended.task.runner, zone=ended.zone, handed=handed)
         case _:
             return None
 
@@ -213,7 +219,9 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft[Task], work: Working
         draft.emit("task:retry_exhausted", attempt=number, reason=why, category="unknown")
         draft.block("exhausted", why)
         return _decision(ended, draft, work, asked)
-    named = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone).retry_after_ms
+    handed = handed_to(ended.task, ended.attempt)
+    found = diagnose_outcome(outcome, draft.now, runner=ended.task.runner, zone=ended.zone, handed=handed)
+    named = found.retry_after_ms
     due = policy.not_before(named, draft.now, draft.now, record)
     if due == draft.now:
         due += policy.requeue_delay(record)
@@ -244,18 +252,28 @@ def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str 
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
     draft.set(crashes=0, cancel_requested=False, wants_triage=False, fresh_session=False)
+    if isinstance(ended.outcome, Succeeded):  # else its checks have ended, and it was read before they began
+        draft.set(warning=_warning(ended))
     learned = _judge(draft, ended.attempt.number, cured=True)
     again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
     draft.move(
         "pending" if again else "completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number
     )
     if not again:
-        draft.emit("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures)
+        said = {"warning": draft.task.warning} if draft.task.warning else {}
+        draft.emit("task:completed", attempt=ended.attempt.number, healed=failures > 0, failures=failures, **said)
     others = owners.succeeded(draft, ended.owner, ended.dependents, spec=owners.spec_in(ended.outcome))
     for change in others.all(BreakerChange):  # the incident that it was a fix for
         work = incident.save(work, change.before, change.after).work
     withdrawn, work = _withdraw(draft, work)
     return _decision(ended, draft, work, *withdrawn, *learned, word=word, others=others)
+
+
+def _warning(ended: Ended) -> str:
+    """What the log of a command that succeeded says against it; what an agent or a function prints is its own words."""
+    if ended.task.runner != SHELL:
+        return ""
+    return strong_failure(without_echo(ended.outcome.output, ended.attempt.guidance).tail)
 
 
 def _withdraw(draft: Draft[Task], work: WorkingSet) -> tuple[tuple[QuestionClosed, ...], WorkingSet]:
@@ -343,6 +361,7 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
     how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
     draft.emit("task:failed", attempt=number, **how)
     learned = (Seen(seen, ended.task.id), *_judge(draft, number, cured=False))
+    asks = asks or deaf.why_ask(ended.task, found, takes_advice=ended.takes_advice, charged=charged)
     failure = Failure(
         attempt=number,
         diagnosis=found,

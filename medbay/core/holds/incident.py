@@ -69,7 +69,8 @@ def feed(draft: Draft[Task], found: Diagnosis, cause: Cause, around: FailureSurr
     task, now = draft.task, draft.now
     work = _seen(task, found, work)
     account = resources.account_of(task, found)
-    uses = (CommandUse(resources.command_key(task), account),) if account and found.provider else ()
+    known = account is not None and (found.provider is not None or resources.is_commands(account))
+    uses = (CommandUse(resources.command_key(task), account),) if account and known else ()
     match cause:
         case Cause.PROVIDER_LIMIT:
             assert account is not None

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from medbay.core.attempt.cause import LIMIT_KINDS
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
 
 PROVIDER: Final = "provider:"
+COMMAND: Final = f"{PROVIDER}command-"  # a limit of nobody but the command that met it
 INCIDENT: Final = "incident:"
 CRASH_LOOP: Final = "crash_loop:"
 KNOWN_FOR_MS: Final = 7 * 24 * 3_600_000  # how long a command is taken to use the provider a failure named
@@ -32,14 +34,28 @@ def crash_loop_key(runner: str, host: str) -> str:
 
 
 def account_of(task: Task, diagnosis: Diagnosis | None) -> str | None:
-    """Whose limit a failure speaks of: the provider it names, on the task's account there; else the task's only one."""
+    """Whose limit a failure speaks of: the provider it names, on the task's account there; else the task's only one.
+
+    A limit that names a time and nobody else is the command's own.
+    """
     if not task.resources:
-        return PROVIDER + diagnosis.provider if diagnosis is not None and diagnosis.provider is not None else None
+        named_one = diagnosis.provider if diagnosis is not None else None
+        return PROVIDER + named_one if named_one is not None else _own(task, diagnosis)
     named = [each for each in task.resources if each.startswith(PROVIDER)]
     if diagnosis is None or diagnosis.provider is None:
-        return named[0] if len(named) == 1 else None
+        return named[0] if len(named) == 1 else _own(task, diagnosis)
     own = (each for each in named if provider_of(each) == diagnosis.provider)
     return next(own, PROVIDER + diagnosis.provider)
+
+
+def _own(task: Task, diagnosis: Diagnosis | None) -> str | None:
+    timed = diagnosis is not None and diagnosis.subcategory in LIMIT_KINDS and diagnosis.retry_after_ms is not None
+    return f"{COMMAND}{command_key(task)[:8]}" if timed else None
+
+
+def is_commands(account: str) -> bool:
+    """Whether a limit is that of a command, because nobody else was named."""
+    return account.startswith(COMMAND)
 
 
 def held_by(task: Task, breakers: Mapping[str, Breaker], uses: Collection[str]) -> Breaker | None:

@@ -14,7 +14,7 @@ from medbay.core.model import TURN, Question, Task
 from medbay.core.owners import Owned
 from medbay.core.people import question as person
 from medbay.core.people.question import GRANTED_BY_A_RELEASE, ask
-from medbay.core.schedule import loops, recurring
+from medbay.core.schedule import expectation, loops, recurring
 from medbay.core.triage.cycle import waits_no_more
 from medbay.errors import NotAllowed
 
@@ -38,8 +38,8 @@ def on_pause_command(task: Task, now: int, *, actor: str) -> Decision:
     return decided(draft)
 
 
-def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
-    """Goes on where it was, with every counter it had."""
+def on_resume_command(task: Task, now: int, *, actor: str, question: Question | None = None) -> Decision:
+    """Goes on where it was, with every counter it had; what was asked because of the pause is answered by it."""
     _refuse_finished(task)
     draft = Draft(task, now, actor=actor)
     if task.paused:
@@ -47,8 +47,10 @@ def on_resume_command(task: Task, now: int, *, actor: str) -> Decision:
         draft.emit("task:resumed", by=actor)
         if task.recurs and task.status in ("pending", "failed") and not task.forced:
             recurring.resume(draft, "paused")
+    paused = question if question is not None and question.scope == person.paused_scope(task.id) else None
+    closed = close(draft, paused, answer="resumed", whole=True)
     asked = person.hand_over(draft) if person.is_due(draft.task) else None
-    return decided(draft, asked)
+    return decided(draft, closed, asked)
 
 
 def on_cancel_command(
@@ -97,6 +99,8 @@ def on_retry_command(
         raise NotAllowed(f"{task.id} waits for {unmet} other tasks", hint=f"medbay explain {task.id} names them")
     if task.waits_for == TURN:
         raise NotAllowed(f"{task.id} waits for its turn in a loop", hint=f"medbay retry {task.loop} is the owner's")
+    if task.forced and task.status == "pending":  # asked for before and not begun yet: nothing is granted twice
+        return NOTHING
     draft = Draft(task, now, actor=actor)
     draft.set(forced=True)
     return release(draft, "retried by hand", attempts=attempts, question=question, unmet=unmet)
@@ -147,6 +151,8 @@ def on_edit_command(task: Task, now: int, *, actor: str, edit: Edit) -> Decision
         draft.set(hold=None)  # it may need something else now, and is looked at again
     if changed.keys() & {"cron", "zone", "every_ms"}:
         recurring.replan(draft, task)
+    if changed.keys() & {"expect_by", "zone"}:
+        draft.set(expect_at=expectation.next_at(draft.task, now))
     if edit.reset_failures:
         draft.task = forget_failures(draft.task)
         draft.set(wants_triage=task.wants_triage and not task.recurs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from medbay.core.decision import Decision, Draft, QuestionSent
@@ -13,6 +14,7 @@ from medbay.core.untrusted import line
 from medbay.errors import UsageError
 
 ANSWER: Final = "answer"  # the effect of words that an agent asked for
+_URL: Final = re.compile(r"\bhttps?://(?:[^\s/@]{1,80}@)?([A-Za-z0-9.-]{1,200})")
 EVIDENCE_MAX: Final = 2_000
 NEED_MAX: Final = 300
 FREE_TEXT_MAX: Final = 20_000
@@ -88,6 +90,11 @@ def failing_scope(task_id: str) -> str:
     return FAILING + task_id
 
 
+def paused_scope(task_id: str) -> str:
+    """The scope of the question about a task that a triage paused; `resume` answers it."""
+    return f"paused|{task_id}"
+
+
 def ask_failing(task: Task, now: int, diagnosis: Diagnosis) -> Question:
     """The question about a recurring task that does nothing but fail: it blocks nothing, the schedule goes on."""
     since = now if task.failing_since is None else task.failing_since
@@ -111,11 +118,20 @@ def on_unanswered(question: Question, now: int) -> Decision:
 def scope_of(diagnosis: Diagnosis, account: str | None = None) -> str:
     """Tasks stopped by the same thing wait for the same answer: one question per fingerprint and resource.
 
-    Spent credits stop an account, however the failure is worded.
+    Spent credits stop an account, and so do credentials that are refused, however the failure is worded. Where no
+    provider is named, the host stands for it.
     """
     if account is not None and diagnosis.subcategory == "quota":
         return f"spent|{account}"
+    if diagnosis.subcategory == "auth" and (whose := account or _host(diagnosis)):
+        return f"auth|{whose}"  # one token, one question, whatever it was used for
     return f"{diagnosis.fingerprint}|{diagnosis.provider or ''}"
+
+
+def _host(diagnosis: Diagnosis) -> str:
+    """The host that a failure names, as `host:api.example.org`; or nothing."""
+    found = _URL.search(f"{diagnosis.pattern.excerpt} {diagnosis.summary}")
+    return f"host:{found[1].lower()}" if found else ""
 
 
 def choose(question: Question, answer: str) -> Option:

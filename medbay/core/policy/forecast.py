@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from medbay.core.attempt import deaf
 from medbay.core.attempt.cause import FailureCase, cause_of, is_charged
 from medbay.core.attempt.counting import count_failure, grant, record_of
 from medbay.core.diagnosis import Diagnosis
@@ -30,7 +31,9 @@ class Forecast:
     step: NextStep
 
 
-def forecast(task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps: int = STEPS) -> tuple[Forecast, ...]:
+def forecast(
+    task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps: int = STEPS, takes_advice: bool = True
+) -> tuple[Forecast, ...]:
     """The next decisions if every coming attempt failed at once with this diagnosis."""
     # A time the failure named belongs to that one failure; the ones to come name none.
     diagnosis = replace(diagnosis, retry_after_ms=None)
@@ -43,8 +46,10 @@ def forecast(task: Task, diagnosis: Diagnosis, rules: Policy, now: int, *, steps
     found: list[Forecast] = []
     at = max(now, task.due_at or now)
     while len(found) < steps:
+        asks = deaf.why_ask(task, diagnosis, takes_advice=takes_advice, charged=charge)
         task = count_failure(replace(task, attempts=task.attempts + 1), charge=charge, now=at)
-        step = decide_failure(task, diagnosis, rules, at)
+        step = policy.ask_a_person(asks) if asks else decide_failure(task, diagnosis, rules, at)
+        task = replace(task, last_fingerprint=diagnosis.fingerprint)
         found.append(Forecast(at, task.attempts, step))
         if step.due_at is None:
             break

@@ -28,6 +28,7 @@ ACTED_ON_FROM: Final = 0.5  # below this confidence a category is `unknown`
 # Free retries are bounded too: nothing is tried for ever.
 UNCHARGED_PATIENCE_MS: Final = 24 * HOUR_MS
 UNCHARGED_TRIES: Final = 20
+FREE_AND_QUICK: Final = 10  # free tries in a row that may follow each other as fast as is configured
 UNCHARGED_LIMIT_MS: Final = 72 * HOUR_MS
 
 # A limit without a time, and exit 75: 1m doubling to 1h. A lock that another holds: seconds.
@@ -37,6 +38,10 @@ _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
     "merge_conflict": (1_000, 10_000, 60_000),  # the others are merged already: nothing is to be waited for
     "lock": (5_000, 10_000, 20_000, 40_000, 60_000),
 }
+# What time does not change: a full context, a session that is refused, a model that will not. A fresh session may.
+_NOT_WAITED_FOR: Final[Mapping[str, tuple[int, ...]]] = dict.fromkeys(
+    ("context_window", "session", "refused"), (5_000,)
+)
 
 Action = Literal["retry_with_guidance", "triage", "retry_with_spec_refresh", "escalate_to_human", "mark_as_blocked"]
 
@@ -187,7 +192,7 @@ def retry_step(
     advice: Advice,
 ) -> NextStep:
     """Once more after the ladder's delay for this many failures, told this advice."""
-    delays = policy.rungs[category_acted_on(diagnosis)].delays_ms
+    delays = _NOT_WAITED_FOR.get(diagnosis.subcategory or "") or policy.rungs[category_acted_on(diagnosis)].delays_ms
     return _after(_wait(delays, record.charged, diagnosis, record, policy), action, why, diagnosis, record, now, advice)
 
 
@@ -200,8 +205,14 @@ def _wait_uncharged(diagnosis: Diagnosis, record: Record, policy: Policy, now: i
     if diagnosis.retry_after_ms is None:
         delays = _UNCHARGED_LISTS.get(diagnosis.subcategory or "", delays)
     why = f"{diagnosis.kind} charges no attempt, free try {record.uncharged}"
-    waits = _wait(delays, record.uncharged, diagnosis, record, policy)
+    delay, learned = _wait(delays, record.uncharged, diagnosis, record, policy)
+    waits = (max(delay, _least_ms(record.uncharged)), learned)
     return _after(waits, "retry_with_guidance", why, diagnosis, record, now, advice)
+
+
+def _least_ms(tries: int) -> int:
+    """The shortest wait after so many free tries in a row: whatever is configured, they slow down by themselves."""
+    return 0 if tries <= FREE_AND_QUICK else min(60_000, 1_000 << min(tries - FREE_AND_QUICK - 1, 10))
 
 
 def _wait(
@@ -240,7 +251,8 @@ def _after(
 def schedule_of(kind: str, policy: Policy) -> tuple[int, ...]:
     """The waits that a class of failure has by the rules, nothing learned."""
     category, _, subcategory = kind.partition("/")
-    return _UNCHARGED_LISTS.get(subcategory) or policy.rungs.get(category, policy.rungs["unknown"]).delays_ms
+    listed = _UNCHARGED_LISTS.get(subcategory) or _NOT_WAITED_FOR.get(subcategory)
+    return listed or policy.rungs.get(category, policy.rungs["unknown"]).delays_ms
 
 
 def _used_up(diagnosis: Diagnosis, record: Record, policy: Policy) -> str:

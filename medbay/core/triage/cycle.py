@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace
 
 from medbay.core.decision import Added, Decision, Draft, RetryClosed, together
-from medbay.core.durations import format_duration
+from medbay.core.durations import iso
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import DECIDED_ELSEWHERE, Question, Task, Triage
@@ -98,20 +98,28 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     if until is not None and now < until:
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
         if lately and not seen_to:
-            left = format_duration(until - now)
-            return StartAnswer("to_a_person", f"the same failure again, {left} before its cooldown ends")
+            return StartAnswer("to_a_person", f"the same failure again: {_story(task, alike)}")
         if task.recurs:
             return StartAnswer("drop", "it was looked at within its cooldown")
     if len(alike) >= TRIAGES_AT_ALL and seen_to:
         return StartAnswer("drop", f"it was looked at {len(alike)} times, and somebody knows")
     if len(alike) >= TRIAGES_AT_ALL:
-        return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages")
+        return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages: {_story(task, alike)}")
     return None
 
 
 def _was_silent(task: Task, each: Triage) -> bool:
     """NOOP on a recurring task: nothing has to change, so the same failure afterwards is no reason to ask."""
     return task.recurs and each.action == "no_action"
+
+
+def _story(task: Task, looked: Sequence[Triage]) -> str:
+    """The failure, how often and since when, and what was tried against it."""
+    since = f" since {iso(task.failing_since)}" if task.failing_since is not None else ""
+    times = "once" if task.streak == 1 else f"{task.streak} times in a row"
+    last = max(looked, key=lambda each: each.started_at)
+    tried = f"; triage {last.id} said {last.action or 'nothing'}" + (f": {last.detail}" if last.detail else "")
+    return f"{task.last_summary} (failed {times}{since}){tried}"
 
 
 def _its_loop_gave_up(task: Task) -> bool:

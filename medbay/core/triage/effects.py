@@ -232,7 +232,10 @@ def _pause(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
     draft.set(paused=True)
     draft.emit("task:paused", by=draft.actor, why=why)
     said = f"triage paused it: {why}" if why != _PAUSED else why
-    asked = escalation.ask(draft, case, said, verdict=verdict, headline=said)
+    scope = question.paused_scope(draft.task.id)
+    asked = tuple(
+        replace(each, scope=scope) for each in escalation.ask(draft, case, said, verdict=verdict, headline=said)
+    )
     closes = retry is not None
     return _Done(action="paused", detail=why, questions=asked, retry=retry, closes_retry=closes)
 
@@ -409,8 +412,8 @@ GUIDANCE_SHOWN: Final = 5
 
 # What the parts of a task have from it, and what is left of it for later.
 _INHERITED: Final = (
-    "runner command cwd env timeout_ms memory_bytes cpu_ms priority queue tags policy resources mutex checks"
-    " check_timeout_ms fail_fast threshold model max_tokens max_cost"
+    "runner command shell advice cwd env timeout_ms stall_ms memory_bytes cpu_ms priority queue tags policy"
+    " resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
 ).split()
 
 

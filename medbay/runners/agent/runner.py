@@ -27,6 +27,7 @@ class PlainWorkplace:
 
     def __init__(self, launch: Launch, profile: Profile) -> None:
         self.cwd = launch.cwd
+        self.files: Path | None = None
         self.env: Mapping[str, str] = {}
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -63,7 +64,8 @@ class AgentRunner:
             resumes=resumes,
             max_cost=launch.max_cost,
         )
-        launch = replace(launch, cwd=workplace.cwd, env={**launch.env, **workplace.env})
+        env = {**launch.env, **workplace.env}
+        launch = replace(launch, cwd=workplace.cwd, files=workplace.files, env=env)
         before = Spent(tokens_in=launch.session_tokens[0], tokens_out=launch.session_tokens[1])
         known = session if resumes or _names_session(preset) else ""
         transcript = Transcript(session=known, resumed=resumes, before=before if resumes else Spent())

@@ -46,6 +46,11 @@ class Workplace(Protocol):
         ...
 
     @property
+    def files(self) -> Path | None:
+        """The directory whose files show its progress, where that is another one."""
+        ...
+
+    @property
     def env(self) -> Mapping[str, str]:
         """Variables that it gets besides its own."""
         ...

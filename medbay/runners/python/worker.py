@@ -318,8 +318,31 @@ def raised(error: BaseException) -> dict[str, Any]:
     if len(text) > _TRACEBACK_HEAD + _TRACEBACK_TAIL:
         text = f"{text[:_TRACEBACK_HEAD]}\n  [...]\n{text[-_TRACEBACK_TAIL:]}"
     _print(text)
-    said = {"type": _name_of(error), "message": _said(error), "traceback": text, "causes": _causes(error)}
+    said: dict[str, Any] = {
+        "type": _name_of(error),
+        "message": _said(error),
+        "traceback": text,
+        "causes": _causes(error),
+    }
+    after = _retry_after(error)
+    if after is not None:
+        said["retry_after"] = after
     return {"code": _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, "error": said}
+
+
+def _retry_after(error: BaseException) -> float | str | None:
+    """When an exception says that it may be tried again: its own word, or the header of the response it carries."""
+    try:
+        after: Any = getattr(error, "retry_after", None)
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        if after is None and headers is not None:
+            after = headers.get("Retry-After") or headers.get("retry-after")
+        seconds = after.total_seconds() if hasattr(after, "total_seconds") else after
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+            return float(seconds)
+        return str(seconds)[:200] if isinstance(seconds, str | bytes) else None
+    except Exception:  # what a stranger's exception does when it is asked
+        return None
 
 
 def _trace_text(error: BaseException, trace: TracebackType | None) -> str:

@@ -109,6 +109,8 @@ def test_the_message_of_an_exception_outranks_what_it_dumps() -> None:
             "unknown/auth",
         ),
         ("RuntimeError: 1", "code_error/runtime"),
+        ("Error acquiring the state lock: it is held\nThe conditional request failed", "transient/lock"),
+        ("CONFLICT (content): Merge conflict in f", "unknown/conflict"),
         (
             "Object does not exist (_SB.A)\nCompilation failed. 1 Errors, 0 Warnings\n"
             "No files were generated due to compiler error(s)",

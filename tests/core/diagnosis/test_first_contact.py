@@ -12,6 +12,7 @@ from tests.core.diagnosis.samples import HERE, read_jsonl, why
 
 HELD = ("rate_limit", "usage_limit")
 PERSON_FROM = 0.8
+ANY = "any"  # where a careful reader could do several things
 
 
 def action_of(category: str, subcategory: str | None, confidence: float = 1.0) -> str | None:
@@ -42,16 +43,16 @@ def judge(item: dict[str, Any], found: Diagnosis) -> dict[str, bool]:
     return {
         "strict": found.category == item["category"],
         "accepted": any(found.category == category for category, _ in kinds),
-        "action": acted == item["action"],
-        "action accepted": acted == item["action"] or any(acted == action_of(*kind) for kind in kinds),
+        "action": acted == item["action"] or item["action"] == ANY,
+        "action accepted": item["action"] in (acted, ANY) or any(acted == action_of(*kind) for kind in kinds),
     }
 
 
 @cache
-def shares() -> dict[str, float]:
+def shares(name: str = "first_contact_outputs") -> dict[str, float]:
     """The share of right answers by each measure."""
     counted: Counter[str] = Counter()
-    items = read_jsonl(HERE / "first_contact_outputs.jsonl")
+    items = read_jsonl(HERE / f"{name}.jsonl")
     for item in items:
         found = why(item["text"], exit_code=item["exit_code"], timed_out=bool(item.get("timed_out")))
         counted.update(name for name, right in judge(item, found).items() if right)
@@ -64,4 +65,12 @@ def test_what_was_met_first_is_understood() -> None:
 
     assert found["strict"] >= 0.88
     assert found["accepted"] >= 0.96
+    assert found["action"] >= 0.91
+
+
+def test_everyday_tools_are_understood() -> None:
+    """The sentences that tools print every day, written after their documentation."""
+    found = shares("everyday_outputs")
+
+    assert found["accepted"] >= 0.92
     assert found["action"] >= 0.91

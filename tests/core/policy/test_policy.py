@@ -106,6 +106,18 @@ def test_the_fifth_rung_is_the_end() -> None:
     assert (step.block_kind, step.event) == ("exhausted", "task:permanently_blocked")
 
 
+@pytest.mark.parametrize(
+    "kind", [("resource_exhaustion", "context_window"), ("code_error", "session"), ("unknown", "refused")]
+)
+def test_what_time_does_not_change_is_not_waited_for(kind: tuple[str, str]) -> None:
+    """A fresh session may help at once; it is charged like every try."""
+    step = Failing().fail(diagnosis(category=kind[0], subcategory=kind[1]))
+
+    assert step.action == "retry_with_guidance"
+    assert step.delay_ms is not None and step.delay_ms <= 6 * SECOND
+    assert policy.schedule_of("/".join(kind), RULES) == (5 * SECOND,)
+
+
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_each_delay_is_the_tables_entry_within_ten_percent(category: str) -> None:
     """Retries 1 to 3 wait as long as the category says."""

@@ -139,7 +139,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"[1-9]\d* errors? generated",
         r"found [1-9]\d* errors?",
         r"^\s{0,4}[1-9]\d* errors?(?: found| and \d+ warnings?)?\.?$",
-        r"[1-9]\d* error\(s\)",
+        r"[1-9]\d* error\(s\)(?! occurred)",
         r"Task :\S{0,60}compile\w* FAILED",
         r"aborting due to (?:\d+ )?previous error",
         r"^FAILED: \S+\.(?:o|obj)\b",

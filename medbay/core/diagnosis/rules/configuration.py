@@ -103,6 +103,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"unsupported (?:value|parameter|setting)",
         r"unable to determine (?:the |your )?(?:current |default )?(?:version|region|project|profile|namespace|branch|target|environment|account)",
         r"was not specified",
+        r"refers to (?:an? )?(?:undefined|unknown|undeclared|non-?existent) ",
         r"(?:must|needs to) be (?:set|specified|provided|defined|configured)",
         r"missing (?:required )?(?:environment variable|env var|config\w*|setting|key|property|field)",
         "configurationerror",
@@ -176,7 +177,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "config.invalid",
         "code_error/config",
         r"(?<![/.])(?:config(?:uration)?|settings|manifest|workflow|pipeline|playbook|chart|template)\b.{0,60}(?:is invalid|invalid|is not valid|could not be (?:parsed|loaded|read)|not supported|malformed)",
-        r"(?:invalid|bad|malformed|broken|incorrect|illegal) (?:\w+ )?(?:config(?:uration)?|settings|manifest|requirement|yaml|toml|package\.json|workflow|specification)",
+        r"(?:invalid|bad|malformed|broken|incorrect|illegal) (?:\w+ )?(?:config(?:uration)?|settings|manifest|requirement|yaml|toml|package\.json|workflow|specification|compose (?:project|file))",
         rf"(?:failed to|could not|cannot|unable to|error) (?:pars(?:e|ing)|load(?:ing)?|read(?:ing)?|decod(?:e|ing)) (?:the )?(?:config\w*|manifest|settings|workflow|yaml|toml|{_FORMATS})",
         r"(?<!parse error: invalid object )(?:variable|setting|option|key|environment|env|parameter|property)\b.{0,80}(?:is not set|not set|is required|is missing|undefined|must be)",
         on="invalid valid parsed parse parsing loaded load loading read reading decode decoding supported malformed bad broken "

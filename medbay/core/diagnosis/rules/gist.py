@@ -29,6 +29,7 @@ TELLS_NOTHING: Final = (
     r"|^.{0,120}\b(?:(?:failed|exited|completed|returned|finished|terminated|exit)\b.{0,40}\b(?:code|status)\W{0,3}\d{1,3}\b.{0,60}$"
     r"|(?:job|command|process|step|task|script|stage|pipeline|operation|subprocess|child|target|build|run|deploy\w{0,6}|release|it)"
     r"(?: [#`'\"]?[\w:.-]{1,40}[`'\"]?)? (?:has )?(?:failed|aborted|errored)[:.!]{0,3}(?: (?:see|check|please) .{0,80})?$)"
+    r"|\bjob for \S{1,80} failed because .{0,80}exited .{0,80}$|^see \"systemctl status .{0,120}$"
     r"|\bsomething went wrong\b|^\S{0,20}make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] error \d{1,3}$"
     r"|^(?:\S{1,20} )?(?:err!|error) code \d{1,3}$|\bscript \S{1,60} failed with error:$"
     r"|^\W{0,6}(?:(?:an? )?(?:unexpected |unknown |internal )?errors?(?: (?:has )?occurred)?|failed|failure|finished with errors?)[.!:]{0,3}$"

@@ -79,6 +79,7 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"there (?:was|were) {_MANY} (?:failure|error)s?:",
         "some tests (?:failed|did not pass)",
         r"planned \d{1,6} tests? but ran \d",
+        r"thresholds?\b.{0,80}\b(?:crossed|breached|not met)",
         hit=(
             "not ok 2 - adds",
             "There was 1 error:",
