@@ -181,7 +181,7 @@ def build_engine(
         policy=policy_of(config),
         limits=config.limits,
         budget=config.budget,
-        means=means_of(config),
+        means=means_of(config, place.folder),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
         stall_ms=config.runner.stall_ms,
@@ -309,14 +309,15 @@ def _located(config: Config, profile: agent.Profile) -> agent.Profile:
     return replace(profile, command=config.located(profile.command), program=program)
 
 
-def means_of(config: Config) -> Means:
-    """What triage works with."""
+def means_of(config: Config, folder: Path | None = None) -> Means:
+    """What triage works with; `folder` is where the logs are."""
     chosen = config.triage
+    logs = str((folder / "logs").resolve()) if folder is not None else ""
     for each in configuration.names(chosen, config.agents):
         raise ConfigError(f"{config.source('.'.join(each.path))}: {each.message}", hint=each.hint)
     return Means(
         agent=chosen.agent,
-        command=config.located(chosen.command) if chosen.agent == "command" else rules.start_command(PACKAGE),
+        command=_judge_command(config, logs),
         timeout_ms=chosen.timeout_ms,
         max_tokens=chosen.max_tokens,
         max_cost=chosen.max_cost,
@@ -326,9 +327,23 @@ def means_of(config: Config) -> Means:
         models=tuple(dict.fromkeys(each.model for each in config.agents.values() if each.model)),
         accounts={name: agents_of(config)[name].resources for name in config.agents},
         blocked_timeout_ms=config.engine.blocked_timeout_ms,
-        evaluate=chosen.evaluate,
+        evaluate=_judge_command(config, logs, scores=True) if chosen.evaluate is True else chosen.evaluate or None,
         rescue_threshold=chosen.rescue_threshold,
     )
+
+
+def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[str, ...]:
+    """The program of the agent that judges: a person's own, a model's, or the built-in rules."""
+    chosen = config.triage
+    match chosen.agent:
+        case "command":
+            return config.located(chosen.command)
+        case "model" | "claude":
+            from medbay.integrations.judges import program as judge
+
+            return judge.start_command(PACKAGE, chosen.agent, chosen.model, logs=logs, scores=scores)
+        case _:
+            return rules.start_command(PACKAGE)
 
 
 def shell_of(config: Config) -> str:

@@ -544,7 +544,7 @@ class Bay:
         cycle = TriageCycle(
             store=self.store,
             policy=self.policy,
-            means=partial(app.means_of, self.place.config),
+            means=partial(app.means_of, self.place.config, self.place.folder),
             daemon=lambda queues: self.daemon(queues=queues),
             write=self.write,
         )

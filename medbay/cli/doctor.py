@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from medbay.cli.output import Screen, fields, print_json, say, screen
+from medbay.cli.output import Screen, fields, note, print_json, say, screen
 from medbay.cli.session import ATTEMPT_KEY, Session, json_option, pass_session
 from medbay.config.keys import key_at, paths
 from medbay.config.kinds import without_password
@@ -37,17 +37,26 @@ _NAMED: Final = 20
 _OURS: Final = frozenset({"MEDBAY_STORE", "MEDBAY_TRUST", ATTEMPT_KEY, *(key_at(path).variable for path in paths())})
 
 
+_BUNDLE_HELP: Final = (
+    "Also write an archive without secrets for a bug report: settings, events, ends of attempts, versions."
+)
+
+
 @click.command()
+@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=_BUNDLE_HELP)
 @json_option
 @pass_session
-def command(session: Session) -> int:
+def command(session: Session, bundle: Path | None) -> int:
     """Check the store, its engines and this machine; exit 1 if something is wrong.
 
     \b
-    Example:
+    Examples:
       medbay doctor
+      medbay doctor --bundle report.tar.gz
     """
-    made = _examined(session)
+    bay, made = _examined(session)
+    if bundle is not None:
+        _write_bundle(bundle, bay, made)
     counts = Counter(each.mark for each in made)
     if session.json:
         print_json(view.doctor_as_json(made, counts))
@@ -64,9 +73,18 @@ def command(session: Session) -> int:
     return 1 if counts["failed"] else 0
 
 
-def _examined(session: Session) -> list[DoctorLine]:
+def _write_bundle(path: Path, bay: Bay | None, made: Sequence[DoctorLine]) -> None:
+    from medbay.cli.bundle import write_bundle
+
+    size = view.size(write_bundle(path, bay, made))
+    note(clean(f"{path}: {size}, readable by you only; read it before you hand it on"))
+
+
+def _examined(session: Session) -> tuple[Bay | None, list[DoctorLine]]:
+    """The store, if it can be opened, and what was found."""
     from medbay.env import SystemClock
 
+    bay: Bay | None = None
     made = list(of_configuration(Path.cwd(), os.environ))
     try:
         bay = session.bay()
@@ -76,7 +94,7 @@ def _examined(session: Session) -> list[DoctorLine]:
         made.append(DoctorLine("failed", "store", error.message, error.hint))
     else:
         made += of_store(bay, SystemClock().now_ms())
-    return [*made, *of_machine(os.environ)]
+    return bay, [*made, *of_machine(os.environ)]
 
 
 def of_configuration(start: Path, environ: Mapping[str, str]) -> Iterator[DoctorLine]:

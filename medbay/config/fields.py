@@ -68,11 +68,12 @@ class TriageConfig:
 
     agent: str = "rules"
     command: tuple[str, ...] = ()
+    model: str = ""
     timeout_ms: int = TRIAGE_TIMEOUT_MS
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths
     fix_agent: str = ""
-    evaluate: str | None = None  # the command that evaluates failed attempts
+    evaluate: str | bool | None = None  # the command that scores failed attempts; True: the agent of triage
     rescue_threshold: float = RESCUE_THRESHOLD
 
 

@@ -230,16 +230,16 @@ def account() -> Kind:
 def evaluator() -> Kind:
     """What evaluates failed attempts: a command line, or nothing."""
 
-    def read(raw: object) -> str | None:
+    def read(raw: object) -> str | bool | None:
         if raw is True:
-            raise Wrong(hint="no agent of this version can evaluate; name a command that does")
+            return True
         if raw is False:
             return None
         if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
             raise Wrong
         return raw
 
-    return Kind(says="false or a command line", read=read, write=lambda line: line or False)
+    return Kind(says="false, true (the agent of triage) or a command line", read=read, write=lambda line: line or False)
 
 
 def money() -> Kind:

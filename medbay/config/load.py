@@ -362,6 +362,12 @@ def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
     if chosen.agent == "command" and not chosen.command:
         hint = 'command = ["./triage.py"] below [triage]'
         yield Missing(("triage", "agent"), "triage.command names no program", hint, ("triage", "command"))
+    if chosen.agent == "model" and ":" not in chosen.model:
+        hint = 'model = "anthropic:claude-haiku-4-5" below [triage]'
+        yield Missing(("triage", "agent"), "triage.model names no model", hint, ("triage", "model"))
+    if chosen.evaluate is True and chosen.agent not in ("model", "claude"):
+        hint = 'agent = "model" or "claude", or evaluate = "CMD"'
+        yield Missing(("triage", "evaluate"), f"the agent {chosen.agent} cannot evaluate", hint)
     if chosen.fix_agent and chosen.fix_agent not in {*known, *preset_names()}:
         hint = _did_you_mean(chosen.fix_agent, sorted(known), '"{}"') or f"[agents.{chosen.fix_agent}] makes one"
         yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
@@ -380,7 +386,7 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
     chosen = config.triage
     if chosen.agent == "command" and chosen.command:
         yield ("triage", "command"), chosen.command[0]
-    if word := _first_word(chosen.evaluate or ""):
+    if word := _first_word(chosen.evaluate if isinstance(chosen.evaluate, str) else ""):
         yield ("triage", "evaluate"), word
     for name, profile in config.agents.items():
         if profile.command:

@@ -165,9 +165,10 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "triage.agent": partial(
             Key,
-            partial(choice, "rules", "command", later=("model", "claude")),
+            partial(choice, "rules", "command", "model", "claude"),
             "Which agent judges: `rules` is built in, `command` is any program that takes the context as JSON on its "
-            "standard input and prints a verdict on its standard output.",
+            "standard input and prints a verdict on its standard output, `model` is any model (`medbay[ai]`), `claude` "
+            "is Claude with read-only tools (`medbay[claude]`).",
         ),
         "triage.command": partial(
             Key,
@@ -175,6 +176,13 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "The program of the agent `command`, as a list of arguments; it runs in the directory of the failing task. "
             "A relative path starts at the directory of this file.",
             example=["./triage.py"],
+        ),
+        "triage.model": partial(
+            Key,
+            text,
+            "The model of the agents `model` (`anthropic:NAME`, `openai:NAME`, ...) and `claude`; keys come from the "
+            "environment.",
+            example="anthropic:claude-haiku-4-5",
         ),
         "triage.timeout": partial(
             Key,

@@ -88,6 +88,18 @@ def test_a_note_reaches_the_next_attempt(cli: Cli) -> None:
     assert "the token is new" in task.guidance[-1].text
 
 
+def test_a_note_is_kept_without_its_secrets(cli: Cli) -> None:
+    """Neither the store nor the next attempt has what was typed by mistake."""
+    task_id = cli.add("a")
+    cli.good("block", task_id, "--reason", "why not", "--kind", "human")
+
+    cli.good("answer", task_id, "1", "--note", "the new one is ghp_" + "Zx9Qw7Er5Ty3Ui1Op0As8Df6Gh4Jk2Lz0Xc9")
+
+    told = cli.good("show", task_id, "--json").out + cli.good("events", "--json").out
+    assert "Zx9Qw7Er5Ty3" not in told
+    assert "the new one is [redacted]" in told
+
+
 def test_a_question_can_be_named_by_its_own_id(cli: Cli) -> None:
     """As the inbox shows it."""
     asking(cli)

@@ -177,3 +177,15 @@ def test_following_what_ran_elsewhere_ends_with_what_the_store_kept(cli: Cli) ->
 
     assert called.out.endswith("\n30000\n")
     assert f"{attempt.host}:{attempt.log_path} cannot be read here" in called.err
+
+
+def test_what_was_dropped_of_a_very_long_log_is_said(cli: Cli) -> None:
+    """In the place of it and once more at the end, where it is seen."""
+    task_id = ran(cli, "echo begin; head -c 40000000 /dev/zero | tr '\\0' 'x'; sleep 1; echo; echo end")
+
+    called = cli("log", task_id)
+
+    assert called.out.startswith("begin\n")
+    assert called.out.endswith("\nend\n")
+    assert len(called.out) < 10_000_000
+    assert "in the middle were dropped while it was written: the first " in called.err

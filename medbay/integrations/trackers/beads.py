@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from medbay.core.redaction import redact
 from medbay.core.tracker.issue import Issue, checked_id
-from medbay.core.untrusted import line
+from medbay.core.untrusted import line, parsed
 from medbay.integrations.trackers.protocol import TrackerError, TrackerFault
 
 PROGRAM: Final = "bd"
@@ -101,7 +101,7 @@ class Beads:
     def _json(self, *words: str) -> Any:
         printed = self._run(*words)
         try:
-            return _unwrapped(json.loads(printed))
+            return _unwrapped(parsed(printed))
         except ValueError:
             shown = line(printed, _SHOWN) or "nothing"
             raise TrackerError("unreadable", f"{_said(words)}: no JSON came back but {shown}", output=printed) from None
@@ -150,7 +150,7 @@ def _complaint(words: Sequence[str], code: int, stdout: str, stderr: str) -> Tra
 
 def _error_in(text: str) -> str:
     try:
-        found = _unwrapped(json.loads(text))
+        found = _unwrapped(parsed(text))
     except ValueError:
         return ""
     said = found.get("error") if isinstance(found, dict) else None

@@ -19,6 +19,7 @@ from medbay.core.agent import Profile
 from medbay.core.budget import MILLION
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.errors import SpawnFailed
+from medbay.foreign import open_regular
 from medbay.places.files import make_directory
 from medbay.places.protocol import Identity, Launch, Runner, Running
 from medbay.runners.agent import ending
@@ -268,7 +269,7 @@ def save(transcript: Transcript, log_path: str) -> None:
 def restore(preset: Preset, log_path: str) -> Transcript:
     """What is known of an agent whose engine is gone: what was kept, and what it wrote after that."""
     transcript = Transcript()
-    with suppress(OSError, msgspec.DecodeError), open(os.open(record_path(log_path), _READ), "rb") as file:
+    with suppress(OSError, ValueError, msgspec.DecodeError), open(open_regular(record_path(log_path)), "rb") as file:
         transcript = msgspec.json.decode(file.read(READ_BYTES), type=Transcript)
     read_on(preset, transcript, log_path, last=True)
     return transcript

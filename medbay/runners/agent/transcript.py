@@ -5,7 +5,6 @@ Without the record that the tool itself writes at its end (`ended`) nothing here
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from msgspec import Struct, field
 
 from medbay.core.diagnosis import diagnose
 from medbay.core.outcome import TAIL_BYTES
+from medbay.core.untrusted import parsed
 from medbay.runners.agent.prices import Price, price_of
 
 CALLS_MAX: Final = 1_000  # tool calls that are kept one by one; the rest is counted
@@ -275,8 +275,8 @@ def record_in(line: str) -> Mapping[str, Any] | None:
     if not line.startswith("{"):
         return None
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = parsed(line)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
