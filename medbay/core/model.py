@@ -111,6 +111,10 @@ class Task(Struct, frozen=True):
     fresh_session: bool = False  # its next attempt begins a session of its own
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths of the currency
+    worktree: str = ""  # of an agent: "yes" or "no"; empty, as what follows: what its profile says
+    setup: str = ""
+    copies: tuple[str, ...] = ()
+    on_pass: str = ""
     created_at: int = 0
     created_by: str = ""
 

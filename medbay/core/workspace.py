@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from medbay.core.model import Check, Task
 from medbay.core.outcome import Outcome, Succeeded
@@ -43,6 +44,10 @@ class WorkRequest(Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     shell: str = ""  # of the checks
     check_timeout_s: float = 300.0
+    worktree: str = ""  # what the task itself says, before its profile
+    setup: str = ""
+    copies: tuple[str, ...] = ()
+    on_pass: str = ""
     conflict: bool = False  # the attempt before could not be merged: the other changes are brought in first
 
 
@@ -111,8 +116,19 @@ def requested(task: Task) -> WorkRequest | None:
         checks=task.checks,
         shell=task.shell,
         check_timeout_s=task.check_timeout_ms / 1000,
+        worktree=task.worktree,
+        setup=task.setup,
+        copies=task.copies,
+        on_pass=task.on_pass,
         conflict=task.last_category == f"unknown/{CONFLICT}" and task.streak > 0,
     )
+
+
+def means_for(request: WorkRequest, means: WorkspaceMeans) -> WorkspaceMeans:
+    """How one task wants its directory: what it says itself, else what its profile says."""
+    said: dict[str, Any] = {"setup": request.setup, "copy": request.copies, "on_pass": request.on_pass}
+    made = replace(means, **{name: value for name, value in said.items() if value})
+    return replace(made, worktree=request.worktree == "yes") if request.worktree else made
 
 
 def seen(result: Mapping[str, Any] | None) -> WorkSeen | None:

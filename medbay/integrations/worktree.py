@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from medbay.core.agent import Profile
 from medbay.core.outcome import Outcome
-from medbay.core.workspace import FACTS, MARKS_MAX, NAMES_SHOWN, WorkRequest, WorkSeen, WorkspaceMeans
+from medbay.core.workspace import FACTS, MARKS_MAX, NAMES_SHOWN, WorkRequest, WorkSeen, WorkspaceMeans, means_for
 from medbay.errors import MedbayError, SpawnFailed
 from medbay.integrations import bubblewrap
 from medbay.integrations.git import (
@@ -124,7 +124,7 @@ class Worktrees:
 
     def __call__(self, launch: Launch, profile: Profile) -> GitWorkplace:
         """The workplace of one attempt; outside of a repository there is nothing to prepare."""
-        means = profile.workspace
+        means = means_for(launch.work, profile.workspace) if launch.work else profile.workspace
         unwanted = not means.worktree and not means.evidence and not means.sandbox
         if launch.work is None or unwanted or repository_above(launch.cwd) is None:
             return GitWorkplace(launch, None, self._passes)

@@ -76,6 +76,10 @@ class NewTask:
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
     expect_by: str = ""
+    worktree: str = ""
+    setup: str = ""
+    copies: tuple[str, ...] = ()
+    on_pass: str = ""
     max_tokens: int | None = None
     max_cost: int | None = None
     key: str | None = None

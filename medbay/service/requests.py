@@ -400,6 +400,10 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "catch_up": ("catch_up", _word("catch_up", ("none", "one", "all"))),
     "expect_by": ("expect_by", _expect_by),
     "max_iterations": ("max_iterations", _count("max_iterations", 1)),
+    "worktree": ("worktree", lambda value: "yes" if _flag("worktree")(value) else "no"),
+    "setup": ("setup", _text("the setup", 4096)),
+    "copy": ("copies", _words("a file to copy")),
+    "on_pass": ("on_pass", _word("on_pass", ("keep", "merge", "pr"))),
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),
 }

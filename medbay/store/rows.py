@@ -119,6 +119,7 @@ _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "env": _listed,
     "tags": _listed,
     "resources": _listed,
+    "copies": _listed,
     "guidance": encode_guidance,
     "checks": _encode_checks,
     **dict.fromkeys(_FLAGS, int),
@@ -128,6 +129,7 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "env": _pairs,
     "tags": _strings,
     "resources": _strings,
+    "copies": _strings,
     "guidance": _guidance,
     "checks": _checks,
 }

@@ -15,7 +15,7 @@ from medbay.core.decision import ChecksPlanned
 from medbay.core.evidence import judged
 from medbay.core.model import Check, CheckResult, Question
 from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, TimedOut
-from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans, requested, seen, to_land
+from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans, means_for, requested, seen, to_land
 from tests.core.builders import after, end, only, running, task
 
 CHECKS = (Check("make test"),)
@@ -173,6 +173,9 @@ def test_what_an_attempt_asks_its_directory_for() -> None:
     assert requested(task(role="review")) is None
     means = Profile(name="x", command=("x",), setup="npm ci", on_pass="merge").workspace
     assert means == WorkspaceMeans(setup="npm ci", on_pass="merge")
+    own = requested(task(worktree="no", copies=(".env",), on_pass="pr"))
+    assert own is not None
+    assert means_for(own, means) == WorkspaceMeans(setup="npm ci", copy=(".env",), on_pass="pr", worktree=False)
 
 
 def results(*ends: str, landing: str, tail: str = "") -> tuple[CheckResult, ...]:

@@ -563,3 +563,30 @@ def test_an_agent_that_writes_files_in_its_worktree_is_not_stuck(project: Projec
     project.must("up", "--until-idle")
 
     assert [each["outcome"] for each in project.show(task)["attempts"]] == ["succeeded"]
+
+
+def test_a_task_says_itself_how_it_works(project: Project) -> None:
+    """Before its profile: setup, files, what becomes of its branch, or no worktree at all."""
+    project.agent("cat made.txt .env >> list.txt 2>&1; echo done", setup="echo profile > made.txt")
+    project.write(".env", "own\n")
+
+    task = project.add("Own", "--setup", "echo own > made.txt", "--copy", ".env", "--on-pass", "merge")
+    project.must("up", "--until-idle")
+
+    shown = project.show(task)
+    assert (shown["status"], shown["setup"], shown["copy"], shown["on_pass"], shown["worktree"]) == (
+        "completed",
+        "echo own > made.txt",
+        [".env"],
+        "merge",
+        None,
+    )
+    assert (project.home / "list.txt").read_text(encoding="utf-8") == "one\ntwo\nthree\nown\nown\n"
+    assert project.git("status", "--porcelain") == "?? .env\n"
+    project.must("add", "x", "--run", "true", "--on-pass", "merge", code=2)
+
+    here = project.add("Here", "--no-worktree")
+    project.must("up", "--until-idle")
+    assert project.show(here)["status"] == "completed" and project.show(here)["worktree"] is False
+    assert "No such file" in (project.home / "list.txt").read_text(encoding="utf-8")
+    project.must("diff", here, code=3)
