@@ -142,20 +142,20 @@ class Bay:
     def add(self, title: str, *, run: list[str] | tuple[str, ...] | str | None = None, **options: Any) -> Task:
         """Add a task: `run` is a list of words, or a string for the shell; options are those of `medbay add`.
 
-        In place of `run`: `python="module:function"` with `args` as a list or by name, and perhaps `isolated=True`;
-        `agent="NAME"`, one that is configured; or `person=True`, which asks a person.
+        In place of `run`: `python="module:function"` with `args`, `isolated=True`; `agent="NAME"`; `person=True`.
         """
         given, defaults = {"title": title, "run": run, **options}, app.defaults_of(self.place.config)
         new = partial(requests.new_task, given, defaults=defaults, agents=self.profiles)
-        return self.write(lambda tx: additions.add(tx, new(now=tx.now), ids=self.ids, actor=self.actor))
+        add = partial(additions.add, ids=self.ids, actor=self.actor, assess=self.place.config.policy.assess)
+        return self.write(lambda tx: add(tx, new(now=tx.now)))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
         seen: list[Mapping[str, Any]] = []
         unseen = iter(lines)  # taken one by one: the caller knows by that which one was refused
         known = lines if isinstance(lines, Sequence) else seen
-        defaults = app.defaults_of(self.place.config)
-        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "defaults": defaults, "agents": self.profiles}
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "agents": self.profiles}
+        by |= {"defaults": app.defaults_of(self.place.config), "assess": self.place.config.policy.assess}
         return self.write(lambda tx: exchange.add_lines(tx, exchange.again(seen, unseen), known, **by))
 
     def import_lines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
 from medbay.errors import MedbayError, UsageError
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
 
 
 @click.command(cls=DashCommand)
@@ -23,6 +26,7 @@ from medbay.errors import MedbayError, UsageError
 @click.option(
     "--on-conflict", type=click.Choice(["return", "refuse", "replace"]), help="When the key is taken: return (default)."
 )
+@click.option("--assess", is_flag=True, default=None, help="Say how risky its --spec is, by what failed before.")
 @click.option("--file", "file", metavar="TASKS.jsonl", help="Add one task per line, all or none; - is stdin.")
 @json_option
 @click.pass_context
@@ -50,7 +54,10 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
     _refuse_replacing([given])
     bay = session.bay(create=True)
     refuse_missing_directory(bay, given)
-    _print(session, [bay.add(title, **given)])
+    added = bay.add(title, **given)
+    _print(session, [added])
+    if given.get("spec") and (found := _assessment(bay, added.id)):
+        note(found)
     if screen(sys.stderr).terminal and not bay.workers():
         note("nothing runs tasks yet: medbay up does")
 
@@ -59,6 +66,16 @@ def _refuse_replacing(wanted: Iterable[Mapping[str, Any]]) -> None:
     """To replace a task is to cancel it, which is for people."""
     if any(each.get("on_conflict") == "replace" for each in wanted):
         refuse_inside_attempts("--on-conflict replace", kind="option")
+
+
+def _assessment(bay: Bay, task_id: str) -> str:
+    """What was recorded about the risk of a specification, where anything was."""
+    events = [each for each in bay.events(task_id=task_id) if each.name == "task:assessed"]
+    if not events:
+        return ""
+    found = events[-1].data
+    risk = f"risk {found['score']:.2f}"
+    return f'{risk}: "{found["sentence"]}"; {found["why"]}' if found["sentence"] else f"{risk}: nothing like it failed"
 
 
 def _add_file(session: Session, file: str) -> None:

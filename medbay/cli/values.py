@@ -140,7 +140,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Limits": ("--timeout", "--stall", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
     "Git, of an agent": ("--worktree", "--setup", "--copy", "--on-pass"),
-    "Description": ("--title", "--description", "--spec", "--tag", "--key", "--on-conflict", "--file"),
+    "Description": ("--title", "--description", "--spec", "--assess", "--tag", "--key", "--on-conflict", "--file"),
 }
 """The options of a task by subject, as `--help` shows them."""
 _OTHERS: Final = "Other"

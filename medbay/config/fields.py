@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from medbay.core import delivery
 from medbay.core.agent import Profile
@@ -60,6 +60,7 @@ class PolicyConfig:
     max_retries_total: int = MAX_RETRIES_TOTAL
     adaptive: bool = False
     load_aware: bool = False
+    assess: Literal["off", "warn", "ask"] = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

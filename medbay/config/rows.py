@@ -124,6 +124,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "Delays are learned from earlier retries of the same class, within half and four times the schedule's. "
             "`medbay policy learn` shows what would be chosen.",
         ),
+        "policy.assess": partial(
+            Key,
+            partial(choice, "off", "warn", "ask"),
+            "Whether the specification of a new task is held against those that failed before: `warn` records it, "
+            "`ask` puts a risky one to a person before its first attempt.",
+        ),
         "policy.load_aware": partial(
             Key,
             switch,

@@ -181,3 +181,12 @@ def end_marked(mark: str) -> None:
     for pid in marked(mark):
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and does anything; one that has ended and waits to be asked how does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(") ")[2][:1] not in ("", "Z", "X")
+    except OSError:
+        return False

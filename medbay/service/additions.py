@@ -22,6 +22,7 @@ from medbay.core.model import (
     Task,
     changed,
 )
+from medbay.core.people import assessment
 from medbay.core.people.question import is_due
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim
@@ -38,6 +39,8 @@ _ID_TRIES: Final = 100
 
 _NEW: Final = Task(id="", title="")
 
+Assess = Literal["off", "warn", "ask"]
+ASSESSED_AGAINST: Final = 1_000  # earlier tasks
 OnConflict = Literal["return", "refuse", "replace"]
 
 
@@ -84,6 +87,7 @@ class NewTask:
     max_cost: int | None = None
     key: str | None = None
     on_conflict: OnConflict = "return"
+    assess: bool = False  # its specification is held against what failed before
     like: NewTask | None = field(default=None, compare=False, repr=False)  # the first of many that say the same
 
 
@@ -96,7 +100,7 @@ def alike(new: NewTask, *, title: str, command: tuple[str, ...] | str) -> NewTas
 
 
 _TAKEN_OVER: Final = tuple(
-    each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict", "like")
+    each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict", "assess", "like")
 )
 _taken_over: Final = attrgetter(*_TAKEN_OVER)
 
@@ -109,28 +113,31 @@ class _Unwritten(NamedTuple):
     alike: bool  # but for its own words it is like the one that waits before it
 
 
-def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str) -> Task:
+def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str, assess: Assess = "off") -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
     known = _known(tx, new, actor=actor)
     if known is not None:
         return known
     free_ids = hopeful_ids(tx, ids)
     task, after = _made(tx, new, next(free_ids), actor=actor)
-    return _arrived(tx, _insert(tx, task, after, free_ids))
+    return _assessed(tx, _arrived(tx, _insert(tx, task, after, free_ids)), new, assess)
 
 
-def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list[Task]:
+def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess: Assess = "off") -> list[Task]:
     """Store new tasks in their order. Rows are written together, but before anything could look for one of them."""
     free_ids = fresh_ids(tx, ids)
     added: list[Task] = []
     unwritten: dict[int, _Unwritten] = {}  # by its place in `added`
     keys: set[str | None] = set()
     like: tuple[NewTask, Task] | None = None  # the last one that comes after nothing
+    enumerated: dict[int, NewTask] = {}  # those with a specification, by their place in `added`
     for new in wanted:
         if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
             _write_down(tx, unwritten, added, free_ids)
             unwritten, keys = {}, set()
         known = _known(tx, new, actor=actor)
+        if known is None and new.spec:
+            enumerated[len(added)] = new
         if known is None:
             if like is not None and new.like is like[0]:
                 known = changed(like[1], id=next(free_ids), title=new.title, command=new.command)
@@ -142,6 +149,8 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str) -> list
             keys |= {new.key} - {None}
         added.append(known)
     _write_down(tx, unwritten, added, free_ids)
+    for place, new in enumerated.items():
+        added[place] = _assessed(tx, added[place], new, assess)
     return added
 
 
@@ -175,6 +184,15 @@ def _arrived(tx: Tx, task: Task) -> Task:
     found = tasks.get(tx, task.id)
     assert found is not None
     return found
+
+
+def _assessed(tx: Tx, task: Task, new: NewTask, mode: Assess) -> Task:
+    """The new task, with how risky its specification is on record where that was asked for."""
+    if not task.spec or (mode == "off" and not new.assess):
+        return task
+    past = (assessment.PastWork(*row) for row in tasks.with_specification(tx, task.id, ASSESSED_AGAINST))
+    apply(tx, assessment.on_assessed(task, tx.now, assessment.assess(task.spec, past), asks=mode == "ask"))
+    return tasks.get(tx, task.id) or task
 
 
 def _decided(new: Iterable[_Unwritten], now: int) -> list[Arrival]:

@@ -47,6 +47,7 @@ def add_lines(
     actor: str,
     defaults: requests.Defaults,
     agents: Mapping[str, Profile],
+    assess: additions.Assess = "off",
 ) -> list[Task]:
     """Add what each line says, all or none; a bad one is named by its number. `known` are those seen before."""
     number = 0
@@ -60,7 +61,7 @@ def add_lines(
     additions.serialise_keys(tx, (line["key"] for line in known if isinstance(line.get("key"), str)))
     try:
         wanted = requests.new_tasks(counted(), now=tx.now, defaults=defaults, agents=agents)
-        return additions.add_many(tx, wanted, ids=ids, actor=actor)
+        return additions.add_many(tx, wanted, ids=ids, actor=actor, assess=assess)
     except MedbayError as error:
         error.line_number = number
         raise

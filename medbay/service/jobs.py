@@ -22,9 +22,9 @@ from medbay.store.database import Tx
 
 JOBS_MAX: Final = 10_000
 RENAMED: Final = {"command": "run", "tags": "tag", "checks": "check", "providers": "provider"}
-_WHEN_ADDED: Final = ("after", "at", "on_conflict", "key", "like")  # not part of what is compared
+_WHEN_ADDED: Final = ("after", "at", "on_conflict", "assess", "key", "like")  # not part of what is compared
 _NOT_ALONE: Final = ("after", "at", "args", "isolated")  # checked with the others
-_OWN: Final = ("key", "on_conflict")
+_OWN: Final = ("key", "on_conflict", "assess")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

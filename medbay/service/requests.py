@@ -103,7 +103,7 @@ def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = N
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted, agents)
-    fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after"})
+    fixed = sorted(wanted.keys() & {"at", "key", "on_conflict", "after", "assess"})
     if fixed:
         raise UsageError(f"{fixed[0]} cannot be edited")
     if wanted.get("check") in ("", [""], ("",)):  # how a command line says: no checks any more
@@ -393,6 +393,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "after": ("after", _words("after")),
     "at": ("at", lambda value: value),
     "key": ("key", _text("the key", NAME_MAX, empty=False)),
+    "assess": ("assess", _flag("assess")),
     "on_conflict": ("on_conflict", _word("on_conflict", ("return", "refuse", "replace"))),
     "cron": ("cron", _text("the cron expression", EXPRESSION_MAX, empty=False)),
     "zone": ("zone", _text("the zone", NAME_MAX, empty=False)),

@@ -324,6 +324,15 @@ def next_expected_at(tx: Tx) -> int | None:
     return min((int(at) for at in row if at is not None), default=None)
 
 
+def with_specification(tx: Tx, but: str, limit: int) -> list[tuple[str, str, str, int, str]]:
+    """The newest tasks that ran and have a specification: id, text, status, attempts, category of the last failure."""
+    sql = (
+        "SELECT id, spec, status, attempts, last_category FROM task WHERE spec <> '' AND attempts > 0 AND id <> ?"
+        " ORDER BY created_at DESC, id LIMIT ?"
+    )
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in tx.rows(sql, (but, limit))]
+
+
 def dependents(tx: Tx, task_id: str) -> tuple[Task, ...]:
     """The tasks that come directly after this one."""
     sql = (

@@ -40,6 +40,7 @@ _RECOVERED: Final = (
 )
 _NOT_RECOVERED: Final = r"\b(?:not|no|never|fail\w{0,5}|giving up|gave up|unable|cannot|could not)\b"
 _DUMP_STARTS: Final = r"^(?:\s{1,12}at .{1,300}|(?:\S{1,40} )?[\w.]{0,60}(?:Error|Exception)\b.{0,300}) \{$"
+_CAUSES: Final = ("[cause]:", "cause:", "code:", "[errors]:", "reason:")  # fields that say why, unlike all the others
 _DUMP_SIGN: Final = " {\n"
 DUMP_MAX: Final = 400  # lines
 _TRANSCRIPT_SIGNS: Final = ("⎿", "⏺")  # how agents set off what their tools returned
@@ -96,7 +97,7 @@ def dumped_lines(text: CleanText) -> frozenset[int]:
     for number, line in enumerate(text.lines):
         if line.endswith(" {") and number not in found and starts.match(line):
             found.update(_until_closed(text, number + 1))
-    return frozenset(found)
+    return frozenset(number for number in found if not text.lines[number].lstrip().startswith(_CAUSES))
 
 
 def _until_closed(text: CleanText, first: int) -> range:

@@ -94,6 +94,8 @@ def test_the_message_of_an_exception_outranks_what_it_dumps() -> None:
 
     assert why(f"{dump}{fields}\nNode.js v20\n").kind == "transient/service"
     assert why(f"{dump}{fields.replace('}', '')}").kind == "transient/service"
+    cause = "TypeError: fetch failed\n    at node:internal/deps:1:2 {\n  [cause]: connect ECONNREFUSED 10.0.0.9:9\n}\n"
+    assert why(cause).kind == "transient/network"
     assert why("Error: it broke\n    at f (/app/a.js:1:2) {\n  code: 'EADDRINUSE'\n}\n").kind == "transient/lock"
 
 
@@ -109,6 +111,10 @@ def test_the_message_of_an_exception_outranks_what_it_dumps() -> None:
             "unknown/auth",
         ),
         ("RuntimeError: 1", "code_error/runtime"),
+        (
+            "npm ERR! Could not read package.json: Error: ENOENT: no such file, open '/a/package.json'",
+            "dependency_missing/file",
+        ),
         ("Error acquiring the state lock: it is held\nThe conditional request failed", "transient/lock"),
         ("CONFLICT (content): Merge conflict in f", "unknown/conflict"),
         (
@@ -202,6 +208,7 @@ def test_a_service_that_fails_is_waited_for(text: str) -> None:
         "GITHUB_TOKEN is not set",
         "KeyError: 'GITHUB_TOKEN'",
         "bash: line 1: TARGET_ENV: unbound variable",
+        "Traceback (most recent call last):\n  File \"<frozen os>\", line 679, in __getitem__\nKeyError: 'STAGE_NAME'",
         "You must specify a region. You can also configure your region.",
         "remote: Resource not accessible by integration",
     ],

@@ -372,6 +372,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"invalid character .{1,12} (?:looking for|after|in)",
         "unexpected end of json",
         "expecting value: line",
+        "expecting property name enclosed",
         "expected value at line \\d+ column",
         r"json\b.{0,20}(?:parse|parsing|decode|syntax) error",
         "syntax error in json",

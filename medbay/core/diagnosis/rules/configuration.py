@@ -197,7 +197,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "code_error/config",
         r"\b[A-Z][A-Z0-9_]{2,40}: (?:unbound variable|parameter (?:null or )?not set)",
         r"\b(?!CMAKE_)[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{1,40} (?:is |was )?(?:not (?:set|defined)|unset|must be set|is required)",
-        r"__getitem__\n[^\n]{0,200}\n(?:[^\n]{0,200}\n){0,2}KeyError: '[A-Z][A-Z0-9_]{2,40}'",
+        r"__getitem__\n(?:[^\n]{0,200}\n){0,3}KeyError: '[A-Z][A-Z0-9_]{2,40}'",
         r"could not fetch environment variable",
         r"fetch': key not found: \"[A-Z][A-Z0-9_]{2,40}\" \(KeyError\)",
         on="unbound parameter set unset required getitem environment found defined",
@@ -218,7 +218,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "config.json",
         "code_error/config",
-        rf"{_MANIFESTS}\.json\b.{{0,80}}\bjson\b",
+        rf"{_MANIFESTS}\.json\b(?!.{{0,80}}(?:enoent|no such file|not found)).{{0,80}}\bjson\b",
         rf"(?:in|of|invalid|malformed|valid|parse|parsing) json\b.{{0,160}}\b{_MANIFESTS}\.json\b",
         r"could not find .{1,80} in plugin",
         r"definition for rule .{1,80} not found",
