@@ -47,7 +47,7 @@ class Branches:
             raise NotAllowed(f"{task.id} is {task.status}, not completed", hint="--unfinished merges what it has")
         landed = self._of(task).merge(task.title)
         if landed.how == "merged":
-            self._emit("task:merged", task, how=landed.words, by=self._bay.actor)
+            self._emit("task:edited", task, changed=["merged"], merged=landed.words)
         return landed
 
     def revert(self, task_id: str) -> tuple[str, str, Task]:
@@ -62,7 +62,7 @@ class Branches:
             description=f"git merge {name}\n\n{stat}",
             key=f"revert-{task.id}-{branch.merged}",
         )
-        self._emit("task:reverted", task, branch=name, asked=asked.id, by=self._bay.actor)
+        self._emit("task:rolled_back", task, branch=name, asked=asked.id)
         return name, stat, asked
 
     def bisect(
@@ -81,7 +81,7 @@ class Branches:
         command = task.checks[check - 1].command
         timeout_s = task.check_timeout_ms / 1000
         commit, words = branch.bisect(command, good=since, bad=bad, timeout_s=timeout_s, shell=task.shell, note=note)
-        self._emit("task:bisected", task, commit=commit, words=words, check=check, by=self._bay.actor)
+        self._emit("task:edited", task, changed=["fails_since"], fails_since=words, commit=commit, check=check)
         return commit, words
 
     def worktrees(self) -> list[StandingTree]:
@@ -119,4 +119,4 @@ class Branches:
 
     def _emit(self, name: str, task: Task, **data: Any) -> None:
         with self._bay.store.write() as tx:
-            write_events(tx, (Event(name=name, task_id=task.id, data=data),))
+            write_events(tx, (Event(name=name, task_id=task.id, data={"by": self._bay.actor, **data}),))

@@ -178,6 +178,9 @@ def emit(draft: Draft[Task], number: int, found: Gate, results: Sequence[CheckRe
         said["why"] = found.why
     if found.warning:
         said["warning"] = found.warning
+    landing = next((each for each in results if each.position == LANDING and each.status == "PASS"), None)
+    if landing is not None and not landing.tail.startswith(KEPT):
+        said["landed"] = landing.tail.strip()
     draft.emit(_EVENTS[found.verdict], attempt=number, **said)
 
 

@@ -306,17 +306,9 @@ def _checked(ended: Ended, outcome: Checked, draft: Draft[Task], work: WorkingSe
     found = gate.judge(outcome.results, ended.task.threshold)
     verifying.emit(draft, ended.attempt.number, found, outcome.results)
     if found.verdict == "PASS":
-        _note_landing(draft, ended.attempt.number, outcome)
         return _succeeded(ended, draft, work)
     again = found.verdict == "ERROR" and verifying.broke_before(ended.task)
     return _failed(ended, draft, work, asks=f"its gate broke twice in a row: {found.why}" if again else "")
-
-
-def _note_landing(draft: Draft[Task], number: int, outcome: Checked) -> None:
-    """What became of the work that passed."""
-    landing = next((each for each in outcome.results if each.position == gate.LANDING), None)
-    if landing is not None and not landing.tail.startswith(gate.KEPT):
-        draft.emit("task:merged", attempt=number, how=landing.tail.strip())
 
 
 def _lost(ended: Ended, outcome: Lost, draft: Draft[Task], work: WorkingSet) -> Decision:
