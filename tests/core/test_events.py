@@ -17,7 +17,8 @@ FURTHER = """
     question:answered hold:placed hold:released question:withdrawn task:edited task:cancel_requested
     task:reclassified task:occurrences_skipped triage:failed breaker:half_open clock:jumped worker:started
     worker:stopped worker:lost workorder:created workorder:executed workorder:passed workorder:failed gate:passed
-    gate:failed gate:error task:assessed task:rolled_back story:moved phase:started phase:ended delivery:failed delivery:restored agent:asked
+    gate:failed gate:error story:moved phase:started phase:ended delivery:failed delivery:restored agent:asked
+    task:assessed task:rolled_back
 """
 
 
