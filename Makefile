@@ -32,12 +32,12 @@ setup: $(VENV)/.dev ## make .venv with everything for development; instant when 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(VENV)/.postgres ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+test: check $(VENV)/.postgres $(VENV)/.chromium ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
 	$(PYTEST) -n $(JOBS) -m 'not long' $(GATE) $(ARGS)
 	$(PYTEST) -n $(MANY) -m 'not long' $(REST) $(ARGS)
 
 test-all: export HYPOTHESIS_PROFILE = long
-test-all: check $(VENV)/.postgres $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
+test-all: check $(VENV)/.postgres $(VENV)/.chromium $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
 	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
 	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
 
@@ -62,10 +62,13 @@ chaos: $(VENV)/.dev $(VENV)/.postgres ## real daemons under real faults, then ev
 bench: $(VENV)/.dev ## measure against the bars
 	$(BIN)/python -m bench $(ARGS)
 
-lock: ## write constraints.txt anew from the newest versions that fit
+lock: ## write constraints.txt anew from the newest versions that fit, and requirements-hashed.txt for the container
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --quiet --no-input install -e '.[dev]' hatchling
 	build/lock/bin/python -m pip list --format=freeze --exclude medbay --exclude pip --exclude setuptools > constraints.txt
+	build/lock/bin/python -m pip --quiet --no-input install uv
+	build/lock/bin/uv pip compile --quiet pyproject.toml --extra postgres --constraint constraints.txt --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file requirements-hashed.txt
 	rm -rf build/lock
 
 clean: ## remove .venv and all caches
@@ -98,6 +101,14 @@ $(VENV)/.postgres: | $(BIN)/python
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
 	  echo "NO POSTGRESQL SERVER: its tests will be skipped; install the package postgresql or set PG_BIN" >&2
 	@test -z "$$PG_BIN" && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || touch $@
+
+# The page is walked in a real browser. Without one those tests are skipped, loudly.
+$(VENV)/.chromium: | $(BIN)/python
+	@command -v chromium >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "NO CHROMIUM: the tests of the page in a browser will be skipped; install the package chromium" >&2
+	@! command -v chromium >/dev/null || touch $@
 
 # That what is acknowledged was synced is shown by system calls. Without strace those tests are skipped, loudly.
 $(VENV)/.strace: | $(BIN)/python

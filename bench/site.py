@@ -102,7 +102,7 @@ class Site:
         began = time.time()
         with open(self.folder / "daemon.log", "ab") as log:
             for _ in range(daemons):
-                command = [MEDBAY, "up", "--workers", str(self.workers)]
+                command = [MEDBAY, "up", "--no-web", "--workers", str(self.workers)]
                 started = subprocess.Popen(
                     command, cwd=self.folder, env=environ, stdout=log, stderr=log, start_new_session=True
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -148,6 +149,12 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: boo
         store.close()
         raise
     return store
+
+
+def own_command(*words: str) -> list[str]:
+    """The command line of a `medbay` like this one, whatever the working directory and the PATH."""
+    code = f"import sys; sys.path.insert(0, {PACKAGE!r}); from medbay.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", code, *words]
 
 
 def is_postgres(url: str) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from medbay import app, env
@@ -78,6 +77,9 @@ from medbay.views import task as task_views
 
 if TYPE_CHECKING:
     from medbay.areas.branches import Branches
+    from medbay.areas.page import Page
+    from medbay.areas.statistics import Statistics
+    from medbay.areas.tokens import Tokens
     from medbay.areas.trackers import Trackers
 
 T = TypeVar("T")
@@ -106,6 +108,9 @@ class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
     branches: Area[Branches] = Area("branches", "Branches")
+    page: Area[Page] = Area("page", "Page")
+    statistics: Area[Statistics] = Area("statistics", "Statistics")
+    tokens: Area[Tokens] = Area("tokens", "Tokens")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
 
     def __init__(
@@ -128,9 +133,7 @@ class Bay:
     def __enter__(self) -> Bay:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -555,12 +558,7 @@ class Bay:
         return self._read(lambda tx: triages.count_open(tx))
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
-        def act(tx: Tx) -> Task:
-            task = tasks.resolve(tx, task_id)
-            command(tx, task)
-            return tasks.resolve(tx, task.id)
-
-        return self.write(act)
+        return self.write(lambda tx: tasks.act_on(tx, task_id, command))
 
     def _redaction(self) -> Redaction:
         """What is taken out of the words of people before they are stored."""

@@ -79,7 +79,7 @@ class Ids:
         return self._drawn(16)
 
     def token(self) -> str:
-        """What opens something for a while, too long to be guessed."""
+        """What opens a door, too long to be guessed."""
         return self._drawn(16) + self._drawn(16)
 
     def _drawn(self, length: int, symbols: str = ID_SYMBOLS) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -17,6 +18,8 @@ from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+    from medbay.cli.live.page import PageProcess
+    from medbay.cli.live.up import Reporter
 
 ROOM_LOOK_S: Final = 1.0
 Made = TypeVar("Made")
@@ -26,18 +29,22 @@ Made = TypeVar("Made")
 @click.option("--until-idle", is_flag=True, help="End when nothing runs, is ready or waits to be retried.")
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
-@click.option("--no-web", is_flag=True, help="Without the dashboard (this version has none).")
+@click.option("--web/--no-web", default=None, help="With or without the dashboard. With --until-idle: without.")
 @pass_session
-def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, no_web: bool) -> int:
+def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, web: bool | None) -> int:
     """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
+
+    The dashboard is a process of its own: it comes up after a second, and the link that opens it is printed.
 
     With --until-idle it exits 1 when something was given up, else 75 when something waits for a
     person (or it was stopped before all was done), else 0.
     """
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
+    page = web if web is not None else bay.place.config.web.enabled and not until_idle
+    run = partial(serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store)
     if not bay.place.config.beads.dispatch:
-        return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+        return run(queues=queues)
     from medbay.areas.trackers import TrackerThread
     from medbay.bay import Bay
 
@@ -45,7 +52,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     beside.start()
     try:
         queues = (*(queues or (DEFAULT_QUEUE,)), beside.queue)
-        return serve(bay, "medbay up", workers=workers, queues=queues, until_idle=until_idle)
+        return run(queues=queues)
     finally:
         beside.stop()
 
@@ -83,7 +90,16 @@ STILL_WAITING: Final = 75
 ROUND_EVERY_S: Final = 0.5  # the line in place counts down; events are printed when they happen
 
 
-def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] | None, until_idle: bool = False) -> int:
+def serve(
+    bay: Bay,
+    name: str,
+    *,
+    workers: int | None,
+    queues: tuple[str, ...] | None,
+    until_idle: bool = False,
+    page: bool = False,
+    store: str | None = None,
+) -> int:
     """Run an engine on this store and print its events, under the name of the command that started it."""
     from medbay.cli.live.display import Display, Interrupts, log_to
     from medbay.cli.live.up import Reporter
@@ -101,17 +117,30 @@ def serve(bay: Bay, name: str, *, workers: int | None, queues: tuple[str, ...] |
         )
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
+        beside = _page(reporter, store) if page else None
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
         finally:
             interrupts.then = None
+            if beside is not None:
+                beside.stop()
             display.clear()
     if until_idle and not interrupts.count:
         reporter.sum_up(bay.inbox())
         return code
     reporter.note(f"stopped; {name} goes on from here")
     return (code or STILL_WAITING) if until_idle else 0
+
+
+def _page(reporter: Reporter, store: str | None) -> PageProcess:
+    """The dashboard beside the engine."""
+    from medbay.cli.live.page import PageProcess
+    from medbay.env import SystemClock
+
+    made = PageProcess(reporter.note, store=store, clock=SystemClock().monotonic_s)
+    made.start()
+    return made
 
 
 def named_queues(given: str | None) -> tuple[str, ...] | None:

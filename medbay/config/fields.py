@@ -102,6 +102,17 @@ class RunnerConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """Where the page listens, and what opens it."""
+
+    enabled: bool = True  # with `medbay up`
+    host: str = "127.0.0.1"
+    port: int = 8484
+    token: str = "auto"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
     """The file that settings were read from, as it was at that moment."""
 
@@ -142,6 +153,7 @@ class Config:
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     git: GitConfig = field(default_factory=GitConfig)
+    web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)

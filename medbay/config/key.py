@@ -11,7 +11,7 @@ from medbay.config.fields import DEFAULT, DEFAULTS, NAMED_PARTS
 from medbay.config.kinds import Kind
 from medbay.config.lines import Document
 
-BY_VARIABLE: Final = ("store", "engine", "policy", "recurring")
+BY_VARIABLE: Final = ("store", "engine", "policy", "recurring", "web")
 """The sections whose scalar keys the environment may set."""
 
 

@@ -314,6 +314,31 @@ def switch() -> Kind:
     return Kind(says="true or false", read=read, from_text=from_text)
 
 
+def address() -> Kind:
+    """What a server listens on: an address or a name of this machine."""
+    form = re.compile(r"[0-9A-Za-z.:_-]{1,253}")
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or not form.fullmatch(raw):
+            raise Wrong
+        return raw
+
+    return Kind(says='an address like "127.0.0.1" or "0.0.0.0"', read=read, from_text=str)
+
+
+def token() -> Kind:
+    """What opens a door: made for us, or chosen by a person. It is never shown."""
+    form = re.compile(r"auto|[!-~]{16,200}")
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or not form.fullmatch(raw):
+            raise Wrong
+        return raw
+
+    says = '"auto" or a token of 16 and more characters without blanks'
+    return Kind(says=says, read=read, from_text=str, show=lambda raw: shown(raw if raw == "auto" else "***"))
+
+
 def store_url() -> Kind:
     """The address of a store. A password in it is never shown."""
     scheme = re.compile(r"(sqlite|postgresql|postgres)://\S*")

@@ -13,6 +13,7 @@ from typing import Final
 from medbay.config.key import Key
 from medbay.config.kinds import (
     account,
+    address,
     agent_command,
     choice,
     command_words,
@@ -30,6 +31,7 @@ from medbay.config.kinds import (
     switch,
     text,
     texts,
+    token,
     whole,
     zone,
 )
@@ -39,7 +41,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models web intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in "models intake".split()} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -57,6 +59,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
         "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
+        "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
@@ -283,6 +286,24 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "git.max_pr_rounds": partial(
             Key, partial(whole, 0, 100), "How often a pull request may come back to the agent before a person is asked."
+        ),
+        "web.enabled": partial(Key, switch, "Whether `medbay up` starts the page; `--no-web` leaves it out once."),
+        "web.host": partial(
+            Key, address, "The address it listens on. Others than this machine reach it at another one."
+        ),
+        "web.port": partial(Key, partial(whole, 0, 65535), "The port it listens on; 0 takes any free one."),
+        "web.token": partial(
+            Key,
+            token,
+            "What opens it: `auto` makes a token, kept in `.medbay/web-token` for its owner alone; any other text is "
+            "the token itself. `medbay web token add NAME` makes one for a person.",
+        ),
+        "web.names": partial(
+            Key,
+            texts,
+            "The names that others call this machine by, where it is not reached by its address alone: a request under "
+            "any other name is refused.",
+            example=["medbay.example.org"],
         ),
         "runner.shell": partial(
             Key,

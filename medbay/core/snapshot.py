@@ -43,6 +43,13 @@ class TaskList(Struct, frozen=True, kw_only=True):
         return frozenset(queue for worker in self.serving for queue in worker.queues)
 
 
+class FleetRow(Struct, frozen=True):
+    """A task on the timeline of a fleet, with its attempts there."""
+
+    task: Task
+    attempts: tuple[Attempt, ...] = ()
+
+
 class TaskDetail(Struct, frozen=True, kw_only=True):
     """One task with everything that is recorded about it."""
 
@@ -123,6 +130,60 @@ class ObservedWorker(Struct, frozen=True):
         if self.worker.stopped_at is not None:
             return "crashed" if self.worker.how == "crashed" else "lost" if self.worker.how == "lost" else "stopped"
         return "alive" if self.worker.lease_until > now else "expired"
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """What a person wants to know first."""
+
+    now: int
+    seq: int  # of the newest event it takes into account
+    places: Mapping[int, int]  # how many open tasks stand where in a list
+    done: int  # completed within a day
+    questions: tuple[Question, ...]
+    tasks: Mapping[str, Task]  # those that the questions are about
+    breakers: tuple[tuple[Breaker, int], ...]  # those that are open, with how many tasks each holds
+    workers: tuple[ObservedWorker, ...]
+    running: TaskList
+    waiting: TaskList
+    next_wake: int | None = None
+    empty: bool = False  # nothing was ever added
+
+
+class OpenCase(Struct, frozen=True, kw_only=True):
+    """What is still under way where the event log was read to, for the figures."""
+
+    failures: int = 0  # in a row
+    since: int = 0
+    category: str = ""  # of the last failure
+    person: bool = False  # had a hand in it
+
+
+class FingerprintFigures(Struct, frozen=True, kw_only=True):
+    """One kind of failure within a window."""
+
+    fingerprint: str
+    hours: tuple[tuple[int, int], ...]  # when, how often
+    quiet_ms: int | None = None  # how long it was not seen before; None: never seen before
+    known: Known | None = None
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What was counted within a window of whole hours."""
+
+    since: int
+    until: int
+    done: Mapping[str, int]  # plain, healed, person, cancelled
+    done_before: Mapping[str, int]  # in the window before it, as long
+    attempts: Mapping[str, int]  # succeeded, failed, lost
+    created: int
+    heal: tuple[tuple[float, int], ...]  # at most so many seconds: how many
+    retries: tuple[tuple[int, int], ...]  # failures before a success: how many
+    retry_success: tuple[tuple[str, str, str, int, int], ...]  # category, agent, retry, how many, how many cured
+    failures: tuple[tuple[int, str, int], ...]  # hour, category, how many
+    cost: tuple[tuple[int, str, str, int, int], ...]  # hour, phase, agent, tokens, money in millionths
+    waited: tuple[tuple[str, str, int, int], ...]  # cause, of what, how many, milliseconds
+    called: tuple[tuple[int, str, int], ...]  # hour, reason, how many
+    fingerprints: tuple[FingerprintFigures, ...]  # the most common
 
 
 class StoreReport(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
 from medbay.store import attempts, breakers, questions, tasks, workers
 from medbay.store.database import Tx
-from medbay.store.tasks import TaskFilter
+from medbay.store.tasks import PageKey, TaskFilter
 
 EVERY: Final = 1_000_000  # more tasks than one list holds
 ENDED: Final = ("completed", "cancelled")
@@ -42,6 +42,17 @@ def load(
     total = len(kept) if len(kept) < limit else sum(tasks.count(tx, part) for part in parts)
     listed = TaskList(now=tx.now, tasks=tuple(kept), total=total, narrowed=query.wanted.narrows)
     return _explained(tx, listed, query, recovery_share, queue_slots) if query.explained else listed
+
+
+def page(
+    tx: Tx, wanted: TaskFilter, after: PageKey, *, recovery_share: float, queue_slots: Mapping[str, int]
+) -> tuple[TaskList, PageKey]:
+    """Return one page of a list with what is said beside its tasks, and from where the next one goes on."""
+    found = tasks.page(tx, replace(wanted, limit=wanted.limit + 1), after)
+    more, found = len(found) > wanted.limit, found[: wanted.limit]
+    listed = TaskList(now=tx.now, tasks=tuple(task for task, _ in found), total=0, narrowed=wanted.narrows)
+    query = ListQuery(wanted=wanted, everything=True)
+    return _explained(tx, listed, query, recovery_share, queue_slots), found[-1][1] if more else ()
 
 
 def _explained(

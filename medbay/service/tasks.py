@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from medbay.core import rules
@@ -201,3 +201,10 @@ def _asked(tx: Tx, given: str) -> Question:
         how = f"answered by {asked.answered_by}: {asked.answer}" if asked.status == "answered" else "withdrawn"
         raise NotAllowed(f"{asked.id} was {how}", hint="medbay inbox lists what is open")
     return asked
+
+
+def act_on(tx: Tx, given: str, command: Callable[[Tx, Task], None]) -> Task:
+    """Do something to the task that is named, and return it as it is then."""
+    task = resolve(tx, given)
+    command(tx, task)
+    return resolve(tx, task.id)

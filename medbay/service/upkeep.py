@@ -10,7 +10,7 @@ from typing import Any, Final
 from medbay.core import durations
 from medbay.core.snapshot import StoreReport
 from medbay.errors import NotAllowed, StoreError
-from medbay.service import liveness
+from medbay.service import liveness, statistics
 from medbay.store import archive, meta, tasks, workers
 from medbay.store.archive import ArchiveFile, Leaving
 from medbay.store.database import KeptStore, Store, Tx
@@ -35,6 +35,7 @@ def check(store: KeptStore) -> StoreReport:
 
 def archive_old(store: Store, folder: Path, *, now: int, older_than_ms: int) -> tuple[dict[str, int], Path]:
     """Move the details of what ended so long ago into a new file; how many rows of each table, and which file."""
+    statistics.catch_up(store)  # what leaves is counted before
     file = ArchiveFile(archive_path(folder, now))
     try:
         return move(store, now - older_than_ms, file.write), file.path

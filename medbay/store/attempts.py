@@ -60,6 +60,12 @@ def named_times(tx: Tx, task_ids: Collection[str]) -> dict[str, int | None]:
     return {row[0]: diagnosis(row[1]).retry_after_ms for row in tx.rows(sql, tuple(sorted(task_ids)))}
 
 
+def totals(tx: Tx, task_id: str) -> tuple[int, int]:
+    """What the attempts of a task used in all: tokens, and money in millionths."""
+    row = tx.one("SELECT coalesce(sum(tokens), 0), coalesce(sum(cost), 0) FROM attempt WHERE task_id = ?", (task_id,))
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
 def success_durations(tx: Tx, task_id: str, limit: int) -> list[int]:
     """How many milliseconds the last successes of a task took."""
     sql = (

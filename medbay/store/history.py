@@ -41,6 +41,16 @@ def _events(tx: Tx, sql: str, params: tuple[object, ...]) -> list[Event]:
     ]
 
 
+def events_before(tx: Tx, seq: int, *, limit: int, task_id: str | None = None) -> list[Event]:
+    """The last events before a sequence number, in order."""
+    which, params = ("", (seq, limit)) if task_id is None else ("task_id = ? AND ", (task_id, seq, limit))
+    inner = f"SELECT seq, at, name, task_id, attempt, data FROM event WHERE {which}seq < ? ORDER BY seq DESC LIMIT ?"
+    return [
+        Event(seq=row[0], at=row[1], name=row[2], task_id=row[3], attempt=row[4], data=loads(row[5]))
+        for row in reversed(tx.rows(inner, params))
+    ]
+
+
 def newest_events(tx: Tx, task_id: str, limit: int) -> list[Event]:
     """What happened to a task last, in order."""
     row = tx.one(

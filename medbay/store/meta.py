@@ -65,6 +65,9 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "failure_pattern": ("fingerprint",),
     "failure_advice": ("fingerprint", "advice"),
     "failure_task": ("fingerprint", "task_id"),
+    "web_token": ("name",),
+    "statistic": ("kind", "hour", "a", "b", "c"),
+    "statistic_open": ("kind", "id"),
     "issue": ("source", "issue_id"),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied

@@ -37,6 +37,13 @@ def get(tx: Tx, question_id: str) -> Question | None:
     return question(row, _tasks(tx, question_id)) if row else None
 
 
+def closed(tx: Tx, limit: int) -> list[Question]:
+    """The questions that were answered last, the newest first, with the tasks that waited for them."""
+    sql = f"SELECT {QUESTION_COLUMNS} FROM question WHERE status = 'answered' ORDER BY answered_at DESC, id LIMIT ?"
+    asked = "SELECT task_id FROM question_task WHERE question_id = ? ORDER BY task_id LIMIT 20"
+    return [question(row, tuple(task_id for (task_id,) in tx.rows(asked, (row[0],)))) for row in tx.rows(sql, (limit,))]
+
+
 def open_of_task(tx: Tx, task_id: str) -> Question | None:
     """The question a task waits for."""
     row = tx.one("SELECT question_id FROM question_task WHERE task_id = ? AND waiting = 1", (task_id,))

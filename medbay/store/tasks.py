@@ -72,15 +72,20 @@ PLACE_SQL: Final = (
     " WHEN t.hold IS NOT NULL THEN 3 ELSE 4 END"
 )
 _NEVER: Final = 9_000_000_000_000_000
-_ORDERS: Final = {
-    "newest": "t.since DESC, t.id",
-    "oldest": "t.created_at, t.id",
+# What a list is ordered by, each rising, so that the values of a row say where the next page begins.
+_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "newest": ("-t.since", "t.id"),
+    "oldest": ("t.created_at", "t.id"),
     "need": (
-        f"{PLACE_SQL}, CASE {PLACE_SQL} WHEN 2 THEN coalesce(t.due_at, {_NEVER}) WHEN 4 THEN t.priority"
-        f" WHEN 6 THEN -t.since ELSE t.since END,"
-        f" CASE {PLACE_SQL} WHEN 4 THEN coalesce(t.ready_at, t.since) ELSE t.priority END, t.id"
+        PLACE_SQL,
+        f"CASE {PLACE_SQL} WHEN 2 THEN coalesce(t.due_at, {_NEVER}) WHEN 4 THEN t.priority"
+        f" WHEN 6 THEN -t.since ELSE t.since END",
+        f"CASE {PLACE_SQL} WHEN 4 THEN coalesce(t.ready_at, t.since) ELSE t.priority END",
+        "t.id",
     ),
 }
+_ORDERS: Final = {order: ", ".join(keys) for order, keys in _KEYS.items()}
+PageKey = tuple[int | str, ...]  # where a page of a list ended
 PARKED_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE hold = ? AND queue = ? AND hold IS NOT NULL ORDER BY id LIMIT ?"
 )
@@ -106,9 +111,14 @@ class TaskFilter:
     queue: str | None = None
     text: str = ""
     category: str = ""
+    fingerprint: str = ""  # of the last failure
+    agent: str = ""  # the runner of its profile
+    hold: str = ""  # the key of what holds them
+    places: tuple[int, ...] = ()  # where they stand in a list: the numbers of PLACE_SQL
     warned: bool = False  # only what succeeded and says in its log that something failed
     only_open: bool = False
     ended_since: int | None = None  # what ended then or later
+    moved_since: int | None = None  # what is open, or ended then or later
     triages: bool | None = None  # False: without triages; True: triages alone
     order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
@@ -117,7 +127,7 @@ class TaskFilter:
     def narrows(self) -> bool:
         """Whether it leaves anything out that a person would have to name."""
         named = self.statuses or self.tags or self.without_tags or self.text or self.category or self.warned
-        return bool(named) or self.queue is not None
+        return bool(named or self.fingerprint or self.agent or self.hold or self.places) or self.queue is not None
 
 
 def get(tx: Tx, task_id: str) -> Task | None:
@@ -191,6 +201,12 @@ def how_many(tx: Tx, adding: int = 1) -> int:
     sql = tx.dialect.how_many_sql
     row = tx.one(sql, (adding,) * sql.count("?"))
     return int(row[0] or 0) if row else 0
+
+
+def how_many_at_most(tx: Tx, limit: int) -> int:
+    """How many tasks there are, counted no further than a limit."""
+    row = tx.one("SELECT count(*) FROM (SELECT id FROM task LIMIT ?) counted", (limit,))
+    return int(row[0]) if row else 0
 
 
 def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = ()) -> list[Task]:
@@ -363,6 +379,16 @@ def owners(tx: Tx, ids: Collection[str], loops: Collection[str]) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (*wanted, *members))]
 
 
+def recurring(tx: Tx, limit: int) -> list[Task]:
+    """What recurs and is open, the one that is due first first."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE status NOT IN ('completed', 'cancelled')"
+        " AND (cron <> '' OR every_ms IS NOT NULL OR owner_kind = 'loop')"
+        f" ORDER BY coalesce(due_at, ready_at, {_NEVER}), id LIMIT ?"
+    )
+    return [task(row) for row in tx.rows(sql, (limit,))]
+
+
 def per_boot(tx: Tx, queue: str) -> tuple[Task, ...]:
     """The unfinished tasks of a queue that run once after each start of their machine."""
     sql = (
@@ -443,6 +469,31 @@ def select(tx: Tx, wanted: TaskFilter) -> list[Task]:
     return [task(row) for row in tx.rows(sql, (*params, wanted.limit))]
 
 
+def page(tx: Tx, wanted: TaskFilter, after: PageKey = ()) -> list[tuple[Task, PageKey]]:
+    """Some tasks of a list from where another page ended, each with the place from which the next page goes on."""
+    chosen, params = _chosen(tx, wanted)
+    keys = _KEYS[wanted.order]
+    if len(after) == len(keys):
+        joint = " AND " if " WHERE " in chosen else " WHERE "
+        chosen += f"{joint}({', '.join(keys)}) > ({', '.join('?' * len(keys))})"
+        params = (*params, *after)
+    sql = f"SELECT {', '.join(keys)}{chosen} ORDER BY {', '.join(keys)} LIMIT ?"
+    found = [tuple(row) for row in tx.rows(sql, (*params, wanted.limit))]
+    if not found:
+        return []
+    marks, ids = _listed([key[-1] for key in found])
+    by_id = {
+        each.id: each for each in map(task, tx.rows(f"SELECT {TASK_COLUMNS} FROM task WHERE id IN ({marks})", ids))
+    }
+    return [(by_id[key[-1]], key) for key in found]
+
+
+def count_places(tx: Tx, wanted: TaskFilter) -> dict[int, int]:
+    """How many tasks there are like this, by where they stand in a list: the numbers of PLACE_SQL."""
+    chosen, params = _chosen(tx, wanted)
+    return {int(row[0]): int(row[1]) for row in tx.rows(f"SELECT {PLACE_SQL}, count(*){chosen} GROUP BY 1", params)}
+
+
 def select_ids(tx: Tx, wanted: TaskFilter) -> list[str]:
     """The ids alone of what `select` would give."""
     chosen, params = _chosen(tx, wanted)
@@ -520,6 +571,12 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.ended_since is not None:
         parts.append("t.ended_at IS NOT NULL AND t.ended_at >= ?")
         params.append(wanted.ended_since)
+    if wanted.moved_since is not None:
+        parts.append("(t.status NOT IN ('completed', 'cancelled') OR (t.ended_at IS NOT NULL AND t.ended_at >= ?))")
+        params.append(wanted.moved_since)
+    parts += [f"t.{column} = ?" for column, value in _named(wanted) if value]
+    params += [value for _, value in _named(wanted) if value]
+    parts += [f"{PLACE_SQL} IN ({', '.join(map(str, map(int, wanted.places)))})"] * bool(wanted.places)
     if wanted.triages is not None:
         parts.append("t.role = 'triage'" if wanted.triages else "t.role <> 'triage'")
     for tag in wanted.without_tags:
@@ -537,3 +594,8 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
         parts.append(tx.dialect.contains.format(text="lower(t.title)"))
         params.append(wanted.text.lower())
     return (" WHERE " + " AND ".join(parts) if parts else ""), params
+
+
+def _named(wanted: TaskFilter) -> tuple[tuple[str, str], ...]:
+    """Columns that have to hold exactly what is named."""
+    return ("last_fingerprint", wanted.fingerprint), ("runner", wanted.agent), ("hold", wanted.hold)

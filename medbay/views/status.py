@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import TURN, Task
@@ -11,15 +12,37 @@ from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
 from medbay.views.text import clean
 
+Form = Literal["", "in", "at", "until", "for"]  # how the time of a phrase is said
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
-    """How a status is shown: glyph, words, and the token that gives its colour."""
+    """How a status is shown: glyph, words, and the token that gives its colour.
+
+    The words are a stem, a time said in one of a few forms, and perhaps more; what ticks says the time itself.
+    """
 
     glyph: str
     words: str
     token: Token
     kind: str = ""  # the words after the status, without times: `retry`, `human`, `after m2xa`
+    stem: str = ""
+    form: Form = ""
+    at: int | None = None
+    more: str = ""
+
+
+def phrase_as_json(each: Phrase) -> dict[str, Any]:
+    """Return a phrase as data: `words` as they are now, and the parts that a ticking surface makes them of."""
+    return {
+        "glyph": each.glyph,
+        "token": each.token,
+        "words": each.words,
+        "stem": each.stem,
+        "form": each.form or None,
+        "at": moments.iso(each.at),
+        "more": each.more,
+    }
 
 
 def status_phrase(task: Task, now_ms: int, *, after: Sequence[str] = ()) -> Phrase:
@@ -42,7 +65,7 @@ def status_phrase(task: Task, now_ms: int, *, after: Sequence[str] = ()) -> Phra
         names = ", ".join(after) if after else "1 task" if task.unmet == 1 else f"{task.unmet} tasks"
         return _phrase(glyphs.AFTER, task.status, f"after {names}", "wait")
     if task.status == "failed":
-        return _phrase(glyphs.WAITING, "failed", "retry", "wait", _countdown(task.due_at, now_ms))
+        return _timed(glyphs.WAITING, "failed", "retry", "wait", "in", task.due_at, now_ms)
     return _pending(task, now_ms)
 
 
@@ -64,22 +87,25 @@ def _running(task: Task, now_ms: int) -> Phrase:
     if task.status == "pending_verification":
         return _phrase(glyphs.VERIFYING, task.status, "", "run")
     kind = "asked to stop" if task.cancel_requested else "pauses after this" if task.paused else ""
-    number = task.live or task.attempts
-    words = f"in_progress #{number} {moments.short(now_ms - task.since)}" + (f" · {kind}" if kind else "")
-    return Phrase(glyph=glyphs.RUNNING, words=words, token="run", kind=kind)
+    stem, more = f"in_progress #{task.live or task.attempts}", f" · {kind}" if kind else ""
+    words = f"{stem}{_said('for', task.since, now_ms)}{more}"
+    return Phrase(
+        glyph=glyphs.RUNNING, words=words, token="run", kind=kind, stem=stem, form="for", at=task.since, more=more
+    )
 
 
 def _blocked(task: Task, now_ms: int) -> Phrase:
     kind = task.block_kind or "human"
     paused = " · paused" if task.paused else ""
     if kind not in BLOCKS_THAT_TIME_OUT or task.due_at is None:
-        return _phrase(glyphs.YOU, "blocked", kind, "you", paused)
-    return _phrase(glyphs.WAITING, "blocked", kind, "wait", _until(task.due_at, now_ms) + paused)
+        return _phrase(glyphs.YOU, "blocked", kind, "you", more=paused)
+    return _timed(glyphs.WAITING, "blocked", kind, "wait", "until", task.due_at, now_ms, more=paused)
 
 
 def _pending(task: Task, now_ms: int) -> Phrase:
     if not task.ready and task.due_at is not None:
-        return _phrase(glyphs.WAITING, "pending", "due", "wait", _at(task, task.due_at, now_ms))
+        zone = task.zone if task.cron else ""
+        return _timed(glyphs.WAITING, "pending", "due", "wait", "at", task.due_at, now_ms, zone=zone)
     if task.hold is not None and task.hold == task.behind_mutex:
         return _phrase(glyphs.HELD, "pending", f"mutex {task.mutex}", "held")
     if task.hold is not None:
@@ -87,24 +113,40 @@ def _pending(task: Task, now_ms: int) -> Phrase:
     return _phrase(glyphs.READY, "pending", "ready", "idle")
 
 
-def _phrase(glyph: str, status: str, kind: str, token: Token, when: str = "") -> Phrase:
-    words = f"{status} · {kind}{when}" if kind else status
-    return Phrase(glyph=glyph, words=words, token=token, kind=kind)
+def _phrase(glyph: str, status: str, kind: str, token: Token, *, more: str = "") -> Phrase:
+    stem = f"{status} · {kind}" if kind else status
+    return Phrase(glyph=glyph, words=stem + more, token=token, kind=kind, stem=stem, more=more)
 
 
-def _countdown(due_at: int | None, now_ms: int) -> str:
-    if due_at is None:
-        return ""
-    return f" in {moments.short(due_at - now_ms)}" if due_at > now_ms else " due"
+def _timed(
+    glyph: str,
+    status: str,
+    kind: str,
+    token: Token,
+    form: Form,
+    at: int | None,
+    now_ms: int,
+    *,
+    more: str = "",
+    zone: str = "",
+) -> Phrase:
+    if at is None:
+        return _phrase(glyph, status, kind, token, more=more)
+    stem = f"{status} · {kind}"
+    words = f"{stem}{_said(form, at, now_ms, zone)}{more}"
+    return Phrase(glyph=glyph, words=words, token=token, kind=kind, stem=stem, form=form, at=at, more=more)
 
 
-def _at(task: Task, due_at: int, now_ms: int) -> str:
-    """The time in the zone of its schedule, and how far away it is."""
-    if due_at <= now_ms:
-        return " now"
-    zone = task.zone if task.cron else ""
-    return f" {moments.in_zone(due_at, now_ms, zone)} (in {moments.short(due_at - now_ms)})"
-
-
-def _until(due_at: int, now_ms: int) -> str:
-    return f" until {moments.clock(due_at, now_ms, seconds=False)}"
+def _said(form: Form, at: int, now_ms: int, zone: str = "") -> str:
+    """The time of a phrase in words, a blank before it; a due time in the zone of its schedule, and how far away."""
+    match form:
+        case "in":
+            return f" in {moments.short(at - now_ms)}" if at > now_ms else " due"
+        case "at":
+            return f" {moments.in_zone(at, now_ms, zone)} (in {moments.short(at - now_ms)})" if at > now_ms else " now"
+        case "until":
+            return f" until {moments.clock(at, now_ms, seconds=False)}"
+        case "for":
+            return f" {moments.short(now_ms - at)}"
+        case _:
+            return ""

@@ -14,7 +14,7 @@ from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
 from medbay.core.triage.cycle import cooling_until
 from medbay.views import attempt, breaker, glyphs, moments, question, schedule, triage, work
-from medbay.views.status import Phrase, says, status_phrase
+from medbay.views.status import Phrase, phrase_as_json, says, status_phrase
 from medbay.views.text import clean
 
 LISTED: Final = (
@@ -182,6 +182,20 @@ def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
             )
         )
     return made
+
+
+def row_as_json(row: ListRow) -> dict[str, Any]:
+    """Return one row of a list with what is said of it: how it stands, why, what comes next and when."""
+    return {
+        **summary(row.task),
+        "phrase": phrase_as_json(row.phrase),
+        "why": row.why,
+        "next": row.next,
+        "next_at": moments.iso(row.next_at),
+        "fingerprint": row.task.last_fingerprint or None,
+        "live": row.task.live,
+        "role": row.task.role or None,
+    }
 
 
 def cells(row: ListRow, *, verbose: bool) -> list[object]:

@@ -17,6 +17,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     for name in [name for name in os.environ if name.startswith("MEDBAY_")] + ["NO_COLOR", "LC_ALL"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("MEDBAY_WEB_ENABLED", "false")  # the page has tests of its own
     monkeypatch.chdir(tmp_path)
     made = Cli(tmp_path)
     yield made

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from medbay.bay import Bay
+from medbay.env import Ids
 from medbay.store.tasks import TaskFilter
 from tests.cli.calling import Cli
+from tests.cli.test_run import started
+from tests.guardians import kill_with_guardian
 from tests.postgres_server import Server
+from tests.waiting import wait_for
 
 CATEGORIES = ("transient", "code_error", "test_failure", "dependency_missing", "timeout", "unknown")
 QUICK = "\n".join(f'[policy.ladder.{name}]\ndelays = ["10ms", "20ms", "30ms"]' for name in CATEGORIES)
@@ -23,6 +27,9 @@ def everyday(request: pytest.FixtureRequest, bare: Cli, monkeypatch: pytest.Monk
         server: Server = request.getfixturevalue("postgres")
         monkeypatch.setenv("MEDBAY_STORE", server.url(request.getfixturevalue("database")))
     bare.good("init")
+    # A copy of the template has its name: engines of other tests would take our processes for leftovers of theirs.
+    with bare.bay() as bay, bay.store.write() as tx:
+        tx.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (Ids().store(),))
     configure(bare, "")
     return bare
 
@@ -272,3 +279,42 @@ def test_an_exception_says_when_it_may_be_tried_again(everyday: Cli) -> None:
         (attempt,) = shown(everyday, task)["attempts"]
         assert attempt["diagnosis"]["category"] == "transient"
         assert attempt["diagnosis"]["retry_after"] is not None
+
+
+def test_a_question_about_a_lost_worker_is_what_up_exits_with(everyday: Cli) -> None:
+    """Its task had no attempt in this run, and still somebody is needed."""
+    configure(everyday, "[engine]\ncrash_budget = 1\n")
+    task = everyday.add("dies", "--run", "echo up > up; sleep 1000")
+    with started(everyday, "up") as process:
+        wait_for((everyday.folder / "up").exists)
+        kill_with_guardian(process)
+
+    again = everyday("up", "--until-idle")
+
+    assert shown(everyday, task)["block_kind"] == "human"
+    assert again.code == 75
+
+
+def test_one_cause_has_one_diagnosis_in_any_order(everyday: Cli) -> None:
+    """A named cause beats its consequence, and a broken pipe of a local process is no network."""
+    said = ["tar (child): /no/dir/x.tgz: Cannot open: No such file or directory", "tar: x: Cannot write: Broken pipe"]
+    tasks = [everyday.add("tar", "--run", f"echo '{a}'; echo '{b}'; exit 2") for a, b in (said, said[::-1])]
+    piped = everyday.add("pipe", "--run", "echo 'write: Broken pipe'; exit 2")
+
+    everyday("up", "--until-idle")
+
+    assert {kinds(everyday, task)[0] for task in tasks} == {"dependency_missing"}
+    assert kinds(everyday, piped)[0] != "transient"
+
+
+def test_an_agent_that_stands_still_is_ended_without_being_asked_for(everyday: Cli) -> None:
+    """By the setting for agents; a command goes on for as long as it likes."""
+    agent = f'[agents.slow]\ncommand = ["sh", "{everyday.folder}/wait.sh", "{{prompt_file}}"]\n'
+    configure(everyday, f'{agent}[runner]\nagent_stall = "1s"\n')
+    (everyday.folder / "wait.sh").write_text("echo thinking\nexec sleep 999\n", encoding="utf-8")
+    task = everyday.good("add", "think", "--agent", "slow", "--cwd", str(everyday.folder)).out.strip()
+    with everyday.bay() as bay:
+        bay.daemon(workers=1).run(until=lambda: bay.get(task).streak > 0)
+
+    (first, *_) = shown(everyday, task)["attempts"]
+    assert first["outcome"] == "stalled", (first["diagnosis"], everyday("log", task).out)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
+HASHED = (ROOT / "requirements-hashed.txt").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TIME_LIMIT_S = 600
 
 
@@ -71,6 +74,34 @@ def test_the_wheel_installs_as_a_program_and_works(tool: str, tools: Path, wheel
     assert str(ROOT) not in run(medbay, "--debug", "doctor", "--json", cwd=home, **places)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(TIME_LIMIT_S)
+def test_the_hashed_requirements_are_all_it_needs(wheel: Path, tmp_path: Path) -> None:
+    """As the container installs it: every file has a known hash, and nothing else is fetched."""
+    venv.create(tmp_path / "own", with_pip=True)
+    python = tmp_path / "own" / "bin" / "python"
+    pip = (python, "-m", "pip", "install", "--quiet")
+    run(*pip, "--require-hashes", "--requirement", ROOT / "requirements-hashed.txt", cwd=tmp_path)
+    run(*pip, "--no-deps", wheel, cwd=tmp_path)
+
+    run(python, "-m", "pip", "check", cwd=tmp_path)
+    (tmp_path / "project").mkdir()
+    run(tmp_path / "own" / "bin" / "medbay", "init", cwd=tmp_path / "project", HOME=str(tmp_path))
+
+
+def test_hashed_requirements_have_the_versions_of_the_constraints() -> None:
+    """Both are written by `make lock`; every line of the one has a hash."""
+    constraints = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    entries = re.findall(r"^([\w.-]+)==([\w.+-]+)[^\n]*\n((?:    --hash=\S+[^\n]*\n?)*)", HASHED, re.MULTILINE)
+    needed = re.findall(r"^([\w-]+)", "\n".join(PROJECT["project"]["dependencies"]), re.MULTILINE)
+
+    assert len(entries) == len(re.findall(r"^\w", HASHED, re.MULTILINE))
+    assert [name for name, _, hashes in entries if "sha256:" not in hashes] == []
+    known = {name.replace("_", "-"): version for name, version in constraints.items()}
+    assert [name for name, version, _ in entries if known.get(name, version) != version] == []
+    assert {each.lower() for each in needed} <= {name for name, _, _ in entries}
+
+
 def instructions(text: str) -> list[tuple[str, str]]:
     """The instructions of a container file with their arguments; continued lines are one."""
     joined = re.sub(r"\\\n\s*", " ", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
@@ -90,6 +121,7 @@ def test_the_container_is_slim_not_root_and_has_one_volume() -> None:
     assert "MEDBAY_STORE=sqlite:////data/" in last["ENV"]
     assert (last["ENTRYPOINT"], last["CMD"], last["STOPSIGNAL"]) == ('["medbay"]', '["up"]', "SIGTERM")
     assert words.index("RUN") < words.index("USER") < words.index("ENTRYPOINT")
+    assert "--require-hashes" in CONTAINERFILE
     assert "apt-get" not in CONTAINERFILE
     assert "curl" not in CONTAINERFILE
 

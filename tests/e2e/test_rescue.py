@@ -79,7 +79,13 @@ def test_what_is_not_good_enough_counts_as_the_failure_it_was(terminal: Terminal
     task = add(
         terminal,
         "work",
-        *("--timeout", "1s", "--run", "test $MEDBAY_ATTEMPT = 3 && sleep 60; echo 'ImportError: no x'; exit 1"),
+        *(
+            "--takes-advice",
+            "--timeout",
+            "1s",
+            "--run",
+            "test $MEDBAY_ATTEMPT = 3 && sleep 60; echo 'ImportError: no x'; exit 1",
+        ),
     )
 
     terminal.must("up", "--until-idle", code=75)

@@ -28,6 +28,7 @@ class Terminal:
         self.home = home
         self._real = real
         self.environ = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
+        self.environ["MEDBAY_WEB_ENABLED"] = "false"  # the page has tests of its own
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Type a command."""

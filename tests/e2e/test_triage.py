@@ -166,6 +166,8 @@ def test_a_pause_keeps_the_streak_and_a_resume_goes_on_with_it(terminal: Termina
         assert streak >= 3
         assert shown["question"] is not None
         terminal.must("resume", task)
+        paused = next(each for each in terminal.show(task)["questions"] if each["id"] == shown["question"]["id"])
+        assert paused["status"] == "answered"
         after = until(terminal, task, lambda shown: shown["consecutive_failures"] > streak)
     assert after["consecutive_failures"] == streak + 1 or after["consecutive_failures"] > streak
 

@@ -188,4 +188,4 @@ def test_a_command_that_is_not_there_is_a_failure_of_the_channel(home: Path) -> 
         assert "command not found: ./hook.sh" in bay.channels()[0][0].error
     text = (home / "medbay.toml").read_text(encoding="utf-8")
     (mistake,) = check_text(text, "medbay.toml", folder=home)
-    assert 'notify.desk.command: there is no program "./hook.sh" here' in str(mistake)
+    assert 'notify.desk.command: there is no program "./hook.sh"' in str(mistake)

@@ -1,0 +1,7 @@
+-- Who may open the page: one token per person, of which only the digest is kept.
+CREATE TABLE web_token (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    digest TEXT NOT NULL,
+    added_at BIGINT NOT NULL,
+    added_by TEXT NOT NULL
+);
