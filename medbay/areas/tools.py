@@ -19,7 +19,7 @@ from medbay.core.untrusted import block, line
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.integrations.passes import ATTEMPT, SOCKET, TOKEN, Pass
 from medbay.places.logs import append_note
-from medbay.store import tasks as task_rows
+from medbay.store import history
 from medbay.store.tasks import TaskFilter
 from medbay.views import explanation
 from medbay.views import task as task_views
@@ -132,7 +132,7 @@ class Tools:
         assert self._attempt is not None
         mine = self._bay.get(self._attempt.task_id)
         with self._bay.store.read() as tx:
-            return (mine, *task_rows.created_by(tx, self._bay.actor, LIST_MAX))
+            return (mine, *history.created_by(tx, self._bay.actor, LIST_MAX))
 
     def _seen(self, id: str) -> Task:
         """A task the caller may look at; an attempt names its own by saying nothing."""

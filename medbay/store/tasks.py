@@ -501,12 +501,6 @@ def select_ids(tx: Tx, wanted: TaskFilter) -> list[str]:
     return [row[0] for row in tx.rows(sql, (*params, wanted.limit))]
 
 
-def created_by(tx: Tx, actor: str, limit: int) -> list[Task]:
-    """What one actor added, the newest first."""
-    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE created_by = ? ORDER BY created_at DESC, id LIMIT ?"
-    return [task(row) for row in tx.rows(sql, (actor, limit))]
-
-
 def count(tx: Tx, wanted: TaskFilter) -> int:
     """How many tasks there are like this, whatever the limit."""
     chosen, params = _chosen(tx, wanted)
