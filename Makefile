@@ -50,7 +50,7 @@ fix: $(VENV)/.dev ## repair what the linter can, then format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-words: $(VENV)/.dev ## write down anew which words lead to which rules of the diagnosis
+words: $(VENV)/.dev ## write down again which words lead to which rules of the diagnosis
 	$(BIN)/python -m tests.core.diagnosis.words
 
 sim: $(VENV)/.dev ## run the simulator; SEEDS=300
@@ -62,7 +62,7 @@ chaos: $(VENV)/.dev $(VENV)/.postgres ## real daemons under real faults, then ev
 bench: $(VENV)/.dev ## measure against the bars
 	$(BIN)/python -m bench $(ARGS)
 
-lock: ## write constraints.txt anew from the newest versions that fit, and requirements-hashed.txt for the container
+lock: ## write constraints.txt again from the newest versions that fit, and requirements-hashed.txt for the container
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --quiet --no-input install -e '.[dev]' hatchling
 	build/lock/bin/python -m pip list --format=freeze --exclude medbay --exclude pip --exclude setuptools > constraints.txt

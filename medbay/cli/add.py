@@ -11,7 +11,7 @@ import click
 from medbay.cli.files import read_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
+from medbay.cli.values import DashCommand, given_values, refuse_missing_files, value_options
 from medbay.errors import MedbayError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 def command(session: Session, ctx: click.Context, /, title: str | None, file: str | None, **values: Any) -> None:
     """Add a task and print its id.
 
-    It runs with the environment of the daemon (`medbay up`), not of this shell; --env adds to it.
+    It runs with the environment of the daemon (`medbay up`), not of this shell; --env, --env-file and
+    --env-from add to it.
     A line of --file is a JSON object with the names of the options: title, run (text or list), after, tag, ...
 
     \b
@@ -53,7 +54,7 @@ def command(session: Session, ctx: click.Context, /, title: str | None, file: st
         raise UsageError("a task needs a title", hint="medbay add TITLE --run 'CMD'")
     _refuse_replacing([given])
     bay = session.bay(create=True)
-    refuse_missing_directory(bay, given)
+    refuse_missing_files(bay, given)
     added = bay.add(title, **given)
     _print(session, [added])
     if given.get("spec") and (found := _assessment(bay, added.id)):
@@ -85,7 +86,7 @@ def _add_file(session: Session, file: str) -> None:
     bay = session.bay(create=True)
     for number, line in lines:
         try:
-            refuse_missing_directory(bay, line)
+            refuse_missing_files(bay, line)
         except MedbayError as error:
             raise UsageError(f"{name}:{number}: {error.message}", hint="nothing was added") from None
     try:

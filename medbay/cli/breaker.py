@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medbay.cli.output import COLOURS, fields, note, print_json, say, screen
+from medbay.cli.output import COLOURS, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.table import Cell, Column, render
+from medbay.cli.table import Cell, Column, render, widths
 from medbay.errors import UsageError
 from medbay.views import breaker as view
 from medbay.views import moments
-from medbay.views.text import clean
+from medbay.views.text import clean, wrap
 
 if TYPE_CHECKING:
     from medbay.core.holds.breaker import Breaker
@@ -93,13 +93,25 @@ def show_breakers(found: list[tuple[Breaker, int]], *, empty: str) -> None:
 
     shown, now = screen(), SystemClock().now_ms()
     if shown.terminal:
-        for line in render([_row(each, held, now) for each, held in found], _COLUMNS, shown):
+        for line in _lines(found, now, shown):
             say(line)
     for each, held in found if not shown.terminal else ():
         opened = (each.opened_by, moments.iso(each.opened_at))
         fields(each.key, each.kind, each.state, held, *opened, moments.iso(each.next_at), each.why)
     if not found:
         note(empty)
+
+
+def _lines(found: list[tuple[Breaker, int]], now: int, shown: Screen) -> list[str]:
+    """A line for each; where its end and its cause do not fit beside it, they stand below it, whole."""
+    rows = [_row(each, held, now) for each, held in found]
+    if sum(widths(rows, _COLUMNS, 1_000_000)) + 2 * len(_COLUMNS) <= shown.width:
+        return render(rows, _COLUMNS, shown)
+    lines = []
+    for row, head in zip(rows, render([row[:4] for row in rows], _COLUMNS[:4], shown), strict=True):
+        below = (part for cell in (row[5], row[4]) for part in wrap(cell.text, shown.width - 4) if part)
+        lines += [head, *(shown.plain(f"    {part}") for part in below)]
+    return lines
 
 
 def _row(each: Breaker, held: int, now: int) -> list[Cell]:

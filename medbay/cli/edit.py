@@ -9,7 +9,7 @@ import click
 from medbay.cli.act import print_done
 from medbay.cli.completion import task_ids
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.values import DashCommand, given_values, refuse_missing_directory, value_options
+from medbay.cli.values import DashCommand, given_values, refuse_missing_files, value_options
 from medbay.errors import UsageError
 
 
@@ -47,7 +47,7 @@ def command(
         raise UsageError("nothing to change", hint=f"medbay edit {task_id} --help lists what can be")
     after = given.pop("after", ())
     bay = session.bay()
-    refuse_missing_directory(bay, given)
+    refuse_missing_files(bay, given)
     task = bay.edit(
         task_id, reset_failures=reset_failures, clear_triage_cooldown=clear_triage_cooldown, after=after, **given
     )

@@ -16,6 +16,7 @@ from medbay.cli.table import Cell, Column, render, widths
 from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
+    from medbay.bay import Bay
     from medbay.views.task import ListRow, LogSeen
 
 _ON_A_SCREEN: Final = 50
@@ -63,9 +64,9 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
     )
     found = session.bay().listing(query)
     if as_json:
-        print_json([view.summary(task) for task in found.tasks])
+        print_json([view.listed(found, task) for task in found.tasks])
         return
-    rows = view.rows(found, _seen(found.logs))
+    rows = view.rows(found, _seen(found.logs), _orphaned(session.bay()) if found.logs else frozenset())
     if shown.terminal:
         for line in table(rows, shown, verbose=verbose, prefixes=found.prefixes):
             say(line)
@@ -130,6 +131,11 @@ def _columns(*, verbose: bool, two_lines: bool, with_next: bool) -> list[Column]
     if with_next:
         columns.append(kept)
     return columns
+
+
+def _orphaned(bay: Bay) -> frozenset[str]:
+    """The tasks whose attempt was running when its engine died."""
+    return frozenset(attempt.task_id for engine in bay.dead_engines() for attempt in engine.running)
 
 
 def _seen(logs: Mapping[str, str]) -> dict[str, LogSeen]:

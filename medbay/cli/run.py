@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from medbay.cli.session import Session, pass_session
-from medbay.cli.values import GroupedCommand, refuse_missing_directory
+from medbay.cli.values import GroupedCommand, refuse_missing_files
 from medbay.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ TITLE_SHOWN: Final = 120
 @click.option("--stall", metavar="D", help="End an attempt that shows no progress for this long.")
 @click.option("--cwd", metavar="DIR", help="Where to run it. Default: here.")
 @click.option("--env", metavar="K=V", multiple=True, help="A variable for its process (repeatable).")
+@click.option("--env-file", metavar="F", help="A file of NAME=VALUE lines, read when an attempt starts; never stored.")
 @click.option("--memory", metavar="SIZE", help="End an attempt that takes more, such as 512M.")
 @click.option("--cpu-time", metavar="D", help="End an attempt that computes longer than this.")
 @click.option("--check", metavar="CMD", multiple=True, help="A command that has to accept the result (repeatable).")
@@ -126,5 +127,7 @@ def _add(bay: Bay, run: list[str] | str, options: dict[str, Any]) -> Task:
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "cwd" in given:
         given["cwd"] = os.path.abspath(given["cwd"])
-        refuse_missing_directory(bay, given)
+    if "env_file" in given:
+        given["env_file"] = os.path.abspath(given["env_file"])
+    refuse_missing_files(bay, given)
     return bay.add(title, run=run, queue=PRIVATE_QUEUES + Ids().store(), **given)

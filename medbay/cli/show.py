@@ -65,7 +65,9 @@ def _head(found: TaskDetail, shown: Screen) -> list[str]:
     task, now = found.task, found.now
     phrase = status_phrase(task, now, after=found.waits_for)
     exact = ""
-    if phrase.token == "wait" and task.due_at is not None:
+    if phrase.kind == "due" and task.due_at is not None and task.due_at > now:
+        exact = f" (in {moments.short(task.due_at - now)})"
+    elif phrase.token == "wait" and task.due_at is not None:
         exact = f" ({moments.clock(task.due_at, now)} {moments.zone(task.due_at)})"
     elif phrase.token in ("you", "held", "done"):
         exact = f" (since {moments.clock(task.since, now)} {moments.zone(task.since)})"

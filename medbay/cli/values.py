@@ -77,7 +77,16 @@ _OPTIONS: Final = (
     click.option("--mutex", metavar="NAME", help="Of all tasks with this name at most one runs at a time."),
     click.option("--queue", metavar="Q", help="The queue it waits in."),
     click.option("--cwd", metavar="DIR", help="The directory it runs in. Default: this one."),
-    click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable)."),
+    click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable); it is stored."),
+    click.option(
+        "--env-file", metavar="F", help="A file of NAME=VALUE lines, read when an attempt starts; never stored."
+    ),
+    click.option(
+        "--env-from",
+        multiple=True,
+        metavar="NAME",
+        help="A variable of the daemon, also one that [runner] secrets keeps from others (repeatable); never stored.",
+    ),
     click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
     click.option(
         "--worktree/--no-worktree", default=None, help="Of an agent: in a worktree of its own, or in the main tree."
@@ -194,23 +203,27 @@ def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any
         if not words:
             raise UsageError("nothing comes after --", hint="write the command after it: -- CMD ARG...")
         given["run"] = list(words)
-    for name in ("after", "tag", "provider", "env", "check", "required_check", "copy"):
+    for name in ("after", "tag", "provider", "env", "env_from", "check", "required_check", "copy"):
         if name in given:
             given[name] = list(given[name])
     if "spec" in given:
         given["spec"] = _read_spec(given["spec"])
-    if "cwd" in given:
-        given["cwd"] = os.path.abspath(given["cwd"])
+    for name in ("cwd", "env_file"):
+        if given.get(name):
+            given[name] = os.path.abspath(given[name])
     return given
 
 
-def refuse_missing_directory(bay: Bay, given: Mapping[str, Any]) -> None:
-    """Refuse a directory that does not exist, where the task runs on this machine: with PostgreSQL it may not."""
+def refuse_missing_files(bay: Bay, given: Mapping[str, Any]) -> None:
+    """Refuse a directory or a file of variables that does not exist, where the task runs here: SQLite is local."""
     from medbay.app import is_postgres
 
     directory = given.get("cwd")
     if directory and not is_postgres(bay.place.url) and not os.path.isdir(directory):
         raise UsageError(f"there is no directory {directory}", hint="create it, or name another with --cwd")
+    file = given.get("env_file")
+    if file and not is_postgres(bay.place.url) and not os.path.isfile(os.path.join(directory or "", file)):
+        raise UsageError(f"there is no file {file}", hint="create it, or name another with --env-file")
 
 
 def _read_spec(name: str) -> str:

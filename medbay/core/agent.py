@@ -60,7 +60,7 @@ class Profile:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What its tasks need beside themselves: the account it works on."""
+        """The resources of its tasks: the account it works on."""
         return (PROVIDER + self.provider,) if self.provider else ()
 
 
@@ -102,7 +102,7 @@ def never_got_to_work(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
 
 
 def find(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """The profile somebody names; raises UsageError when there is none."""
+    """The profile of this name; raises UsageError when there is none."""
     if name in profiles:
         return profiles[name]
     near = get_close_matches(name, list(profiles), n=1)

@@ -189,7 +189,7 @@ class WorkingSet(Struct, frozen=True, kw_only=True):
 
     @property
     def parks(self) -> bool:
-        """Whether a breaker holds tasks now, so that what is ready has to be looked at before it is claimed."""
+        """Whether a breaker holds tasks now, so that what is ready has to be checked before it is claimed."""
         return bool(self.breakers) and any(each.rule.parks for each in self.breakers.values())
 
 
@@ -338,7 +338,7 @@ class Draft(Generic[R]):
         return Change(self.before, record, tuple(self._transitions))
 
     def decision(self, *writes: Write | None, work: WorkingSet | None = None) -> Decision:
-        """The change and its events, with other writes beside it (None is none)."""
+        """The change and its events, with other writes (None is none)."""
         mine = tuple(filter(None, (self.change(), *writes)))
         events = tuple(self.events)
         return Decision(writes=mine, events=events) if work is None else Decision(writes=mine, events=events, work=work)

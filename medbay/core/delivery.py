@@ -49,7 +49,7 @@ class Channel:
         return self.timeout_ms + LEASE_BEYOND_MS
 
     def wants(self, event: Event) -> bool:
-        """Whether it is to hear of this; never of its own failures, which it could not be told."""
+        """Whether it is to hear of this; never of its own failures, which could not be delivered."""
         return event.name in self.on and not (event.name.startswith("delivery:") and event.data["channel"] == self.name)
 
 
@@ -138,7 +138,7 @@ def wait_ms(tries: int) -> int:
 def on_channel(
     state: ChannelState, ended: Delivery, now: int, *, others_failing: bool
 ) -> tuple[ChannelState, Event | None]:
-    """How a channel is doing after a try, and what is told of it: once when it goes down, once when it is back.
+    """How a channel is doing after a try, and the event about it: once when it goes down, once when it is back.
 
     It is back when something arrived and nothing else still waits to be tried again.
     """

@@ -26,7 +26,7 @@ class Surroundings:
     unfinished_before: int = 0  # how many tasks it comes after can still complete
     pending_retry: bool = False
     looked_at: bool = False  # a triage of it runs
-    reviewed: bool = False  # somebody reviews its specification
+    reviewed: bool = False  # its specification is under review
     hold_ends: bool = True  # whether anything will release what is parked under its hold
 
 
@@ -77,7 +77,7 @@ def _blocked(task: Task, around: Surroundings) -> str | None:
 
 def _failed(task: Task, around: Surroundings) -> str | None:
     if task.waits_for == TRIAGE and not (task.wants_triage or around.looked_at):
-        return "waits for a triage that nobody runs"
+        return "waits for a triage that is not running"
     if task.waits_for is not None or task.paused:
         return None
     if task.due_at is None:

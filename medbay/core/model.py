@@ -47,12 +47,12 @@ class Guidance(Struct, frozen=True):
     advice: str
     text: str
     fingerprint: str = ""  # of the failure it was given against
-    cured: bool | None = None  # whether the attempt that was told it ended well; not known yet: None
+    cured: bool | None = None  # whether the attempt that got it succeeded; None: not known yet
     answer: str = ""  # to what an agent asked, in a person's own words
 
 
 class Check(Struct, frozen=True):
-    """A command that looks at the result of an attempt; a required one may not time out."""
+    """A command that checks the result of an attempt; a required one may not time out."""
 
     command: tuple[str, ...] | str
     required: bool = False
@@ -90,6 +90,8 @@ class Task(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    env_file: str = ""  # a file of variables that is read when an attempt starts
+    env_from: tuple[str, ...] = ()  # names of variables that come from the environment of the engine
     mutex: str = ""  # of those that name it at most one runs at a time, on all engines together
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
@@ -100,7 +102,7 @@ class Task(Struct, frozen=True):
     zone: str = ""
     every_ms: int | None = None  # of a loop: the delay before each round
     catch_up: CatchUp = "one"
-    expect_by: str = ""  # the time of day by which it has to have ended well, as 06:00
+    expect_by: str = ""  # the time of day by which it has to have succeeded, as 06:00
     max_iterations: int | None = None
     max_failure_restarts: int = FAILURE_RESTARTS
     owner_kind: str = ""  # task, incident, loop: a row of `core.owners` says what its end means there
@@ -149,7 +151,7 @@ class Task(Struct, frozen=True):
     asks_at: int = 0  # charged count at which the last grant is used up
     crashes: int = 0
     iteration: int = 1  # the one that runs now or next
-    iterations_done: int = 0  # how many ended well
+    iterations_done: int = 0  # how many succeeded
     planned_at: int | None = None  # of the occurrence that runs now or next; after a failure, of the one that failed
     restarts: int = 0  # rounds of its loop that failed in a row, counted by the owner
     endless: bool = False  # recurs without a number of iterations
@@ -206,7 +208,7 @@ def changed_fields(before: Struct, after: Struct) -> tuple[str, ...]:
 
 
 class Attempt(Struct, frozen=True):
-    """One execution of a task. (task_id, number) is also the fence of whoever runs it."""
+    """One execution of a task. (task_id, number) is also the fence of the engine that runs it."""
 
     task_id: str
     number: int
@@ -230,7 +232,7 @@ class Attempt(Struct, frozen=True):
     policy_hash: str = ""
     tokens: int | None = None
     cost: int | None = None  # in millionths of the currency
-    failure: Mapping[str, Any] | None = None  # how its work failed, once an evaluator is to look at it
+    failure: Mapping[str, Any] | None = None  # how its work failed, once it is to be evaluated
     agent: str = ""  # the profile that worked on it
     model: str = ""  # as the agent named it
     session: str = ""  # of the agent, in which the work can go on
@@ -241,7 +243,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Triage(Struct, frozen=True, kw_only=True):
-    """One look at a failing task by something smarter than a timer; its id is that of the task that runs it."""
+    """The examination of a failing task by something smarter than a timer; its id is that of the task that runs it."""
 
     id: str
     task_id: str  # the failing task; of an incident, one that failed like the others
@@ -255,7 +257,7 @@ class Triage(Struct, frozen=True, kw_only=True):
     detail: str = ""
     verdict: Mapping[str, Any] | None = None
     diff: Mapping[str, Any] | None = None  # what an ADJUST changed: name -> [before, after]
-    incident: str = ""  # the key of the incident it looks at, with its task as an example
+    incident: str = ""  # the key of the incident it examines, with its task as an example
 
 
 class CheckResult(Struct, frozen=True):
@@ -279,7 +281,7 @@ class CheckResult(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """A scheduled next attempt: the record of why; the engine itself looks at `Task.due_at`."""
+    """A scheduled next attempt: the record of why; the engine itself reads `Task.due_at`."""
 
     task_id: str
     attempt: int  # the failed attempt that caused it
@@ -323,7 +325,7 @@ class Question(Struct, frozen=True, kw_only=True):
     answered_at: int | None = None
     answered_by: str = ""
     answer: str = ""
-    send_at: int | None = None  # when it is sent again if nobody has answered
+    send_at: int | None = None  # when it is sent again without an answer
     sent: int = 1
     remembered: int = 0  # the option a person chose last time in the same scope; of what is shown, not stored
 

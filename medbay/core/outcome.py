@@ -66,7 +66,7 @@ class Failed(Struct, frozen=True, kw_only=True):
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """The work had ended well, and now all of its checks have ended too; the gate says what that means."""
+    """The work had succeeded, and now all of its checks have ended too; the gate says what that means."""
 
     results: tuple[CheckResult, ...]
     output: Output = field(default_factory=Output)  # the work's own was stored before its checks began

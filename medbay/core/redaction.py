@@ -15,7 +15,7 @@ from typing import Any, Final
 
 MARK: Final = "[redacted]"
 SECRET_MIN: Final = 8  # characters of a value that is taken out wherever it stands
-PATTERN_MAX: Final = 200  # characters of a pattern of somebody's own
+PATTERN_MAX: Final = 200  # characters of a configured pattern
 _CUT_MIN: Final = 16
 _PASSES_MAX: Final = 8
 _HELD_MAX: Final = 65_536

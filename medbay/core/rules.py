@@ -151,7 +151,7 @@ def on_claimed(
 
 
 def on_parked(task: Task, now: int, *, hold: str) -> Decision:
-    """Something it needs is held: parked under that key, and not looked at again until it is released."""
+    """Something it needs is held: parked under that key, and not considered again until it is released."""
     draft = Draft(task, now, actor="engine")
     draft.set(hold=hold)
     return draft.decision()

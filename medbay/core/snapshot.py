@@ -31,6 +31,7 @@ class TaskList(Struct, frozen=True, kw_only=True):
     mutexes: Mapping[str, str] = field(default_factory=dict)  # mutex -> the running task that has it
     full_queues: Mapping[str, int] = field(default_factory=dict)  # queue -> its slots, where all of them are taken
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
+    held_back: Mapping[str, Reason] = field(default_factory=dict)  # task -> the first reason why it does not start
     logs: Mapping[str, str] = field(default_factory=dict)  # task -> the log of its live attempt
     prefixes: Mapping[str, int] = field(default_factory=dict)  # task -> letters of its id that are enough to name it
     questions: tuple[Question, ...] = ()

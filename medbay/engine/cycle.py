@@ -45,7 +45,7 @@ class TriageCycle:
         """One cycle for all that wait for a triage, or for one task that is named."""
         queue = PRIVATE_QUEUES + Ids().store()
         try:
-            would = self._start(task_id, queue, dry_run=True)  # refuses what cannot be looked at
+            would = self._start(task_id, queue, dry_run=True)  # refuses what cannot be triaged
             if dry_run or not (would.found_any or self._any_open()):
                 return _cycle(self._items(would))
         except MedbayError as error:

@@ -1,4 +1,4 @@
-"""The loop around an engine: waits for processes, time and other commits; beats beside it; stops in order."""
+"""The loop around an engine: waits for processes, time and other commits; renews its lease; stops gracefully."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOK_EVERY_S: Final = 0.05  # how soon another process's commit is noticed where
 FIRST_LOOK_S: Final = 0.002  # a commit can be seen a moment after it was notified of
 LOOKS_GROW: Final = 4
 EMIT_EVERY_S: Final = 0.05  # what happens in the middle of work is emitted this often, not after each of many rounds
-NOTIFIED_LOOK_S: Final = 1.0  # how long nobody looks where commits are notified of
+NOTIFIED_LOOK_S: Final = 1.0  # how long the store is not polled where commits are notified
 AWAY_S: Final = 0.5  # how long to wait before a store that is away is tried again
 DELIVER_S: Final = 30.0  # how long a run that is over goes on with deliveries that are due
 DELIVER_STOPPING_S: Final = 2.0  # the same where a stop was asked for

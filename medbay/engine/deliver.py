@@ -24,7 +24,7 @@ from medbay.store.database import Store
 AT_ONCE: Final = 8  # deliveries under way
 LOOK_EVERY_S: Final = 0.5  # at the event log
 POLL_EVERY_S: Final = 0.05  # while something is under way
-MOVE_AFTER: Final = 10_000  # events that nobody wants, until it is stored that they were read
+MOVE_AFTER: Final = 10_000  # events without a channel, until it is stored that they were read
 FORGET_EVERY_S: Final = 3_600.0
 _BROKEN_MAX: Final = 500  # characters of what a channel broke on
 
@@ -68,7 +68,7 @@ class Deliverer:
         self._record()
         self._make()
         self._start()
-        if self._heartbeats is not None:  # last: where the store is away, nobody is told that all is well
+        if self._heartbeats is not None:  # last: where the store is away, no heartbeat is sent
             self._heartbeats.look(self._clock.monotonic_s(), self._clock.now_ms())
 
     @property
@@ -118,7 +118,7 @@ class Deliverer:
         self._ended.clear()
 
     def _make(self) -> None:
-        """Make deliveries of what happened; what nobody wants costs a read and no commit."""
+        """Make deliveries of what happened; what no channel wants costs a read and no commit."""
         found = {}
         with self._store.read() as tx:
             for channel in self._channels.values():
@@ -162,7 +162,7 @@ class Deliverer:
 
 
 class DeliveryThread:
-    """Rounds of deliveries beside the loop of a daemon, on a connection of their own."""
+    """Rounds of deliveries in a thread of a daemon, on a connection of their own."""
 
     def __init__(self, made: Callable[[Store], Deliverer], clock: Clock, pulse: Pulse | None = None) -> None:
         self.pulse = pulse or Pulse()  # of the loop beside it

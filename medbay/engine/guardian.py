@@ -101,7 +101,7 @@ class Guardian:
             self._end(kill=in_order)
 
     def _start(self, renewed_s: float) -> None:
-        theirs, ours = os.pipe()  # not inheritable: while a task held our end, nobody would notice our death
+        theirs, ours = os.pipe()  # not inheritable: while a task held our end, our death would go unnoticed
         try:
             arguments = (self._mark, str(os.getpid()), f"{renewed_s:.3f}", f"{self._limit_s:.3f}")
             self._process = subprocess.Popen(

@@ -1,6 +1,6 @@
-"""The dead man's switch: a channel is told at every period that the loop still goes round, and hears nothing when not.
+"""The dead man's switch: a channel gets an event at every period while the loop runs, and none when it does not.
 
-Whoever listens misses the heartbeat when the daemon, its machine or the store is gone. Nothing of it is stored.
+A listener misses the heartbeat when the daemon, its machine or the store is gone. Nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ log = logging.getLogger("medbay.engine")
 
 
 class Pulse:
-    """When the loop of a daemon last committed, or looked at its store and found nothing to do."""
+    """When the loop of a daemon last committed, or read its store and found nothing to do."""
 
     def __init__(self) -> None:
         self.looked_s: float | None = None
 
 
 class Heartbeats:
-    """Sends the heartbeats of one engine. A stopped loop stays silent, however alive the thread beside it is."""
+    """Sends the heartbeats of one engine. A stopped loop stays silent, however alive its own thread is."""
 
     def __init__(
         self, channels: Iterable[Channel], senders: Mapping[str, Sender], pulse: Pulse, *, store_id: str

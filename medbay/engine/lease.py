@@ -1,4 +1,4 @@
-"""The lease of one engine: renewed beside the loop, guarded by a clock that counts suspends.
+"""The lease of one engine: renewed in a thread of its own, guarded by a clock that counts suspends.
 
 Plain functions of time; the daemon calls them from a thread, the simulator from its schedule.
 """
@@ -17,7 +17,7 @@ from medbay.store.database import Store
 JUMP_MS: Final = 5_000
 TERMINATE_AT: Final = 2 / 3
 KILL_AT: Final = 5 / 6
-GUARD_SHARE: Final = 1 / 24  # how often the lease is looked at, as a share of it
+GUARD_SHARE: Final = 1 / 24  # how often the lease is checked, as a share of it
 RENEW_BEFORE: Final = KILL_AT - GUARD_SHARE  # so that the guardian hears of it before it would strike
 
 LeaseState = Literal["held", "terminating", "killing", "gone"]
@@ -54,7 +54,7 @@ class Lease:
         if not held:
             self.given_up = True
             return False
-        # The guardian hears of it first. Was it too late by then, it may have struck: nobody may take that for work
+        # The guardian hears of it first. Was it too late by then, it may have struck: that must not be taken for work
         # that failed, so this lease runs out.
         self._on_renewal(started)
         if self._is_too_late():

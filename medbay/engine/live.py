@@ -20,6 +20,7 @@ from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, red
 from medbay.core.redaction import redact
 from medbay.engine.settings import Settings
 from medbay.errors import StoreError
+from medbay.places.environment import known_variables
 from medbay.places.logs import read_ends
 from medbay.places.protocol import AttemptKey, Launch, Running
 from medbay.service.attempts import Claim, Finished
@@ -56,7 +57,7 @@ class Live:
             return broken(self.claim, error)
 
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
-        """Whether something may have to look at its result now."""
+        """Whether its result may have to be checked or evaluated now."""
         if isinstance(outcome, Succeeded):
             return self.verifying or bool(self.claim.task.checks) or workspace.to_land(outcome) is not None
         return self.verifying or (evaluates and isinstance(outcome, Failure))
@@ -67,7 +68,7 @@ class Live:
         return Finished(
             task_id=claim.task.id,
             number=claim.attempt.number,
-            outcome=redacted(outcome, settings.redaction.knowing(dict(claim.task.env))),
+            outcome=redacted(outcome, settings.redaction.knowing(_variables(claim.task))),
             ended_at=now,
             checks=claim.task.checks,
             claim=claim,
@@ -92,6 +93,11 @@ def broken(claim: Claim, error: Exception) -> Failed:
     return Failed(output=output)
 
 
+def _variables(task: Task) -> dict[str, str]:
+    """The variables of a task whose values must not be repeated."""
+    return known_variables(task.env, task.env_file, task.cwd)
+
+
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
     """Everything it needs to start, or to wait ahead of its start."""
     task, attempt = claim.task, claim.attempt
@@ -107,6 +113,8 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         result_path=settings.result_path(task.id, attempt.number),
         idempotency_key=f"{store_id}:{task.id}:{task.iteration}",
         env=dict(task.env),
+        env_file=task.env_file,
+        env_from=task.env_from,
         guidance=attempt.guidance,
         prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,

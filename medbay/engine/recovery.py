@@ -54,7 +54,7 @@ def end_cancelled(
     grace_ms: int,
     by: Judgement,
 ) -> None:
-    """Record the attempts of these tasks as cancelled where nobody is there to do so; first their processes end."""
+    """Record the attempts of these tasks as cancelled where no engine is there to do so; first their processes end."""
     with store.read() as tx:
         orphans = _orphans(tx, task_ids, see=see, grace_ms=grace_ms)
     for each in orphans:

@@ -210,7 +210,7 @@ class Engine:
             left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
         running = self._place.still_running({(each.task_id, each.number) for each in left})
         remains = self._remains(left)
-        if dead:  # first their processes, then their rows: from then on anybody may start the tasks again
+        if dead:  # first their processes, then their rows: from then on any engine may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
         for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
@@ -227,7 +227,7 @@ class Engine:
                     remains=remains,
                 )
             except StaleClaim:
-                log.info("what %s was running changed meanwhile; it is looked at again", worker.id)
+                log.info("what %s was running changed meanwhile; it is examined again", worker.id)
                 continue
             if found is not None:
                 self._sweep_due = True
@@ -269,7 +269,7 @@ class Engine:
             self.live[claim.task.id, claim.attempt.number] = Live(claim, running)
 
     def release(self) -> int:
-        """Wake what is due, and look after breakers: canaries, and what they held."""
+        """Wake what is due, and maintain breakers: canaries, and what they held."""
         with self.store.read() as tx:
             self.triager.notice(tx)
             at = waking.next_at(tx)
@@ -431,13 +431,13 @@ class Engine:
             self._sweep_due = False
 
     def _end_leftovers(self, *, dead: frozenset[str] = frozenset()) -> None:
-        """No process of an attempt that is over, or of a dead worker, may go on beside the next one."""
+        """No process of an attempt that is over, or of a dead worker, may go on next to the next one."""
         if ended := self._place.end_leftovers(store_id=self.store.store_id, live=lambda: self._live_anywhere(dead)):
             processes = "1 process" if ended == 1 else f"{ended} processes"
             log.warning("ended %s that earlier attempts left behind", processes)  # of this engine, or of another
 
     def _end_earlier_attempts(self, claims: Iterable[Claim]) -> bool:
-        """What an attempt left in a session of its own may not go on beside the next; whether nothing can be left."""
+        """What an attempt left in a session of its own may not go on next to the next; whether nothing can be left."""
         if any(map(self._may_be_left, claims)):
             try:
                 self._end_leftovers()

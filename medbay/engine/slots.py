@@ -44,7 +44,7 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """How many attempts can be begun, beside the checks that wait for a slot."""
+        """How many attempts can be begun, in addition to the checks that wait for a slot."""
         return max(0, self._left())
 
     @property
@@ -73,7 +73,7 @@ class Slots:
         return self.waiting > self._settings.slots
 
     def collected(self) -> None:
-        """Everything that ended was looked at."""
+        """Everything that ended was handled."""
         self._unseen = False
 
     def wake_s(self) -> float | None:

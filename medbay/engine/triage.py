@@ -58,7 +58,7 @@ class Triager:
             self.again_s = None
 
     def start(self) -> int:
-        """Start what may start now; how many were. Those that wait are looked at now and then, a new one at once."""
+        """Start what may start now; how many were. Those that wait are checked now and then, a new one at once."""
         now_s = self._clock.monotonic_s()
         waits = self.again_s is not None and now_s < self.again_s and self._newest == self._seen
         if (self._newest is None and not self._incidents) or waits:
@@ -71,7 +71,7 @@ class Triager:
                     tx, settings.queues, work, policy=settings.policy, means=settings.means, past=self._past
                 )
         except StaleClaim as error:  # another engine was faster with one of them
-            log.info("triages are looked at again (%s)", error)
+            log.info("triages are checked again (%s)", error)
             self.again_s = now_s
             return 0
         self._incidents = False

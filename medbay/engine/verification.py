@@ -16,7 +16,7 @@ from medbay.errors import SpawnFailed
 from medbay.places.protocol import Identity, Launch, Runner, Running
 
 TRY_AGAIN_S: Final = 0.5  # a check that cannot be spawned is tried once more, after this
-BLIND_S: Final = 0.05  # where no descriptor is left to wait on, only time can tell
+BLIND_S: Final = 0.05  # where no descriptor is left to wait on, it has to be polled
 
 
 @dataclass(slots=True)

@@ -33,6 +33,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     result_path: str
     idempotency_key: str
     env: Mapping[str, str] = field(default_factory=dict)
+    env_file: str = ""  # read when it starts; a relative path starts at `cwd`
+    env_from: tuple[str, ...] = ()  # names of variables of the engine, also of those that are kept from others
     guidance: str = ""
     prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile

@@ -46,7 +46,7 @@ OnConflict = Literal["return", "refuse", "replace"]
 
 @dataclass(frozen=True, kw_only=True)  # without slots: `alike` copies it at once
 class NewTask:
-    """A task somebody wants added; checked by `service.requests` before it gets here."""
+    """A task to be added; checked by `service.requests` before it gets here."""
 
     title: str
     command: tuple[str, ...] | str
@@ -66,6 +66,8 @@ class NewTask:
     tags: tuple[str, ...] = ()
     policy: str = ""
     resources: tuple[str, ...] = ()
+    env_file: str = ""
+    env_from: tuple[str, ...] = ()
     mutex: str = ""
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
@@ -155,7 +157,7 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess:
 
 
 def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
-    """From here on nobody else adds under these keys; many of them are taken at once, so that nobody waits crosswise.
+    """From here on no other transaction adds under these keys; many are locked in one order, to avoid deadlocks.
 
     Keys share a few locks: a server has room for so many only, whatever a file of tasks holds.
     """
@@ -164,7 +166,7 @@ def serialise_keys(tx: Tx, keys: Iterable[str]) -> None:
 
 
 def _write_down(tx: Tx, unwritten: Mapping[int, _Unwritten], added: list[Task], free_ids: Iterator[str]) -> None:
-    """Save new tasks together; one by one, under new ids, where somebody took one of the ids at the same moment."""
+    """Save new tasks together; one by one, under new ids, where one of the ids was taken at the same moment."""
     if not unwritten:
         return
     try:
@@ -234,7 +236,7 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
     """The new task, and the tasks it comes after."""
     after = tuple(dict.fromkeys(id_of(tx, each, or_key=True) for each in new.after))
     if after:
-        tasks.lock(tx, after)  # none of them ends between this look and the commit
+        tasks.lock(tx, after)  # none of them ends between this read and the commit
     blockers = [tasks.get(tx, each) for each in after]
     unmet = sum(1 for each in blockers if each is not None and each.status != "completed")
     cancelled = next((each.id for each in blockers if each is not None and each.status == "cancelled"), None)

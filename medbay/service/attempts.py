@@ -406,7 +406,7 @@ def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
 
 
 def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
-    """Park what needs something that is held now; it is not looked at again until that is released."""
+    """Park what needs something that is held now; it is not considered again until that is released."""
     if not candidates or not work.parks:
         return candidates
     needs = breakers.uses(tx, [command_key(task) for task in candidates], since=tx.now - KNOWN_FOR_MS)

@@ -52,7 +52,7 @@ def look(tx: Tx, *, limits: Limits, budget: Budget) -> int:
 
 
 def notice_storm(tx: Tx, retries: int, *, limits: Limits) -> None:
-    """So many retries fell due at once: told once, until it is over."""
+    """Many retries fell due at once: reported once, until it is over."""
     if retries > limits.storm_retries:
         before = breakers.get(tx, RETRY_STORM)
         if before is None or before.state == "closed":
@@ -162,7 +162,7 @@ def _send_canary(tx: Tx, held: Breaker, served: Iterable[str]) -> None:
     chosen = _parked(tx, held, served) or _failed(tx, held, served)
     if chosen is not None:
         apply(tx, rules.on_canary_chosen(chosen, tx.now, breaker=held))
-    elif task_rows.has_held(tx, held.key):  # by queues that nobody serves now
+    elif task_rows.has_held(tx, held.key):  # by queues that no engine serves now
         apply(tx, changed_breaker(held, replace(held, probe_at=tx.now + rule.CANARY_PATIENCE_MS)))
     else:
         after = rule.nobody_to_send(held, tx.now)

@@ -47,7 +47,7 @@ def reserve(tx: Tx, chosen: Sequence[Task], budget: Budget) -> list[Task]:
 
 
 def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budget) -> None:
-    """An attempt has ended: what it cost is used, what was reserved for it is free, and who has to know is told."""
+    """An attempt has ended: what it cost is used, what was reserved for it is free, and the events are written."""
     usage, number = rule.usage_of(outcome), attempt.number
     if usage is None and not rule.concerns(task, budget):
         return
@@ -69,7 +69,7 @@ def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budge
 
 
 def hear_limits(tx: Tx, budget: Budget) -> None:
-    """An engine starts: what waits for the next day is looked at again where the limits were changed since."""
+    """An engine starts: what waits for the next day is considered again where the limits were changed since."""
     held = breakers.get(tx, rule.KEY + budget.day_of(tx.now))
     if held is not None and not rule.is_told(held, budget):
         _look_soon(tx, held)

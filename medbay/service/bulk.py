@@ -18,7 +18,7 @@ from medbay.store.tasks import TaskFilter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """What became of every task that was meant; nobody is in both lists."""
+    """What became of every task that was meant; no task is in both lists."""
 
     action: Action
     dry_run: bool
@@ -40,7 +40,7 @@ def act(tx: Tx, action: Action, meant: TaskFilter | Iterable[str], *, actor: str
         _lock(tx, ids)
     done, skipped = [], []
     for task_id in sorted(ids):
-        task = task_rows.get(tx, task_id)  # read anew: the one before may have changed it
+        task = task_rows.get(tx, task_id)  # read again: the one before may have changed it
         why = "gone" if task is None else _do(tx, action, task, actor=actor, attempts=attempts, dry_run=dry_run)
         if why:
             skipped.append((task_id, why))

@@ -39,7 +39,7 @@ def result_of(tx: Tx, task: Task) -> Any:
 
 
 def value_of(tx: Tx, task: Task) -> Any:
-    """The same, for somebody who counts on it; raises NotFound when no attempt succeeded."""
+    """The same, for a caller that needs it; raises NotFound when no attempt succeeded."""
     ended_well = task.status == "completed" if question.is_persons(task) else attempts.has_succeeded(tx, task.id)
     if not ended_well:
         raise NotFound(f"{task.id} has no result, no attempt of it succeeded", hint=f"medbay explain {task.id}")

@@ -1,4 +1,4 @@
-"""The checks of attempts that ended well: begun by the worker that owns the attempt, or by who took it over."""
+"""The checks of attempts that succeeded: begun by the worker that owns the attempt, or by who took it over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Begun:
 
 
 def waiting(tx: Tx, worker_id: str) -> list[Claim]:
-    """The attempts of a worker that ended well and are not judged yet."""
+    """The attempts of a worker that succeeded and are not judged yet."""
     found = ((tasks.get(tx, each.task_id), each) for each in attempts.verifying(tx, worker_id))
     return [Claim(task, attempt) for task, attempt in found if task is not None]
 

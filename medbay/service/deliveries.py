@@ -14,7 +14,7 @@ from medbay.store.apply import write_events
 from medbay.store.database import Tx
 
 READ_AT_ONCE: Final = 5_000  # events
-_LOCK: Final = "deliveries"  # two engines that look at the same moment make and begin each delivery once
+_LOCK: Final = "deliveries"  # two engines at the same moment make and begin each delivery once
 
 
 def begin_reading(tx: Tx, channel: Channel) -> int:
@@ -69,7 +69,7 @@ def record(tx: Tx, delivery: Delivery, error: str) -> bool:
     ended = rules.on_ended(delivery, error, tx.now)
     if not effects.save(tx, ended):
         return False
-    tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are told once
+    tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are reported once
     before = effects.state(tx, delivery.channel)
     failing = effects.any_failing(tx, delivery.channel)
     after, told = rules.on_channel(before, ended, tx.now, others_failing=failing)

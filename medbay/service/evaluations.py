@@ -39,7 +39,7 @@ def context(tx: Tx, task: Task, attempt: Attempt, *, redaction: Redaction) -> st
 
 
 def looked_at(tx: Tx, ended: Ended, *, threshold: float) -> Ended:
-    """The end of an evaluation as the end of the failed work it looked at; any other end as it is."""
+    """The end of an evaluation as the end of the failed work it evaluated; any other end as it is."""
     failure, outcome = ended.attempt.failure, ended.outcome
     if failure is None or not isinstance(outcome, Checked | Lost):
         return ended

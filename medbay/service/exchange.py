@@ -22,7 +22,7 @@ from medbay.store import tasks as task_rows
 from medbay.store.database import Tx
 from medbay.store.tasks import TaskFilter
 
-EXTRA: Final = ("id", "status", "loop")  # what a line may say besides; of these only its loop is taken over
+EXTRA: Final = ("id", "status", "loop")  # what else a line may have; of these only its loop is taken over
 _LOOP_NAMES: Final = frozenset({"of", "place", "delay", "max_iterations", "max_failure_restarts"})
 _ENDED: Final = ("completed", "cancelled")
 
@@ -166,7 +166,7 @@ def _key(line: Mapping[str, Any], number: int, key: str) -> Any:
 
 
 def _waves(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """The lines so that each comes after those it names; what names nobody comes first, all at once."""
+    """The lines so that each comes after those it names; what names none comes first, all at once."""
     by_id: dict[str, Line] = {}
     for number, line in lines:
         name = str(line.get("id") or f"line {number}")

@@ -60,7 +60,7 @@ def explain(
     return Explanation(
         task=task,
         now=tx.now,
-        reasons=reasons[:1] if task.finished else reasons,
+        reasons=_that_matter(task, reasons),
         last_failure=last,
         known=known,
         retry=pending,
@@ -83,7 +83,7 @@ def explain(
 
 def without_engine(found: Explanation) -> Explanation:
     """Return the explanation of a live attempt whose engine died: nothing runs until another one takes over."""
-    why = f"attempt {found.task.live} was running when its engine died, and nobody has taken over"
+    why = f"attempt {found.task.live} was running when its engine died, and no other engine has taken over"
     reasons = (Reason(3, why, "event") if each.number == 3 else each for each in found.reasons)
     return replace(found, reasons=tuple(reasons), orphaned=True)
 
@@ -109,6 +109,13 @@ def _helper(tx: Tx, task: Task, chain: Iterable[str]) -> Task | None:
     return asked or next(theirs, None)
 
 
+def _that_matter(task: Task, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """The reasons worth naming: while it has ended or waits for a person, no worker or slot would change anything."""
+    if task.finished:
+        return reasons[:1]
+    return tuple(each for each in reasons if each.needs == "event") if task.status == "blocked" else reasons
+
+
 def _told(reasons: tuple[Reason, ...], now: int) -> tuple[Reason, ...]:
     """What is worth telling: a time that has come holds nothing back while something else does."""
     others = any(each.needs == "event" for each in reasons)
@@ -130,6 +137,29 @@ def first_reason(
     """The first of the reasons that hold a task back."""
     around = circumstances(tx, task, _held(tx, task), recovery_share=recovery_share, queue_slots=queue_slots)
     return next(iter(holding.reasons(task, tx.now, around)), None)
+
+
+def first_reasons(
+    tx: Tx, some: Sequence[Task], *, recovery_share: float, queue_slots: Mapping[str, int] = NO_LIMITS
+) -> dict[str, Reason]:
+    """The first reason of each of many tasks; what surrounds tasks that are alike is read once."""
+    known = breakers.not_closed(tx)
+    found: dict[str, Reason] = {}
+    around: dict[tuple[object, ...], Circumstances] = {}
+    for task in some:
+        own = (task.resources, command_key(task), task.last_fingerprint) if known else ()
+        alike = (task.queue, task.runner, task.hold, task.recovery, task.mutex, own)
+        if task.finished:
+            continue
+        if task.unmet or alike not in around:
+            held = _held(tx, task) if known or task.hold else None
+            made = circumstances(tx, task, held, recovery_share=recovery_share, queue_slots=queue_slots)
+            around[alike] = made if not task.unmet else replace(made, waiting_on=())
+        else:
+            made = around[alike]
+        if first := next(iter(holding.reasons(task, tx.now, made)), None):
+            found[task.id] = first
+    return found
 
 
 def circumstances(
@@ -190,7 +220,7 @@ def _stopped(tx: Tx, task: Task, serving: Sequence[Worker]) -> Breaker | None:
 
 
 def queues_out_of_share(tx: Tx, queues: Iterable[str], recovery_share: float) -> set[str]:
-    """The queues in which recovery has its share of the slots of everybody who serves them, and fresh work waits."""
+    """The queues in which recovery has its share of the slots of all engines that serve them, and fresh work waits."""
     live = activity.live_recovery_by_worker(tx)
     if not live:
         return set()

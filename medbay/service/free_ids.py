@@ -16,18 +16,18 @@ _ID_TRIES: Final = 100
 
 
 def some(tx: Tx, ids: Ids, number: int) -> tuple[str, ...]:
-    """So many ids that nobody has."""
+    """This many unused ids."""
     return tuple(itertools.islice(fresh_ids(tx, ids), number))
 
 
 def hopeful_ids(tx: Tx, ids: Ids) -> Iterator[str]:
-    """A new id that next to nobody can have, not looked up: for one task, whose insert notices. Then `fresh_ids`."""
+    """A new id that is almost certainly unused, not looked up: for one task, whose insert notices. Then `fresh_ids`."""
     yield ids.task(tasks.how_many(tx))
     yield from fresh_ids(tx, ids)
 
 
 def fresh_ids(tx: Tx, ids: Ids) -> Iterator[str]:
-    """New ids nobody has; looked up several at a time once many are wanted."""
+    """Unused new ids; looked up several at a time once many are wanted."""
     given: set[str] = set()
     existing, tries, at_once = 0, 0, 1
     while tries < _ID_TRIES:

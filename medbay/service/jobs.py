@@ -147,7 +147,7 @@ def _differences(new: NewTask, task: Task) -> dict[str, tuple[Any, Any]]:
 
 
 def _more_after(tx: Tx, new: NewTask, task: Task) -> tuple[str, ...]:
-    """The tasks it has to come after besides; those it came after before can not be taken away."""
+    """The further tasks it has to come after; those it came after before can not be taken away."""
     wanted = dict.fromkeys(tasks.id_of(tx, each, or_key=True) for each in new.after)
     has = {other for other, _ in task_rows.comes_after(tx, task.id)}
     if gone := sorted(has - wanted.keys()):
@@ -179,7 +179,9 @@ def _pruned(tx: Tx, file: JobFile, by: JobWriter) -> list[JobChange]:
     gone = {task_id: name for task_id, name in found.items() if file.prefix + name not in there and ":" not in name}
     behind = {task_id: [each for each in task_rows.ids_after(tx, task_id) if each in gone] for task_id in gone}
     made = []
-    for task_id in graphlib.TopologicalSorter(behind).static_order():  # what comes after others first: nobody is asked
+    for task_id in graphlib.TopologicalSorter(
+        behind
+    ).static_order():  # what comes after others first: no person is asked
         task = tasks.resolve(tx, task_id)
         if not task.cancel_requested:
             tasks.cancel(tx, task, actor=by.actor)

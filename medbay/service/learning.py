@@ -1,4 +1,4 @@
-"""What the recorded retries say about waiting, for whoever decides and whoever asks."""
+"""What the recorded retries say about waiting, for decisions and for `policy learn`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _began_before(tx: Tx, first: Attempt) -> bool:
 
 
 def _after_success(runs: list[Attempt]) -> list[Attempt]:
-    """What came after the failures that began before the record that is looked at."""
+    """What came after the failures that began before the record that is read."""
     well = next((at for at, each in enumerate(runs) if each.outcome in WENT_WELL), len(runs))
     return runs[well + 1 :]
 

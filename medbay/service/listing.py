@@ -1,4 +1,4 @@
-"""The tasks of a list in their order with what is said beside them, loaded in one transaction."""
+"""The tasks of a list in their order with what is shown next to them, loaded in one transaction."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
@@ -20,12 +21,12 @@ _RECENT_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """Which tasks a list shows, and how much is said beside them."""
+    """Which tasks a list shows, and how much is shown next to them."""
 
     wanted: TaskFilter
     limit: int | None = None
     everything: bool = False  # triages too, and what ended more than a day ago
-    explained: bool = True  # with what holds each task; without, the tasks alone
+    explained: bool = True  # with what is said of each task; without, the tasks and what holds each back
     footer: bool = False  # with what the last line says: questions, hidden triages, what ended earlier
     prefixes: bool = False  # with how many letters of each id are enough to name it
 
@@ -40,8 +41,22 @@ def load(
     for part in parts:
         kept += tasks.select(tx, replace(part, limit=limit - len(kept))) if len(kept) < limit else []
     total = len(kept) if len(kept) < limit else sum(tasks.count(tx, part) for part in parts)
-    listed = TaskList(now=tx.now, tasks=tuple(kept), total=total, narrowed=query.wanted.narrows)
-    return _explained(tx, listed, query, recovery_share, queue_slots) if query.explained else listed
+    listed = TaskList(now=tx.now, tasks=_held(tx, kept), total=total, narrowed=query.wanted.narrows)
+    if not query.explained:
+        reasons = explaining.first_reasons(tx, listed.tasks, recovery_share=recovery_share, queue_slots=queue_slots)
+        return changed(listed, held_back=reasons)
+    return _explained(tx, listed, query, recovery_share, queue_slots)
+
+
+def _held(tx: Tx, kept: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks with what would hold them now: without an engine nothing parks what is ready."""
+    ready = [task for task in kept if task.ready and task.hold is None]
+    known = breakers.not_closed(tx) if ready else {}
+    if not known:
+        return tuple(kept)
+    needs = breakers.uses(tx, {command_key(task) for task in ready}, since=tx.now - KNOWN_FOR_MS)
+    holds = {task.id: held.key for task in ready if (held := held_by(task, known, needs.get(command_key(task), ())))}
+    return tuple(changed(task, hold=holds[task.id]) if task.id in holds else task for task in kept)
 
 
 def page(

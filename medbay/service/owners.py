@@ -52,7 +52,7 @@ def as_left(owner: Owned, met: Mapping[str, Task]) -> Owned:
 
 
 def may_have_a_fix(task: Task) -> bool:
-    """Whether somebody may have worked on what makes this task fail while it ran; its dependents have an edge."""
+    """Whether a fix or review may have changed what makes this task fail while it ran; its dependents have an edge."""
     return task.recurs and task.triages > 0 and task.streak > 0
 
 

@@ -46,7 +46,7 @@ def new_task(
     defaults: Defaults = NO_DEFAULTS,
     agents: Mapping[str, Profile] = NO_AGENTS,
 ) -> NewTask:
-    """Check what somebody wants added; the names are those of the options of `medbay add`."""
+    """Check a task that is to be added; the names are those of the options of `medbay add`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted, agents)
@@ -99,7 +99,7 @@ def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 
 def edited_fields(given: Mapping[str, Any], *, agents: Mapping[str, Profile] = NO_AGENTS) -> dict[str, Any]:
-    """Check what somebody wants changed in a task; the names are those of `medbay edit`."""
+    """Check what is to be changed in a task; the names are those of `medbay edit`."""
     wanted = {name.replace("-", "_"): value for name, value in given.items() if value is not None}
     _refuse_unknown(wanted)
     work = _work(wanted, agents)
@@ -373,6 +373,8 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "spec": ("spec", _text("the specification", TEXT_MAX)),
     "cwd": ("cwd", _text("the working directory", 4096)),
     "env": ("env", _env),
+    "env_file": ("env_file", _text("the file of variables", 4096)),
+    "env_from": ("env_from", _words("env_from")),
     "timeout": ("timeout_ms", _duration("a time limit")),
     "memory": ("memory_bytes", _size),
     "cpu_time": ("cpu_ms", _duration("a CPU limit")),

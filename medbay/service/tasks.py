@@ -40,7 +40,7 @@ def resolve(tx: Tx, given: str, *, or_key: bool = False) -> Task:
 
 
 def id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
-    """The id of the task a person means, looked at and not locked."""
+    """The id of the task a person means, read and not locked."""
     given = given.strip()
     if or_key and (known := tasks.id_by_key(tx, given)) is not None:
         return known

@@ -1,4 +1,4 @@
-"""A person teaches what a failure is, and looks at what is known of failures."""
+"""A person teaches what a failure is, and reads what is known of failures."""
 
 from __future__ import annotations
 

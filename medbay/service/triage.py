@@ -43,10 +43,10 @@ log = logging.getLogger("medbay.engine")
 
 @dataclass(slots=True)
 class Started:
-    """What one look at the tasks that want a triage did."""
+    """What one pass over the tasks that want a triage did."""
 
     started: list[Triage] = field(default_factory=list)
-    under_way: list[Triage] = field(default_factory=list)  # somebody else runs them
+    under_way: list[Triage] = field(default_factory=list)  # another engine runs them
     waiting: list[tuple[Task, str]] = field(default_factory=list)  # another look, later
     held_back: list[Task] = field(default_factory=list)  # by the agency breaker
     to_a_person: list[tuple[Task, str]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Started:
 
     @property
     def look_again(self) -> bool:
-        """Whether somebody still wants one."""
+        """Whether a task still wants one."""
         return bool(self.waiting or self.suppressed or self.incidents_waiting or self.further)
 
     @property
@@ -67,7 +67,7 @@ class Started:
 
     @property
     def found_any(self) -> bool:
-        """Whether there was anybody to look at."""
+        """Whether there was any task to triage."""
         return any(getattr(self, each.name) for each in fields(self))
 
 
@@ -85,7 +85,7 @@ def start_wanted(
     """Start what may start, oldest failure first; what happens to one never affects another.
 
     None means all queues; the triages run in the queue of their task unless another is named. `past` says, by queue,
-    after whom a look begins: where many wait, those behind them are looked at as well, by and by.
+    after whom a look begins: where many wait, those behind them get their turn as well.
     """
     found = Started()
     wanted = _wanted(tx, queues, past or {}, found)
@@ -124,7 +124,7 @@ def _wanted(tx: Tx, queues: Sequence[str] | None, past: Mapping[str, Wish], foun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looking:
-    """How incidents are looked at now."""
+    """How incidents are triaged now."""
 
     queues: Sequence[str] | None
     means: Means
@@ -172,10 +172,10 @@ def _look_at_incident(tx: Tx, each: Breaker, found: Started, state: Breaker | No
 def start_asked(
     tx: Tx, task: Task, work: WorkingSet, *, policy: Policy, means: Means, queue: str, dry_run: bool = False
 ) -> Started:
-    """A person wants this task looked at now: neither threshold nor cooldown count."""
+    """A person wants this task triaged now: neither threshold nor cooldown count."""
     if task.role == "triage":
         raise NotAllowed(
-            f"{task.id} is a triage itself", hint=f"medbay show {owners.subject_of(tx, task)} is what it looks at"
+            f"{task.id} is a triage itself", hint=f"medbay show {owners.subject_of(tx, task)} is what it examines"
         )
     if why := _nothing_to_look_at(task):
         raise NotAllowed(f"{task.id} {why[0]}", hint=why[1])
@@ -190,9 +190,9 @@ def start_asked(
 
 
 def _nothing_to_look_at(task: Task) -> tuple[str, str] | None:
-    """Why a task cannot be looked at now, and what would help."""
+    """Why a task cannot be triaged now, and what would help."""
     if task.finished:
-        return f"is {task.status}: there is nothing to look at", f"medbay show {task.id} has its attempts"
+        return f"is {task.status}: there is nothing to triage", f"medbay show {task.id} has its attempts"
     if task.live is not None:
         return f"runs (attempt {task.live}), and may say more", f"medbay log {task.id} -f, then medbay triage {task.id}"
     if not task.last_fingerprint:
@@ -244,7 +244,7 @@ def _start_one(
 def _leave_to_a_person(tx: Tx, task: Task, why: str, found: Started, *, dry_run: bool) -> None:
     found.to_a_person.append((task, why))
     asked = questions.open_of_task(tx, task.id)
-    if not dry_run and task.status == "blocked" and not task.recurs:  # then somebody has it already
+    if not dry_run and task.status == "blocked" and not task.recurs:  # then a person has it already
         apply(tx, cycle.drop(task, tx.now))
     elif not dry_run:
         apply(tx, cycle.to_a_person(task, tx.now, why, open_question=asked))
@@ -268,7 +268,7 @@ def _around(
 
 
 def standing(tx: Tx, task: Task, policy: Policy) -> StartAnswer | None:
-    """What the next look at a task that wants a triage would say; None where it wants none. Nothing is changed."""
+    """What the next pass would decide about a task; None where it wants no triage. Nothing is changed."""
     if not task.wants_triage:
         return None
     known = breakers.not_closed(tx)
@@ -276,7 +276,7 @@ def standing(tx: Tx, task: Task, policy: Policy) -> StartAnswer | None:
 
 
 def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage]:
-    """Triages that were handed back where nobody serves their queue are run in this one; of one task, or of all."""
+    """Triages that were handed back where no engine serves their queue are run in this one; of one task, or of all."""
     served = {each for worker in workers.alive(tx) if worker.lease_until > tx.now for each in worker.queues}
     taken = []
     for looked in triages.not_begun(tx):
@@ -289,7 +289,7 @@ def take_unserved(tx: Tx, queue: str, task_id: str | None = None) -> list[Triage
 
 
 def abandon(tx: Tx, triage_task: Task) -> None:
-    """Somebody cancelled a triage that was not running: what it looked at is a person's matter now."""
+    """A triage that was not running was cancelled: its task is a person's matter now."""
     if triage_task.role != "triage" or triage_task.live is not None:
         return
     found = looked_at(tx, triage_task, policy=Policy(), means=Means(), ids=None, failures=0)
@@ -382,7 +382,7 @@ def _engine_log(tx: Tx, task: Task, failed: Sequence[Attempt]) -> tuple[str, ...
 
 
 def _outage(tx: Tx, looked: Triage) -> Outage | None:
-    """The incident that is looked at, where it is one."""
+    """The incident that is triaged, where it is one."""
     found = breakers.get(tx, looked.incident) if looked.incident else None
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What wakes by time: tasks that are due, breakers that have to be looked after, questions nobody answers."""
+"""What wakes by time: tasks that are due, breakers that have to be maintained, unanswered questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def next_at(tx: Tx) -> int | None:
 
 
 def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:
-    """Look after the breakers first, then release what is due and send what nobody answers; how many there were."""
+    """Maintain the breakers, then release what is due and send unanswered questions again; how many there were."""
     looked = breakers.look(tx, limits=limits, budget=budget) + tasks.release_due(tx, actor=actor, limits=limits)
     unanswered = questions.unanswered(tx, SENT_AT_ONCE)
     for each in unanswered:

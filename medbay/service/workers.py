@@ -34,7 +34,7 @@ class Reaped:
 
 
 def fleet(tx: Tx, *, stopped: int = 0) -> list[ObservedWorker]:
-    """Every worker nobody has given up, oldest first; then those that ended last."""
+    """Every worker that is not given up, oldest first; then those that ended last."""
     here = sorted(workers.alive(tx), key=lambda each: (each.started_at, each.id))
     seen = [ObservedWorker(each, tuple(attempts.live_of_worker(tx, each.id))) for each in here]
     return seen + [ObservedWorker(each) for each in (workers.ended(tx, stopped) if stopped else ())]
@@ -61,7 +61,7 @@ def stop(tx: Tx, worker: Worker) -> None:
 def find_dead(
     tx: Tx, me: Worker | None, *, see: Callable[[Worker], Sighting], grace_ms: int
 ) -> list[tuple[Worker, str, bool]]:
-    """Workers beside oneself that cannot be running any more: who, why, and whether the engine died hard."""
+    """Other workers that cannot be running any more: who, why, and whether the engine died hard."""
     found = []
     for other in workers.alive(tx):
         if me is not None and other.id == me.id:
@@ -143,7 +143,7 @@ def _take_up(tx: Tx, attempt: Attempt, me: Worker) -> Claim | None:
 
 
 def _adopt(tx: Tx, dead: Worker, *, serving_only: bool = False) -> None:
-    """What a `medbay run` that died was doing goes to the ordinary queue, where somebody serves it."""
+    """What a `medbay run` that died was doing goes to the ordinary queue, where an engine serves it."""
     for queue in dead.queues:
         if queue.startswith(PRIVATE_QUEUES):
             for task in tasks.unfinished_in_private_queue(tx, queue):

@@ -117,6 +117,7 @@ _FLAGS: Final = (
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "command": dumps,
     "env": _listed,
+    "env_from": _listed,
     "tags": _listed,
     "resources": _listed,
     "copies": _listed,
@@ -127,6 +128,7 @@ _TASK_ENCODERS: Final[dict[str, _Encode]] = {
 _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "command": _command,
     "env": _pairs,
+    "env_from": _strings,
     "tags": _strings,
     "resources": _strings,
     "copies": _strings,

@@ -21,6 +21,8 @@ def as_line(task: Task, after: Sequence[str]) -> dict[str, Any]:
         "spec": task.spec,
         "cwd": task.cwd,
         "env": dict(task.env),
+        "env_file": task.env_file,
+        "env_from": list(task.env_from),
         "timeout": _duration(task.timeout_ms),
         "memory": task.memory_bytes,
         "cpu_time": _duration(task.cpu_ms),

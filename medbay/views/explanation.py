@@ -7,6 +7,7 @@ from typing import Any
 
 from medbay.core.durations import format_duration
 from medbay.core.policy.forecast import Forecast
+from medbay.core.policy.policy import UNCHARGED_PATIENCE_MS, UNCHARGED_TRIES
 from medbay.core.snapshot import Explanation
 from medbay.views import attempt, moments, pattern, question, schedule, triage
 from medbay.views import task as tasks
@@ -25,6 +26,7 @@ def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
     if found.coming:
         waits = task.paused or (task.status == "blocked" and task.due_at is None)
         text = _coming_once_released(found.coming) if waits else coming(found.coming, when)
+        text += _when_asked(found)
         said.append(("If it fails the same way", text))
     return [(label, text) for label, text in said if text]
 
@@ -39,6 +41,15 @@ def coming(forecasts: Sequence[Forecast], when: When) -> str:
         else:
             parts.append(f"attempt {each.attempt + 1} at {when(step.due_at)}")
     return " · ".join(parts)
+
+
+def _when_asked(found: Explanation) -> str:
+    """Return when a person is asked about failures that are not counted, where that is not among the next steps."""
+    last = found.last_failure
+    if last is None or last.charged or any(each.step.due_at is None for each in found.coming) or found.task.recurs:
+        return ""
+    patience = moments.short(UNCHARGED_PATIENCE_MS)
+    return f" · none of them counted; after {patience} and {UNCHARGED_TRIES} tries a person is asked"
 
 
 def _coming_once_released(forecasts: Sequence[Forecast]) -> str:

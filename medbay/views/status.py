@@ -138,12 +138,12 @@ def _timed(
 
 
 def _said(form: Form, at: int, now_ms: int, zone: str = "") -> str:
-    """The time of a phrase in words, a blank before it; a due time in the zone of its schedule, and how far away."""
+    """The time of a phrase in words, a blank before it; a due time in the zone of its schedule."""
     match form:
         case "in":
             return f" in {moments.short(at - now_ms)}" if at > now_ms else " due"
         case "at":
-            return f" {moments.in_zone(at, now_ms, zone)} (in {moments.short(at - now_ms)})" if at > now_ms else " now"
+            return f" {moments.in_zone(at, now_ms, zone)}" if at > now_ms else " now"
         case "until":
             return f" until {moments.clock(at, now_ms, seconds=False)}"
         case "for":

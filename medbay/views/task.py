@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ LISTED: Final = (
     "cwd",
     "warning",
 )
+ORPHANED: Final = "nothing runs it until medbay up takes over, ends what is left and tries again"
 _BY_CAPACITY: Final = 13  # the first of the reasons that only capacity ends
 _GROUPS: Final = {
     "you": "need you",
@@ -87,6 +88,12 @@ def summary(task: Task) -> dict[str, Any]:
     }
 
 
+def listed(found: TaskList, task: Task) -> dict[str, Any]:
+    """Return one row of `list --json`: the task, and the first thing that holds it back."""
+    first = found.held_back.get(task.id)
+    return {**summary(task), "held_back": reason_as_json(first) if first is not None else None}
+
+
 def detail(found: TaskDetail) -> dict[str, Any]:
     """Return everything `show --json` prints of one task."""
     task = found.task
@@ -130,6 +137,8 @@ def _specification(task: Task) -> dict[str, Any]:
         **work.call_as_json(task),
         "cwd": task.cwd,
         "env": dict(task.env),
+        "env_file": task.env_file or None,
+        "env_from": list(task.env_from),
         **work.agent_limits(task),
         "timeout_s": moments.seconds(task.timeout_ms),
         "memory_bytes": task.memory_bytes,
@@ -163,18 +172,24 @@ def next_attempt_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def rows(found: TaskList, seen: Mapping[str, LogSeen]) -> list[ListRow]:
-    """Return what is said about each task of a list; `seen` are the logs of those that run."""
+def rows(found: TaskList, seen: Mapping[str, LogSeen], orphaned: Collection[str] = ()) -> list[ListRow]:
+    """Return what is said about each task of a list; `seen` are the logs of those that run.
+
+    `orphaned` are those whose engine died while they ran.
+    """
     made = []
     for task in found.tasks:
         phrase = status_phrase(task, found.now, after=found.waits_for.get(task.id, ()))
         if phrase.kind == "warned":  # what its log says stands beside it
             phrase = replace(phrase, words=f"{task.status} · warned")
+        gone = task.id in orphaned
+        if gone:
+            phrase = Phrase(glyph=glyphs.LOST, words=f"{task.status} #{task.live} · engine died", token="wait")
         made.append(
             ListRow(
                 task=task,
                 phrase=phrase,
-                why=clean(_why(found, task, phrase, seen.get(task.id))),
+                why=ORPHANED if gone else clean(_why(found, task, phrase, seen.get(task.id))),
                 next=_next(task, phrase, found.now),
                 next_at=_next_at(task),
                 counters=_counters(task, found.now),
@@ -367,7 +382,9 @@ def _next(task: Task, phrase: Phrase, now_ms: int) -> str:
         return f"time limit in {moments.short(task.since + task.timeout_ms - now_ms)}"
     if phrase.kind == "paused":
         return f"medbay resume {task.id}"
-    if phrase.token == "wait" and task.due_at is not None and phrase.kind != "due":  # that one says when itself
+    if phrase.token == "wait" and task.due_at is not None and phrase.kind == "due":  # its status says when
+        return f"in {moments.short(task.due_at - now_ms)}" if task.due_at > now_ms else ""
+    if phrase.token == "wait" and task.due_at is not None:
         return moments.clock(task.due_at, now_ms)
     if task.finished:
         return moments.clock(task.since, now_ms)

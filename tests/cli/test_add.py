@@ -249,3 +249,31 @@ def test_a_directory_that_does_not_exist_is_refused(cli: Cli) -> None:
     )
     assert cli.good("list", "--json").json == []
     assert cli("run", "--cwd", "/no/such/place", "--", "true").code == 2
+
+
+def test_variables_are_read_when_an_attempt_starts_and_never_stored(cli: Cli) -> None:
+    """From a file and from the daemon, also what is kept from others; a missing one names itself."""
+    (cli.folder / "medbay.toml").write_text('[runner]\nsecrets = ["*_TOKEN"]\n')
+    secrets = cli.folder / "job.env"
+    secrets.write_text("# of the job\nexport A_KEY='one two'\nPLAIN=3\n")
+    line = "echo \"$A_KEY|$PLAIN|$API_TOKEN|$OTHER_TOKEN\" | tr 'a-z' 'A-Z' > seen"
+    task = cli.good("add", "a", "--run", line, "--env-file", "job.env", "--env-from", "API_TOKEN").out.strip()
+    secrets.write_text(secrets.read_text().replace("one two", "newer value"))
+
+    assert cli("up", "--until-idle", env={"API_TOKEN": "tik", "OTHER_TOKEN": "tok"}).code == 0
+
+    assert (cli.folder / "seen").read_text() == "NEWER VALUE|3|TIK|\n"
+    stored = cli.good("export", "--all").out + cli.good("show", task, "--json").out
+    assert "job.env" in stored
+    assert not any(value in stored for value in ("one two", "newer value", '"tik"'))
+    called = cli("add", "b", "--run", "true", "--env-file", "none.env")
+    assert (called.code, "there is no file" in called.err) == (2, True)
+
+
+def test_a_variable_that_the_daemon_lacks_is_named(cli: Cli) -> None:
+    """The attempt does not start without it."""
+    task = cli.good("add", "a", "--run", "true", "--env-from", "NOT_THERE").out.strip()
+
+    cli.bay().daemon(workers=1).run(until=lambda: cli.bay().get(task).attempts > 0 and not cli.bay().get(task).live)
+
+    assert "NOT_THERE is not set" in cli.good("show", task).out

@@ -243,3 +243,28 @@ def test_the_footer_counts_only_questions_of_others(cli: Cli) -> None:
         cli.good("block", cli.add(title), "--reason", "which?", "--kind", "human")
 
     assert cli.screen("list", "--no-color").lines[-1] == "2 need you"
+
+
+def test_what_a_breaker_would_hold_is_held_without_an_engine(cli: Cli) -> None:
+    """The list says what the next engine will do; JSON names the first reason of each."""
+    held, free = cli.good("add", "a", "--run", "true", "--provider", "acme").out.strip(), cli.add("b")
+    cli.good("breaker", "open", "acme", "--reason", "quota")
+
+    rows = {cells[0]: cells for cells in cli.good("list").cells}
+    assert rows[held][2] == "held by provider:acme"
+    assert rows[free][2] == "ready"
+    listed = {row["id"]: row["held_back"] for row in cli.good("list", "--json").json}
+    assert listed[held]["code"] == "provider_hold"
+    assert listed[free]["code"] == "queue_unserved"
+
+
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_a_breaker_keeps_its_cause(cli: Cli, columns: int) -> None:
+    """Whole, below its line where it does not fit beside it."""
+    cause = "the quota is kept for the release of the new ledger, and nothing else may use it until Monday"
+    cli.good("breaker", "open", "acme", "--reason", cause)
+
+    told = cli.screen("breaker", "list", columns=columns, env={"NO_COLOR": "1"})
+
+    assert cause in " ".join(" ".join(told.lines).split())
+    assert all(width(line) <= columns for line in told.lines)

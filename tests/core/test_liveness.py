@@ -59,7 +59,7 @@ def test_a_task_that_has_an_owner_a_time_or_a_person_is_alive(some: Task, around
             "its live attempt belongs to a worker that is gone",
         ),
         (blocked(), Surroundings(reviewed=True), "blocked · human without a question or a time"),
-        (failed(due_at=None, waits_for="triage"), ALONE, "waits for a triage that nobody runs"),
+        (failed(due_at=None, waits_for="triage"), ALONE, "waits for a triage that is not running"),
         (running(live=None), ALONE, "in_progress without a live attempt"),
         (
             running(status="pending_verification", live=None),

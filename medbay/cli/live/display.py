@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from medbay.cli import output
 from medbay.cli.live.output import Cleaner
 from medbay.views.glyphs import Token
-from medbay.views.text import cut
+from medbay.views.text import cut, wrap
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -57,6 +57,11 @@ class Display:
             self._erase()
             self._fresh_line()
             self._put(self.screen.plain(text) + "\n")
+
+    def words(self, text: str, token: Token) -> None:
+        """A sentence that stays, in a colour; on a terminal broken between words, so that it keeps to the width."""
+        first, *rest = wrap(text, max(20, self.width - 3)) if self.live else [text]
+        self.line("\n".join([self.paint(first, token), *("  " + self.paint(each, token) for each in rest)]))
 
     def later(self, text: str) -> None:
         """A line that stays once anything else is said; until then the line in place may say it better."""

@@ -215,7 +215,7 @@ class Watch:
             return
         how = ending(attempt)
         words = f"{glyphs.FAILED} {how} after {_lasted(attempt)}: {found}"
-        self._display.line(self._display.paint(words, "fail") + self._then())
+        self._display.words(words + self._then(), "fail")
 
     def _numbered(self, number: int) -> Attempt | None:
         """An attempt by its number: what is printed may be behind what happens."""
@@ -268,9 +268,9 @@ class Watch:
         why = task.reason.removesuffix(task.last_summary).removeprefix(f"{task.last_summary}; ").rstrip(": ")
         words = need if why in need else f"{why}; {need}"
         stands = status_phrase(task, self._clock.now_ms(), after=after).words
-        display.line(display.paint(f"{glyphs.YOU} {stands}: {clean(words)}", "you"))
+        display.words(f"{glyphs.YOU} {stands}: {clean(words)}", "you")
         if asked is not None:
-            display.line(f"  {'   '.join(question.labels(asked))}")
+            display.words(f"  {'   '.join(question.labels(asked))}", "you")
             about = task.id if task.id in asked.task_ids else asked.task_ids[0]
             answer = f"medbay answer {about} {question.answer_words(asked)}, then medbay up"
             display.line(f"  {answer}     medbay log {task.id}     exit {self.exit_code()}")

@@ -13,7 +13,7 @@ from medbay.env import SystemClock
 from medbay.errors import StoreError
 from medbay.views import breaker, glyphs, moments, question
 from medbay.views.event import EventLine, lines
-from medbay.views.text import clean, cut, width
+from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 NAMED_AT_START: Final = 5
 QUESTIONS_SHOWN: Final = 10
 TITLE_SHOWN: Final = 40
-WHAT_MIN: Final = 40  # less than this says nothing; then the line wraps
+WHAT_MIN: Final = 40  # less than this says nothing; then what happened moves to lines of its own
+WRAP_MIN: Final = 20
 TITLES_KEPT: Final = 2_000
 SUCCEEDED: Final = frozenset({"task:iteration_done", "task:completed"})
 TRIAGE_ENDED: Final = frozenset({"triage:verdict", "triage:refused", "triage:failed"})
@@ -60,14 +61,14 @@ class Reporter:
         settings, display = daemon.engine.settings, self._display
         queues = "" if settings.queues == ("default",) else f", queues {', '.join(settings.queues)}"
         who = f"{settings.slots} slots{queues}, worker {daemon.engine.worker.id}"
-        display.line(f"{self._name}: {clean(self._bay.place.url)}, {who}")
+        display.line(self._fitting(f"{self._name}: {clean(self._bay.place.url)}, {who}", 0))
         pending, soonest = self._bay.pending_retries(NAMED_AT_START)
         display.line(f"{pending or 'no'} {'retry is' if pending == 1 else 'retries are'} pending")
         now = self._clock.now_ms()
         for task, due_at in soonest:
             when = f"in {moments.soon((due_at - now) / 1000)}" if due_at > now else "due"
             words = f"{glyphs.WAITING} {task.id} {clean(task.title)}  retry {when}  {clean(task.last_summary)}"
-            display.line("  " + display.paint(words.rstrip(), "wait"))
+            display.line("  " + display.paint(self._fitting(words.rstrip(), 2), "wait"))
         if pending > len(soonest) > 0:
             display.line(f"  and {pending - len(soonest)} more (medbay list)")
 
@@ -145,8 +146,21 @@ class Reporter:
         then = f"  {change.then}" if change.then else ""
         named = f"{change.task_id} {cut(change.title, TITLE_SHOWN)}  " if change.task_id else ""
         room = display.width - 1 - len(f"{moment} x ") - width(named) - width(then)
-        what = display.paint(cut(change.what, max(room, WHAT_MIN)), change.token)
+        if room < min(WHAT_MIN, width(change.what)):
+            return self._on_several_lines(change, moment, glyph)
+        what = display.paint(cut(change.what, room), change.token)
         return f"{moment} {glyph} {named}{what}" + display.paint(then, "wait" if glyphs.WAITING in then else "you")
+
+    def _on_several_lines(self, change: EventLine, moment: str, glyph: str) -> str:
+        """For a narrow terminal: which task, below it what happened, broken between words."""
+        display = self._display
+        lead = f"{moment} {glyph} "
+        indent = len(f"{moment} x ")
+        named = cut(f"{change.task_id} {change.title}".strip(), display.width - 1 - indent)
+        then = f" {change.then}" if change.then else ""
+        lines = wrap(f"{change.what}{then}", max(WRAP_MIN, display.width - 1 - indent))
+        rest = [" " * indent + display.paint(each, change.token) for each in lines]
+        return "\n".join([lead + named, *rest] if named else [lead + rest[0].lstrip(), *rest[1:]])
 
     def _moment(self, at: int) -> str:
         return moments.clock(at, at) if self._display.live else durations.iso(at)

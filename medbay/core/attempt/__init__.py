@@ -1,1 +1,1 @@
-"""An attempt ended: what it counts as, what caused it, what is checked, and what the next attempt is told."""
+"""An attempt ended: what it counts as, what caused it, what is checked, and the guidance for the next attempt."""

@@ -88,7 +88,7 @@ def _added_up(results: Sequence[CheckResult], threshold: float) -> Gate:
 
 
 def status_of(outcome: Outcome) -> CheckStatus:
-    """What the end of one check's command means: its exit code alone, whatever it says besides."""
+    """What the end of one check's command means: its exit code alone, whatever else it says."""
     match outcome:
         case Succeeded():
             return "PASS"
@@ -146,12 +146,12 @@ _EVENTS: Final = {"PASS": "gate:passed", "FAIL": "gate:failed", "ERROR": "gate:e
 
 
 def plan(draft: Draft[Task], number: int, checks: tuple[Check, ...], outcome: Succeeded, work: WorkingSet) -> Decision:
-    """The work ended well; whether its result counts is for its checks to say."""
+    """The work succeeded; whether its result counts is for its checks to say."""
     results = planned(checks, draft.task.id, number)
     if to_land(outcome) is not None:
         command = ("medbay", "merge", draft.task.id)
         results += (CheckResult(task_id=draft.task.id, number=number, position=LANDING, command=command),)
-    draft.move("pending_verification", f"attempt {number} ended well, its checks are to come", attempt=number)
+    draft.move("pending_verification", f"attempt {number} succeeded, its checks are to come", attempt=number)
     draft.emit("task:verifying", attempt=number, checks=[shown(each.command) for each in results])
     ended = ChecksPlanned(
         task_id=draft.task.id,
@@ -196,14 +196,14 @@ def facts(each: CheckResult) -> dict[str, Any]:
 
 
 def broke_before(task: Task) -> bool:
-    """Whether the failure before this one was a broken gate too, and nobody has looked at it since."""
+    """Whether the failure before this one was a broken gate too, and no person has dealt with it since."""
     return task.last_category == f"unknown/{GATE_ERROR}" and task.uncharged > 0
 
 
 def diagnose_error(task_id: str, found: Gate) -> Diagnosis:
     """A gate that could not answer says nothing about the work."""
     blamed = found.blamed
-    where = f"medbay log {task_id} --check {blamed.position} shows why" if blamed else "look at its checks"
+    where = f"medbay log {task_id} --check {blamed.position} shows why" if blamed else "medbay show lists its checks"
     return known(
         GATE_ERROR,
         rule="gate.error",

@@ -28,12 +28,12 @@ def count_ended(task: Task, *, charge: bool, canary: bool, now: int) -> Task:
 
 
 def counters(task: Task) -> dict[str, Any]:
-    """The counters a failure moves, as they are before it: kept with the failure, so that it can be counted anew."""
+    """The counters a failure moves, as they are before it: kept with the failure, so that it can be counted again."""
     return {name: getattr(task, name) for name in _MOVED}
 
 
 def recount_failure(task: Task, before: Mapping[str, Any], *, charge: bool, at: int) -> Task:
-    """Count the newest failure anew after its class changed; a streak that a person reset since then stays."""
+    """Count the newest failure again after its class changed; a streak that a person reset since then stays."""
     if not before or task.streak != before["streak"] + 1:
         return task
     undone = changed(task, **{name: before[name] for name in _MOVED if name in before})
@@ -60,7 +60,7 @@ def forget_failures(task: Task) -> Task:
 
 
 def grant(task: Task, attempts: int) -> Task:
-    """A person's release: the streak stays, more attempts come on top, a free run starts anew."""
+    """A person's release: the streak stays, more attempts come on top, a free run starts again."""
     return changed(
         task,
         granted=task.granted + attempts,

@@ -84,8 +84,8 @@ class Ended(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     checks: tuple[Check, ...] = ()  # those the attempt was started with
     takes_advice: bool = True  # whether what ran can do anything with guidance
-    evaluator: tuple[str, ...] | str | None = None  # what is to look at its work, if it failed
-    evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it looked at
+    evaluator: tuple[str, ...] | str | None = None  # what evaluates its work, if it failed
+    evaluation: Evaluation | None = None  # how that ended; the outcome is the failure it evaluated
     dependents: tuple[Task, ...] = ()  # loaded only where the outcome can concern them
     owner: Owned = None  # as the service found it
     policy: Policy
@@ -156,7 +156,7 @@ def _is_held(ended: Ended, found: Diagnosis, now: int, work: WorkingSet) -> bool
 
 
 def on_engine_error(ended: Ended, now: int, work: WorkingSet, *, traceback: str) -> Decision:
-    """A rule of ours broke on this task: a person looks at it, the rest goes on."""
+    """A rule of ours broke on this task: a person is asked, the rest goes on."""
     draft = Draft(ended.task, now, actor="engine")
     draft.set(live=None, cancel_requested=False)
     why = "the engine met an error of its own; please report it: " + traceback.strip().rsplit("\n", 1)[-1]
@@ -231,7 +231,7 @@ def _requeued(ended: Ended, outcome: Requeued, draft: Draft[Task], work: Working
 
 
 def _evaluated(ended: Ended, draft: Draft[Task], work: WorkingSet) -> Decision:
-    """Rescued, or the failure it was; an evaluation that failed is told of and counts for the breaker of them all."""
+    """Rescued, or the failure it was; an evaluation that failed is reported and counts for the breaker of them all."""
     assert ended.evaluation is not None
     number, said = ended.attempt.number, rescue.score(ended.evaluation)
     well, known = said.value is not None, ended.evaluation.agency
@@ -248,7 +248,7 @@ def _evaluated(ended: Ended, draft: Draft[Task], work: WorkingSet) -> Decision:
 
 
 def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str = "succeeded") -> Decision:
-    """The only reset of a streak besides a person's `--reset-failures`."""
+    """The only reset of a streak except a person's `--reset-failures`."""
     failures = ended.task.streak
     draft.task = forget_failures(draft.task)
     draft.set(crashes=0, cancel_requested=False, wants_triage=False, fresh_session=False)
@@ -257,7 +257,7 @@ def _succeeded(ended: Ended, draft: Draft[Task], work: WorkingSet, *, word: str 
     learned = _judge(draft, ended.attempt.number, cured=True)
     again = draft.task.recurs and recurring.iterated(draft, ended.attempt.number)
     draft.move(
-        "pending" if again else "completed", f"attempt {ended.attempt.number} ended well", attempt=ended.attempt.number
+        "pending" if again else "completed", f"attempt {ended.attempt.number} succeeded", attempt=ended.attempt.number
     )
     if not again:
         said = {"warning": draft.task.warning} if draft.task.warning else {}
@@ -291,7 +291,7 @@ def _withdraw(draft: Draft[Task], work: WorkingSet) -> tuple[tuple[QuestionClose
 
 
 def _is_good(ended: Ended) -> bool:
-    """Whether it had ended well before anybody's cancel could reach it."""
+    """Whether it had succeeded before a cancel could reach it."""
     match ended.outcome:
         case Succeeded():
             return not ended.checks
@@ -379,7 +379,7 @@ def _asks_at_once(task: Task, found: Diagnosis) -> str:
 
 
 def _judge(draft: Draft[Task], number: int, *, cured: bool) -> tuple[Learned, ...]:
-    """What the attempt was told has a result now."""
+    """The guidance of the attempt has a result now."""
     judged, learned = knowledge.judge(draft.task.guidance, number, cured=cured)
     draft.set(guidance=judged)
     return learned

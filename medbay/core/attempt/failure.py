@@ -42,7 +42,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     policy: Policy
     known: Known | None = None
     charged: bool = True
-    asks: str = ""  # why a person has to look at it, whatever the ladder says
+    asks: str = ""  # why a person is asked, whatever the ladder says
     question: str = ""  # what an agent asks, in its own words
     around: FailureSurroundings = field(default_factory=FailureSurroundings)
 
@@ -112,7 +112,7 @@ def _ask_beside(
 
 
 def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:
-    """Whether a retry would repeat a failed attempt of an agent exactly: same failure, same advice, nobody's grant."""
+    """Whether a retry would repeat a failed attempt of an agent exactly: same failure, same advice, no new grant."""
     if task.charged < 2 or step.action != "retry_with_guidance" or task.recurs or not agent.needs_change(task, found):
         return False
     last = task.guidance[-1] if task.guidance and not record_of(task).under_grant else None

@@ -1,4 +1,4 @@
-"""What the next attempt is told: the last failure, its place, the advice, and what was tried. Bounded."""
+"""The guidance for the next attempt: the last failure, its place, the advice, and what was tried. Bounded."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def person_answers(question: str, words: str, *, next_attempt: int) -> Guidance:
 
 
 def triage_says(words: str, *, next_attempt: int, fingerprint: str = "", failed: str = "") -> Guidance:
-    """What a triage advises after it looked at several failures."""
+    """What a triage advises after it examined several failures."""
     return _says("Triage advises", words, next_attempt, fingerprint, failed)
 
 
 def _says(who: str, words: str, next_attempt: int, fingerprint: str, failed: str) -> Guidance:
-    """Their words after what failed, which whoever tries next has to know as well."""
+    """Their words after what failed, which the next attempt has to know as well."""
     found = f"{line(f'Attempt {next_attempt - 1} failed: {failed}', FOUND_MAX)}\n" if failed else ""
     return Guidance(next_attempt, advice_line(words), block(f"{found}{who}: {words}", TEXT_MAX), fingerprint)
 
 
 def advice_line(advice: str) -> str:
-    """An advice as it is told and remembered: one line, bounded."""
+    """An advice as it is given and remembered: one line, bounded."""
     return line(advice, ADVICE_MAX)
 
 

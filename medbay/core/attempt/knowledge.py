@@ -28,7 +28,7 @@ _SUBCATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class Advice(Struct, frozen=True):
-    """One advice and its record: how many attempts were told it and then ended, and how many of them well."""
+    """One advice and its record: how many attempts got it and then ended, and how many of them succeeded."""
 
     text: str
     given: int = 0
@@ -85,7 +85,7 @@ class Seen(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """An attempt was told this advice against this fingerprint, and ended well or not."""
+    """An attempt got this advice against this fingerprint, and succeeded or not."""
 
     fingerprint: str
     advice: str
@@ -106,7 +106,7 @@ Learned = Seen | Tried | Taught
 
 
 def apply_teaching(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
-    """The diagnosis as a person taught it; as it was found where nobody taught anything."""
+    """The diagnosis as a person taught it; as it was found where nothing was taught."""
     if known is None or known.taught is None:
         return diagnosis
     found = teach(diagnosis, known.taught.category, known.taught.subcategory)
@@ -181,7 +181,7 @@ def advised(diagnosis: Diagnosis, known: Known | None) -> Diagnosis:
 
 
 def judge(told: tuple[Guidance, ...], attempt: int, *, cured: bool) -> tuple[tuple[Guidance, ...], tuple[Tried, ...]]:
-    """What the attempt that has just ended was told, now that it is known whether it helped."""
+    """The advice of the attempt that has just ended, now that it is known whether it helped."""
     if not told:
         return (), ()
     waiting = [each for each in told if each.cured is None and each.attempt <= attempt]

@@ -1,4 +1,4 @@
-"""What an agent is told: the task in a person's words, and what was learnt of it, quoted as data and bounded."""
+"""The prompt of an agent: the task in a person's words, and what was learnt of it, quoted as data and bounded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REVIEWED: Final = (
 
 
 def make(task: Task, *, attempt: int, guidance: str = "", resumes: bool = False) -> str:
-    """The prompt of one attempt; `guidance` is what the attempt is told of those before it.
+    """The prompt of one attempt; `guidance` is about the attempts before it.
 
     An agent that goes on with its session knows the task: it is told what happened since.
     """

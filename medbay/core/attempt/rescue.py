@@ -1,4 +1,4 @@
-"""Rescue: the work of a failed attempt is looked at before it counts. An evaluation that fails rescues nothing.
+"""Rescue: the work of a failed attempt is evaluated before it counts. An evaluation that fails rescues nothing.
 
 It is a check of its own kind: same row, number and slot as the attempt, in the place before the first check.
 """
@@ -23,7 +23,7 @@ from medbay.core.untrusted import line, parsed
 POSITION: Final = 0
 ANSWER_MAX: Final = 32_000
 WHY_MAX: Final = 400
-NEVER: Final = ("triage", "review")  # nobody looks at who looks; a review is what it left, or nothing
+NEVER: Final = ("triage", "review")  # triages are not evaluated; a review is what it left, or nothing
 
 Failure = Failed | TimedOut | Stalled
 _KINDS: Final[Mapping[str, type[Failure]]] = {"failed": Failed, "timed_out": TimedOut, "stalled": Stalled}
@@ -40,7 +40,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """The end of an evaluation, as the service found it."""
 
     results: tuple[CheckResult, ...] = ()
-    lost: str = ""  # why nobody knows what it would have said
+    lost: str = ""  # why its answer is not known
     threshold: float
     agency: Breaker | None = None  # as it is stored, closed or not
 
@@ -54,7 +54,7 @@ class EvaluationScore(Struct, frozen=True):
 
 
 def is_due(task: Task, outcome: Outcome, ran_ms: int | None) -> bool:
-    """Whether there is work to look at: it failed, it is nobody's who looks at others, and it got to work at all."""
+    """Whether there is work to evaluate: it failed, it is no triage or review, and it got to work at all."""
     if task.role in NEVER or task.cancel_requested or not isinstance(outcome, Failure):
         return False
     return not never_got_to_work(task, outcome, ran_ms)
@@ -66,7 +66,7 @@ def plan(
     """The work failed; whether that counts is for the evaluator to say. How it ended is kept until then."""
     task_id, how = draft.task.id, outcome_word(outcome)
     result = CheckResult(task_id=task_id, number=number, position=POSITION, command=command)
-    draft.move("pending_verification", f"attempt {number} {how}, its work is looked at", attempt=number)
+    draft.move("pending_verification", f"attempt {number} {how}, its work is evaluated", attempt=number)
     draft.emit("task:verifying", attempt=number, evaluation=checks.shown(command))
     planned = ChecksPlanned(
         task_id=task_id,
@@ -81,7 +81,7 @@ def plan(
 
 
 def kept(outcome: Outcome) -> dict[str, Any]:
-    """How the work ended, as it is stored with its attempt; its output is stored beside it."""
+    """How the work ended, as it is stored with its attempt; its output is stored with it."""
     said = {name: getattr(outcome, name) for name in outcome.__struct_fields__ if name != "output"}
     return {"outcome": outcome_word(outcome), **said}
 

@@ -19,7 +19,7 @@ class Consequence:
 
 
 def consequence_of(category: str, subcategory: str | None) -> Consequence:
-    """The row of a kind; a subcategory nobody listed follows its category."""
+    """The row of a kind; an unlisted subcategory follows its category."""
     exact = CONSEQUENCES.get(f"{category}/{subcategory}")
     return exact if exact is not None else CONSEQUENCES[category]
 
@@ -238,5 +238,5 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         session="fresh",
     ),
     "unknown/interrupted": _row("It was stopped from outside; run it again if it is still wanted.", charge=True),
-    "unknown/no_failure": _row("The log is of a run that passed; look at who reported a failure.", charge=True),
+    "unknown/no_failure": _row("The log is of a run that passed; find out what reported a failure.", charge=True),
 }

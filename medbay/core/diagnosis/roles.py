@@ -43,7 +43,7 @@ _WARN_WORDS: Final = (
     "using default",
 )
 _CHATTER: Final = ("npm warn", "npm notice")  # npm prints them before every script, and its errors as errors
-# What a shell or ssh remarks when nobody sits at a terminal: never why a run failed.
+# What a shell or ssh remarks when there is no terminal: never why a run failed.
 _REMARKS: Final = (
     "pseudo-terminal will not be allocated", "cannot set terminal process group", "no job control in this shell",
     "mesg: ttyname failed", "stdin: is not a tty",

@@ -270,7 +270,7 @@ def _decode(piece: str | bytes) -> str:
 
 
 def readable(piece: str) -> str:
-    """The piece, or two words for bytes that nobody can read."""
+    """The piece, or two words for unreadable bytes."""
     garbage = sum(char == "\ufffd" or not char.isprintable() for char in piece)
     return "binary output" if garbage * UNREADABLE_FROM > len(piece) else piece
 

@@ -20,7 +20,7 @@ HOUR: Final = 60 * MINUTE
 
 PROBE_AT_LEAST_EVERY_MS: Final = 6 * HOUR  # whatever time a limit named
 CANARY_LIVES_AFTER_MS: Final = 60 * SECOND
-CANARY_PATIENCE_MS: Final = MINUTE  # how long a chosen task may wait for a slot before somebody looks after it
+CANARY_PATIENCE_MS: Final = MINUTE  # how long a chosen task may wait for a slot before another is chosen
 ANSWER_LOOKED_FOR_MS: Final = 15 * SECOND  # where a question was closed without an answer; an answer is heard at once
 STORM_LOOKED_AT_MS: Final = 10 * SECOND
 RELEASE_GAP_MS: Final = 250
@@ -92,7 +92,7 @@ class Breaker(Struct, frozen=True, kw_only=True):
     opened_by: str = ENGINE
     opened_at: int = 0
     until: int | None = None  # the end that was named
-    probe_at: int | None = None  # when the engine looks after it next: canary, release, or whether it is over
+    probe_at: int | None = None  # when the engine maintains it next: canary, release, or whether it is over
     failures: int = 0  # canaries in a row that met it again
     successes: int = 0
     canary_task: str | None = None
@@ -160,7 +160,7 @@ class Breaker(Struct, frozen=True, kw_only=True):
 
 
 class BreakerChange(Struct, frozen=True):
-    """A breaker as it was read (None: not there, or closed) and as it is to be; saved only if nobody was faster."""
+    """A breaker as it was read (None: not there, or closed) and as it is to be; saved only if unchanged meanwhile."""
 
     before: Breaker | None
     after: Breaker
@@ -305,13 +305,13 @@ def release_some(breaker: Breaker, held: int, now: int) -> tuple[int, Breaker]:
 
 
 def all_released(breaker: Breaker) -> Breaker:
-    """Nobody waits under it any more."""
+    """No task waits under it any more."""
     data = {name: value for name, value in breaker.data.items() if name not in ("gap_ms", "released")}
     return replace(breaker, probe_at=None, data=data)
 
 
 def nobody_to_send(breaker: Breaker, now: int) -> Breaker:
-    """A canary is due and nobody waits: over, unless a time was named that has not come."""
+    """A canary is due and no task waits: over, unless a time was named that has not come."""
     if breaker.until is not None and breaker.until > now:
         look_at = min(breaker.until, now + PROBE_AT_LEAST_EVERY_MS)
         return replace(breaker, probe_at=look_at, data={**breaker.data, "probed_at": now})
@@ -330,7 +330,7 @@ def open_by_hand(
 
 
 def open_storm(now: int, retries: int) -> Breaker:
-    """More retries fell due at once than is usual; they keep to their share, and that is told once."""
+    """More retries fell due at once than is usual; they keep to their share, and that is reported once."""
     why = f"{retries} or more retries are due at once"
     return Breaker(key=RETRY_STORM, kind=RETRY_STORM, why=why, opened_at=now, probe_at=now + STORM_LOOKED_AT_MS)
 

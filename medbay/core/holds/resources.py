@@ -1,4 +1,4 @@
-"""What a task needs beside itself: accounts of providers, named or learned from the failures of the same command."""
+"""The resources of a task: accounts of providers, named or learned from the failures of the same command."""
 
 from __future__ import annotations
 

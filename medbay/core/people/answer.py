@@ -160,7 +160,7 @@ def _noted(answer: Answer, draft: Draft[Task], task: Task) -> Decision:
 
 
 def _last(question: Question, task: Task) -> Question:
-    """The question as the last task that waits for it sees it: nobody else is left."""
+    """The question as the last task that waits for it sees it: no other is left."""
     return replace(question, task_ids=question.task_ids[-1:]) if task.id == question.task_ids[-1] else question
 
 

@@ -124,7 +124,7 @@ def on_unblock_command(
 
 
 def on_block_command(task: Task, now: int, *, actor: str, kind: BlockKind, reason: str, timeout_ms: int) -> Decision:
-    """A person takes it out of the way: for somebody (`human`) or until something outside happens."""
+    """A person blocks it: for a person (`human`) or until something outside happens."""
     _refuse_finished(task)
     if task.live is not None:
         raise NotAllowed(f"{task.id} is running attempt {task.live}", hint=f"medbay pause {task.id}, or cancel it")
@@ -187,7 +187,7 @@ def release(
 
 
 def is_sole(question: Question | None) -> bool:
-    """Whether nobody else waits for this question: then releasing the task answers it."""
+    """Whether no other task waits for this question: then releasing the task answers it."""
     return question is not None and len(question.task_ids) <= 1
 
 

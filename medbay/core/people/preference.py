@@ -18,7 +18,7 @@ _NOT_REMEMBERED: Final = frozenset({"done", ANSWER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """What somebody answered within a scope."""
+    """What a person answered within a scope."""
 
     scope: str
     answer: str  # the effect of the option

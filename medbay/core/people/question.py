@@ -23,7 +23,7 @@ SENT_AGAIN_AFTER_MS: Final = 4 * 3_600_000  # once, then daily
 SENT_DAILY_MS: Final = 24 * 3_600_000
 
 CANCEL: Final = Option("cancel the task", "cancel", "ends it for good; what comes after it is blocked")
-PAUSE: Final = Option("leave it for later", "pause", "out of the way, paused, until somebody resumes it")
+PAUSE: Final = Option("leave it for later", "pause", "paused until a person resumes it")
 
 
 def _retry(task: Task, label: str) -> Option:
@@ -103,12 +103,12 @@ def ask_failing(task: Task, now: int, diagnosis: Diagnosis) -> Question:
 
 
 def send_again_at(question: Question) -> int:
-    """When a question that was just asked is sent again if nobody answers."""
+    """When a question that was just asked is sent again without an answer."""
     return question.asked_at + SENT_AGAIN_AFTER_MS if question.send_at is None else question.send_at
 
 
 def on_unanswered(question: Question, now: int) -> Decision:
-    """Nobody has answered: it is sent again. An engine that was away for days sends it once."""
+    """Unanswered: it is sent again. An engine that was away for days sends it once."""
     again = QuestionSent(question_id=question.id, before=question.sent, send_at=now + SENT_DAILY_MS)
     data = {"question": question.id, "need": question.need, "why": question.why, "again": question.sent}
     first = question.task_ids[0] if question.task_ids else None
@@ -192,7 +192,7 @@ def is_persons(task: Task) -> bool:
 
 
 def is_due(task: Task) -> bool:
-    """Whether the person is to be asked now: nothing it comes after is missing, and nobody paused it."""
+    """Whether the person is to be asked now: nothing it comes after is missing, and it is not paused."""
     return is_persons(task) and task.status == "pending" and task.unmet == 0 and not task.paused
 
 

@@ -40,7 +40,7 @@ class Correction:
     open: bool = False  # of `is_open`
     before: Mapping[str, Any] = field(default_factory=dict)  # the counters before the failure
     question: Question | None = None  # the one that the task waits for
-    whole: bool = True  # whether everybody who waits for it is decided about again
+    whole: bool = True  # whether every task that waits for it is decided about again
 
 
 def is_open(task: Task, attempt: int, last: HistoryRow | None) -> bool:
@@ -123,7 +123,7 @@ def _decide_again(
 def _close(
     draft: Draft[Task], correction: Correction, found: Diagnosis, work: WorkingSet
 ) -> tuple[QuestionClosed | None, WorkingSet]:
-    """The question about the old class is answered by this command; nobody joins it any more."""
+    """The question about the old class is answered by this command; no task joins it any more."""
     asked = correction.question
     if asked is None:
         return None, work

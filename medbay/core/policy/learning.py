@@ -2,7 +2,7 @@
 
 A retry tells one thing about its wait: whether the cause was over by then. So the chance that it is over can only rise
 with the wait, and the estimate is made to rise too (neighbouring bands that fall are pooled, which for such data is the
-most likely rising curve). Nothing is said of waits that nobody tried.
+most likely rising curve). Nothing is said of waits that were not tried.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RETRIES_ENOUGH: Final = 20
 """Retries of a class that say something, before anything is learned from them."""
 
 HISTORY_MAX: Final = 500
-"""The newest retries of a class that are looked at."""
+"""The newest retries of a class that are read."""
 
 BAND_TRIES: Final = 5  # a band with fewer tries decides nothing
 BAND_WIDTH: Final = 1.25  # longest by shortest wait of a band: what jitter spreads stays together
@@ -27,7 +27,7 @@ LEAST, MOST = 0.5, 4.0  # of the schedule's value
 WENT_WELL: Final = frozenset({"succeeded", "rescued"})
 WENT_BADLY: Final = frozenset({"failed", "timed_out", "stalled", "over_budget"})
 SAYS_SOMETHING: Final = tuple(sorted(WENT_WELL | WENT_BADLY))
-"""Outcomes of a retry that tell whether its wait was long enough; lost, requeued and cancelled ones do not."""
+"""Outcomes of a retry that show whether its wait was long enough; lost, requeued and cancelled ones do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def learn(kind: str, tried: Iterable[TriedDelay]) -> Learned:
 
 
 def choose(learned: Learned, scheduled_ms: int) -> Choice:
-    """The shortest tried wait that ends well as often as the best, within half and four times the schedule's."""
+    """The shortest tried wait that succeeds as often as the best, within half and four times the schedule's."""
     if not learned.enough:
-        return _as_scheduled(scheduled_ms, f"{learned.tries} retries tell too little, {RETRIES_ENOUGH} are needed")
+        return _as_scheduled(scheduled_ms, f"{learned.tries} retries are too few, {RETRIES_ENOUGH} are needed")
     low, high = limits_of(scheduled_ms)
     known = [band for band in learned.bands if band.decides and low <= band.typical_ms <= high]
     best = max((band.share for band in known), default=0.0)

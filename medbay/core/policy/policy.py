@@ -127,7 +127,7 @@ def decide(
 
 
 def ask_a_person(why: str) -> NextStep:
-    """What no rung of the ladder decides: somebody has to look."""
+    """What no rung of the ladder decides: a person has to decide."""
     return _stop("escalate_to_human", why, "human", "task:escalated")
 
 
@@ -191,7 +191,7 @@ def retry_step(
     *,
     advice: Advice,
 ) -> NextStep:
-    """Once more after the ladder's delay for this many failures, told this advice."""
+    """Once more after the ladder's delay for this many failures, with this advice."""
     delays = _NOT_WAITED_FOR.get(diagnosis.subcategory or "") or policy.rungs[category_acted_on(diagnosis)].delays_ms
     return _after(_wait(delays, record.charged, diagnosis, record, policy), action, why, diagnosis, record, now, advice)
 
@@ -239,7 +239,7 @@ def _after(
     now: int,
     advice: Advice,
 ) -> NextStep:
-    """Tried again after this wait, told what helps; never before a time the failure named."""
+    """Tried again after this wait, with what helps; never before a time the failure named."""
     delay, learned = waits
     due = not_before(diagnosis.retry_after_ms, now + delay, now, record)
     told = guidance.guide(diagnosis, next_attempt=record.attempt + 1, advice=advice.text, record=advice.record)

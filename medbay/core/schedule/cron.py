@@ -43,7 +43,7 @@ class Span(NamedTuple):
 
 
 def check(expression: str, zone: str, now: int) -> None:
-    """Refuse an expression nobody could mean, a zone that does not exist, and what never comes."""
+    """Refuse an expression that cannot be meant, a zone that does not exist, and what never comes."""
     from cronsim import CronSimError
 
     if len(expression) > EXPRESSION_MAX:
@@ -57,7 +57,7 @@ def check(expression: str, zone: str, now: int) -> None:
         hint = 'minute hour day month weekday, for example "*/5 * * * *"'
         raise UsageError(f'"{expression}" is not a cron expression: {str(error).lower()}', hint=hint) from None
     if coming is None:
-        raise UsageError(f'"{expression}" never comes', hint="look at day and month")
+        raise UsageError(f'"{expression}" never comes', hint="check day and month")
 
 
 def check_zone(zone: str) -> None:
@@ -131,7 +131,7 @@ def _walked(expression: str, zone: str, first: int, until_ms: int) -> Span:
 
 
 def _from(expression: str, zone: str, after_ms: int) -> CronSim:
-    from cronsim import CronSim  # loaded when somebody has a cron task
+    from cronsim import CronSim  # loaded when there is a cron task
 
     return CronSim(_NAMED.get(expression.strip().lower(), expression), _local(after_ms, zone))
 

@@ -112,7 +112,7 @@ def tasks(lines: tuple[CronLine, ...], machine: CronMachine, *, source: str, now
 
 
 def mail_addresses(lines: tuple[CronLine, ...]) -> dict[str, int]:
-    """To whom cron mails what jobs print, by the line that says so first; MAILTO="" is nobody."""
+    """To whom cron mails what jobs print, by the line that says so first; MAILTO="" means no mail."""
     found: dict[str, int] = {}
     for line in lines:
         if line.kind == "variable" and line.name == "MAILTO":

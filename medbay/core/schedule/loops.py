@@ -64,7 +64,7 @@ def passed_on(draft: Draft[Task], members: tuple[Task, ...]) -> tuple[Change[Tas
     after = [each for each in others if each.position > task.position]
     following = after[0] if after else others[0] if others else None
     due = now if after else now + (task.every_ms or 0)
-    if not task.finished and following is None:  # nobody else is left
+    if not task.finished and following is None:  # no other is left
         draft.set(planned_at=due, due_at=due if due > now else None, restarts=0)
         return ()
     if not task.finished:

@@ -19,8 +19,8 @@ from medbay.core.policy.policy import NextStep, Policy, Record
 from medbay.core.schedule import occurrences
 from medbay.core.schedule.cron import REBOOT, Span
 
-# Why an occurrence did not run: nobody was up, the engines came late, the one before still ran, it failed and waits,
-# somebody paused, blocked or changed the task, something it needs was held.
+# Why an occurrence did not run: no engine was up, the engines came late, the one before still ran, it failed and waits,
+# a person paused, blocked or changed the task, something it needs was held.
 Reason = Literal["down", "late", "overlap", "backoff", "paused", "blocked", "edited", "hold"]
 
 
@@ -38,7 +38,7 @@ def begin(draft: Draft[Task], at: int | None) -> None:
 
 
 def iterated(draft: Draft[Task], number: int) -> bool:
-    """An iteration ended well: counted, and the next one is planned; False when it was the last."""
+    """An iteration succeeded: counted, and the next one is planned; False when it was the last."""
     task = draft.task
     draft.set(iteration=task.iteration + 1, iterations_done=task.iterations_done + 1)
     draft.emit("task:iteration_done", attempt=number, iteration=task.iteration, done=task.iterations_done + 1)
@@ -67,7 +67,7 @@ def _plan_next(draft: Draft[Task]) -> bool:
 
 
 def release(draft: Draft[Task], *, up_since: int) -> None:
-    """The planned time has come, perhaps long ago: what nobody was up for is caught up with, the rest may start."""
+    """The planned time has come, perhaps long ago: what was missed is caught up with, the rest may start."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
     if task.loop or before is None or task.due_at != task.planned_at:  # a turn, or an exit 75 that waited
@@ -140,7 +140,7 @@ def goes_on(draft: Draft[Task]) -> None:
 
 
 def run_now(draft: Draft[Task]) -> None:
-    """A person's retry is a run beside the plan, unless what is planned is due anyway."""
+    """A person's retry is a run outside the plan, unless what is planned is due anyway."""
     task, now = draft.task, draft.now
     before = occurrences.accounted_until(task)
     draft.set(due_at=None, waits_for=None if task.waits_for == BOOT else task.waits_for)
@@ -192,7 +192,7 @@ def decide(
 
 
 def _beside(task: Task, at: int) -> int:
-    """When a run beside the plan counts as planned: not at the very moment of an occurrence that was skipped."""
+    """When a run outside the plan counts as planned: not at the very moment of an occurrence that was skipped."""
     return at + 1 if task.cron and occurrences.next_after(task, at - 1) == at else at
 
 

@@ -1,4 +1,4 @@
-"""Everything the rules of triage look at, loaded by the service beforehand."""
+"""Everything the rules of triage read, loaded by the service beforehand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Means(Struct, frozen=True, kw_only=True):
     profiles: tuple[str, ...] = ()  # every configured agent
     models: tuple[str, ...] = ()
     accounts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # profile -> the resources it works on
-    blocked_timeout_ms: int = DAY_MS  # after which a review that nobody finished lets its task go on
+    blocked_timeout_ms: int = DAY_MS  # after which an unfinished review lets its task go on
     evaluate: tuple[str, ...] | str | None = None  # the evaluator's command
     rescue_threshold: float = 0.8
 

@@ -60,7 +60,7 @@ _CARRIES: Final[Mapping[Word, str]] = {
     "SPLIT": "parts: 2 to 10 objects with title and description, which run one after another in its place",
     "SPEC_REFRESH": "unclear: what the specification does not say",
     "FILE_FIX": "fix: one object with title and description; the task waits for it, then is tried again",
-    "PAUSE": "why: the task is taken out of the way and a person is told",
+    "PAUSE": "why: the task is paused and a person is asked",
     "RECOMMEND_CONFIG": "suggestion: a change elsewhere, filed for a person",
     "ESCALATE": "why, and look_at: what a person should look at",
 }
@@ -85,7 +85,7 @@ class ShownFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """Everything that is looked at, loaded beforehand."""
+    """Everything a triage sees, loaded beforehand."""
 
     task: Task
     triage: Triage
@@ -97,7 +97,7 @@ class Looked:
     means: Means = field(default_factory=Means)
     descendants: int = 0
     depth: int = 0
-    outage: Outage | None = None  # where it is an incident that is looked at, and the task an example
+    outage: Outage | None = None  # where an incident is examined, and the task is an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +259,7 @@ def _failure(pen: _Pen, failure: ShownFailure, tail: int) -> dict[str, Any]:
 
 
 def _diagnosis(pen: _Pen, told: dict[str, Any]) -> dict[str, Any]:
-    """A diagnosis as it is told everywhere, with its texts bounded."""
+    """A diagnosis as it is shown everywhere, with its texts bounded."""
     place = told["location"]
     others = [f"{each['category']}/{each['subcategory'] or ''} {each['confidence']:.2f}" for each in told["runners_up"]]
     return told | {

@@ -32,9 +32,9 @@ class StartSurroundings:
     """What decides beyond the task itself."""
 
     earlier: Sequence[Triage] = ()  # of this task, the newest first
-    told: bool = False  # somebody was asked about it since the newest of them began
+    told: bool = False  # a person was asked about it since the newest of them began
     fix: str | None = None  # one of it that is worked on
-    running: Triage | None = None  # what looks at the same fingerprint now
+    running: Triage | None = None  # the running triage of the same fingerprint
     incident: bool = False  # one on its fingerprint is open
     agency: Breaker | None = None
     asked_for: bool = False  # a person wants it now: neither threshold nor cooldown count
@@ -49,7 +49,7 @@ class StartAnswer:
 
 
 def is_wanted(task: Task, rules: Recurring, *, charged: bool, covered: bool) -> bool:
-    """Whether the newest failure of a recurring task asks for a triage beside its backoff."""
+    """Whether the newest failure of a recurring task asks for a triage while its backoff goes on."""
     if not task.recurs or task.streak < rules.triage_threshold or task.status == "blocked":
         return False
     return charged and not covered and OPTED_OUT not in task.tags and task.role != "triage"
@@ -74,7 +74,7 @@ def decide(task: Task, rules: Recurring, now: int, around: StartSurroundings) ->
     if task.live is not None:
         return StartAnswer("wait", f"attempt {task.live} runs, and may say more")
     if around.running is not None:  # what it says comes first
-        return StartAnswer("wait", f"{around.running.id} looks at the same failure")
+        return StartAnswer("wait", f"{around.running.id} examines the same failure")
     against = None if around.asked_for else _speaks_against(task, rules, now, around)
     if against is not None:
         return against
@@ -86,7 +86,7 @@ def decide(task: Task, rules: Recurring, now: int, around: StartSurroundings) ->
 
 
 def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroundings) -> StartAnswer | None:
-    """Why nobody but a person may have it looked at once more: it stands still, or was looked at before."""
+    """Why only a person may have it triaged once more: it does not run, or was triaged before."""
     if task.finished or (task.status == "blocked" and not _its_loop_gave_up(task)):
         return StartAnswer("drop", f"it is {task.status}")
     if task.recurs and (OPTED_OUT in task.tags or task.streak == 0):
@@ -94,15 +94,15 @@ def _speaks_against(task: Task, rules: Recurring, now: int, around: StartSurroun
     until = cooling_until(task, rules)
     own = (each for each in around.earlier if not each.incident)  # that of an incident was of many tasks
     alike = [each for each in own if each.fingerprint == task.last_fingerprint and not _was_silent(task, each)]
-    seen_to = task.recurs and bool(around.told or around.fix)  # somebody was asked, or works on it
+    seen_to = task.recurs and bool(around.told or around.fix)  # a person was asked, or a fix is under way
     if until is not None and now < until:
         lately = any(now < each.started_at + rules.triage_cooldown_ms for each in alike)
         if lately and not seen_to:
             return StartAnswer("to_a_person", f"the same failure again: {_story(task, alike)}")
         if task.recurs:
-            return StartAnswer("drop", "it was looked at within its cooldown")
+            return StartAnswer("drop", "it was triaged within its cooldown")
     if len(alike) >= TRIAGES_AT_ALL and seen_to:
-        return StartAnswer("drop", f"it was looked at {len(alike)} times, and somebody knows")
+        return StartAnswer("drop", f"it was triaged {len(alike)} times, and a person knows")
     if len(alike) >= TRIAGES_AT_ALL:
         return StartAnswer("to_a_person", f"the same failure after {len(alike)} triages: {_story(task, alike)}")
     return None
@@ -148,7 +148,7 @@ def start(task: Task, now: int, *, means: Means, last_seq: int, queue: str = "")
 
 
 def waits_no_more(draft: Draft[Task]) -> None:
-    """Somebody decided about it: a triage has nothing more to say."""
+    """It was decided: a triage has nothing more to add."""
     if draft.task.waits_for in DECIDED_ELSEWHERE:
         draft.set(waits_for=None)
     draft.set(wants_triage=False)

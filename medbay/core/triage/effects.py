@@ -43,7 +43,7 @@ class Judged(Struct, frozen=True):
 
 
 class _Done(Struct, frozen=True, kw_only=True):
-    """What an effect came to, beside what it did to the draft of the failing task."""
+    """What an effect came to, in addition to the draft of the failing task."""
 
     action: Action
     detail: str
@@ -104,7 +104,7 @@ PREFIX: Final[Mapping[Action, str]] = {
 def _stale(case: TriageCase, why: str, answer: Verdict | Unreadable, now: int, *, actor: str) -> Judged:
     """Nothing changes, except that a one-off does not wait for ever: it gets the ladder's next delay.
 
-    Unless it waits for a look at a later failure, which decides about it.
+    Unless it waits for the triage of a later failure, which decides about it.
     """
     draft = Draft(case.task, now, actor=actor)
     verdict = answer if isinstance(answer, Verdict) else None
@@ -226,7 +226,7 @@ def _escalated(draft: Draft[Task], case: TriageCase, verdict: Verdict, why: str)
 
 
 def _pause(draft: Draft[Task], case: TriageCase, verdict: Verdict) -> _Done:
-    """Out of the way with every counter it has, and a person is told."""
+    """Paused with every counter it has, and a person is asked."""
     why = verdict.why or verdict.root_cause or _PAUSED
     retry = _wait(draft, case, f"paused by triage: {why}")
     draft.set(paused=True)
@@ -412,8 +412,8 @@ GUIDANCE_SHOWN: Final = 5
 
 # What the parts of a task have from it, and what is left of it for later.
 _INHERITED: Final = (
-    "runner command shell advice cwd env timeout_ms stall_ms memory_bytes cpu_ms priority queue tags policy"
-    " resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
+    "runner command shell advice cwd env env_file env_from timeout_ms stall_ms memory_bytes cpu_ms priority queue tags"
+    " policy resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
     " worktree setup copies on_pass"
 ).split()
 
@@ -504,7 +504,7 @@ def follow_up(case: TriageCase, left: Sequence[Criterion], now: int) -> Made:
 
 
 def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, now: int, *, spec: str = "") -> Made:
-    """A task beside the failing one: an agent's where one is configured, otherwise a person's."""
+    """A task next to the failing one: an agent's where one is configured, otherwise a person's."""
     of = case.task
     task = Task(
         id=case.new_ids[0],

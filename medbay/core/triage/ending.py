@@ -66,7 +66,7 @@ def settle(looked: LookedAt, outcome: Outcome, draft: Draft[Task], work: Working
 
 
 def abandoned(looked: LookedAt, now: int, work: WorkingSet, *, why: str = "the triage was cancelled") -> Decision:
-    """The task of a triage was cancelled before it ran: a person is asked, and nobody waits for it."""
+    """The task of a triage was cancelled before it ran: a person is asked, and nothing waits for it."""
     judged = _fell_through(looked.case, why, now, work)
     if looked.case.triage.incident:
         work = judged.decision.work

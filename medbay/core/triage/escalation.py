@@ -91,7 +91,7 @@ def _question(
 
 
 def _failed(case: TriageCase, verdict: Verdict | None) -> str:
-    """What is the matter with the task itself, as far as anybody knows."""
+    """What is the matter with the task itself, as far as is known."""
     times = "once" if case.task.streak == 1 else f"{case.task.streak} times"
     cause = verdict.root_cause if verdict is not None else ""
     return cause or f"it failed {times}: {diagnosis_of(case).summary}"

@@ -36,15 +36,15 @@ class IncidentSurroundings(Struct, frozen=True, kw_only=True):
     """What decides beyond the incident itself."""
 
     examples: tuple[Task, ...] = ()  # tasks that failed like this, in the queues that are looked after
-    elsewhere: bool = False  # others are in queues that somebody else looks after
-    running: str | None = None  # the triage that looks at the same fingerprint now
+    elsewhere: bool = False  # others are in queues that another engine serves
+    running: str | None = None  # the running triage of the same fingerprint
     last: Triage | None = None  # the last one of an incident on this fingerprint
     cooldown_ms: int = 0
     agency: Breaker | None = None
 
 
 def wants_one(breaker: Breaker) -> bool:
-    """Whether it is an open incident for which nobody has decided about a triage."""
+    """Whether it is an open incident without a decision about a triage."""
     return breaker.kind == "incident" and breaker.state != "closed" and LOOKED_AT not in breaker.data
 
 
@@ -56,11 +56,11 @@ def example_of(tasks: Iterable[Task]) -> Task | None:
 def decide(now: int, around: IncidentSurroundings) -> StartAnswer:
     """Whether the triage of an incident may start now."""
     if around.running is not None:
-        return StartAnswer("wait", f"{around.running} looks at the same failure")
+        return StartAnswer("wait", f"{around.running} examines the same failure")
     last = around.last
     if last is not None and now - last.started_at < around.cooldown_ms:
         ago = format_duration(now - last.started_at)
-        return StartAnswer("drop", f"{last.id} looked at the same failure {ago} ago")
+        return StartAnswer("drop", f"{last.id} examined the same failure {ago} ago")
     if example_of(around.examples) is None:
         known = "its tasks want no triage" if around.examples else "none of its tasks is left"
         return StartAnswer("wait", "its tasks are elsewhere") if around.elsewhere else StartAnswer("drop", known)
@@ -94,18 +94,18 @@ def start(
 
 
 def passed_over(incident: Breaker, why: str) -> Decision:
-    """It gets none, and nobody asks again."""
+    """It gets none, and that is final."""
     return changed_breaker(incident, _with(incident, "", why))
 
 
 def in_words(incident: Breaker, looked: Triage | None) -> str:
-    """What came of it so far, for people; empty while nobody has decided."""
+    """What came of it so far, for people; empty while nothing is decided."""
     if LOOKED_AT not in incident.data:
         return ""
     if looked is None:
         return f"no triage: {incident.data.get('triage_why', '')}"
     if looked.ended_at is None:
-        return f"{looked.id} looks at it"
+        return f"{looked.id} examines it"
     return f"triage: {looked.action.replace('_', ' ')}: {looked.detail}"
 
 
@@ -231,7 +231,7 @@ def _noop(case: TriageCase, open_still: Breaker, verdict: Verdict, now: int) -> 
 
 
 def _recommend(case: TriageCase, open_still: Breaker, verdict: Verdict, now: int) -> _IncidentDone:
-    """A change elsewhere is a person's: the question names it, and nobody is called a second time for it."""
+    """A change elsewhere is a person's: the question names it, and no person is called a second time for it."""
     done = _IncidentDone(action="config_recommended", detail=verdict.suggestion, after=open_still)
     return _asks(case, done, f"triage recommends: {verdict.suggestion}", verdict, now)
 

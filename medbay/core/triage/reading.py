@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 def _redacted(value: _T) -> _T:
-    """The same without secrets in any of its texts: a verdict is stored, shown and told to others."""
+    """The same without secrets in any of its texts: a verdict is stored, shown and sent."""
     made: Any = value
     if isinstance(value, str):
         made = redact(value)

@@ -32,7 +32,7 @@ _ACTS: Final = {
     "task:iteration_done": "it has succeeded",
     "task:rescued": "it was rescued",
     "task:cancelled": "it was cancelled",
-    "task:cancel_requested": "somebody cancels it",
+    "task:cancel_requested": "it is being cancelled",
     "task:paused": "it was paused",
     "task:resumed": "it was paused and resumed",
     "task:edited": "it was edited",
@@ -61,7 +61,7 @@ def stale(case: TriageCase) -> str | None:
 
 
 def overtaken(case: TriageCase) -> bool:
-    """Whether the task has failed again since and waits for a look at that: this triage lets it neither go nor ask."""
+    """Whether the task has failed again since and waits for its triage: this one neither releases nor asks."""
     task = case.task
     return task.waits_for == TRIAGE and (task.wants_triage or not is_newest(task, case.triage))
 
@@ -135,7 +135,7 @@ def _while_blocked(verdict: Verdict, case: TriageCase) -> Iterator[str]:
     """What a person was asked, only a person answers: a verdict may advise and adjust, not release or replace."""
     waits = case.task.status == "blocked" or (verdict.word == "SPLIT" and case.question is not None)
     if waits and verdict.word in ("SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"):
-        yield f"{case.task.id} waits for somebody else, which {verdict.word} cannot change"
+        yield f"{case.task.id} waits for a person, which {verdict.word} cannot change"
 
 
 def _adjusts(verdict: Verdict, case: TriageCase) -> Iterator[str]:
@@ -271,7 +271,7 @@ def _waits_for_its_retry(task: Task) -> bool:
 
 
 def why_nothing(task: Task, wanted: Adjustment) -> str:
-    """Why an adjustment would leave everything as it is, in words for whoever has to decide now."""
+    """Why an adjustment would leave everything as it is, in words for the person who decides now."""
     advice = advice_line(wanted.guidance) if wanted.guidance else ""
     told = [each.attempt for each in task.guidance if each.advice == advice]
     if told:
@@ -379,7 +379,7 @@ def _meant(name: str, known: tuple[Criterion, ...]) -> int | None:
 
 
 def limits(task: Task, means: Means) -> Mapping[str, Any]:
-    """The limits as an agent is told them."""
+    """The limits as an agent sees them."""
     least, most = timeout_limits(task)
     told: dict[str, Any] = {
         "guidance": "words for the next attempt that were not said before",

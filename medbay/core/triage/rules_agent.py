@@ -39,7 +39,7 @@ def judge(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shared(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
-    """Many tasks meet the same: what passes is left to the canaries, anything else is somebody's to change."""
+    """Many tasks meet the same: what passes is left to the canaries, anything else a person has to change."""
     if not context.get("incident"):
         return None
     if found.get("category") == "transient":

@@ -87,7 +87,7 @@ class Verdict:
     unclear: str = ""
     suggestion: str = ""
     look_at: str = ""
-    task_id: str = ""  # whom it names; anybody but the failing task is outside its rights
+    task_id: str = ""  # the task it names; any but the failing task is outside its rights
     attempt: int | None = None  # which attempt it says it judged
     orders: tuple[str, ...] = ()  # names of what it asked for that no verdict can carry
     warning: str = ""  # what is odd about the answer and refuses nothing

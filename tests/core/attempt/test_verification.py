@@ -120,7 +120,7 @@ def test_a_gate_without_any_answer_blames_nobody() -> None:
     decision = end(verifying(), results())
 
     assert told(decision, "gate:error").data["why"] == "only 0 of 0 checks answered"
-    assert "look at its checks" in told(decision, "task:failed").data["diagnosis"]["suggested_fix"]
+    assert "lists its checks" in told(decision, "task:failed").data["diagnosis"]["suggested_fix"]
 
 
 def test_a_second_broken_gate_in_a_row_asks_a_person() -> None:

@@ -14,7 +14,7 @@ from medbay.core.diagnosis import rules
 WORDS: Final = Path(rules.__file__).with_name("words.py")
 HEAD: Final = '''"""Which words lead to which phrases of each rule, worked out beforehand: `make words` writes it.
 
-With each rule a digest of its phrases, then what `Rule.by_word` says; a rule that has changed is worked out anew.
+With each rule a digest of its phrases, then what `Rule.by_word` says; a rule that has changed is worked out again.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def test_what_came_of_it_is_told_in_words() -> None:
 
     assert in_words(OPEN, None) == ""
     assert in_words(without.after, None) == "no triage: its tasks want no triage"
-    assert in_words(known, of.triage) == f"{of.triage.id} looks at it"
+    assert in_words(known, of.triage) == f"{of.triage.id} examines it"
     assert in_words(known, over) == "triage: config recommended: raise it"
 
 

@@ -31,7 +31,7 @@ def refused(verdict: Verdict, of: Task | None = None, **given: Any) -> str:
         (task(status="completed", attempts=3), "succeeded"),
         (task(status="cancelled", attempts=3), "cancelled"),
         (running(attempts=4), "started"),
-        (waiting(cancel_requested=True), "cancels"),
+        (waiting(cancel_requested=True), "cancelled"),
         (waiting(paused=True), "paused"),
     ],
 )
@@ -54,7 +54,7 @@ def test_another_attempt_since_makes_it_stale() -> None:
         ("task:started", "started"),
         ("task:iteration_done", "succeeded"),
         ("task:completed", "succeeded"),
-        ("task:cancel_requested", "cancels"),
+        ("task:cancel_requested", "cancelled"),
         ("task:paused", "paused"),
         ("task:resumed", "resumed"),
         ("task:edited", "edited"),
@@ -160,12 +160,12 @@ def test_while_a_person_is_asked_a_verdict_only_advises() -> None:
     """Nothing but the answer releases the task, and a question is never left without it."""
     waits = blocked(attempts=3, runner="agent:coder")
     for word in ("SPLIT", "FILE_FIX", "SPEC_REFRESH", "PAUSE"):
-        assert "waits for somebody else" in refused(says(word), waits)
+        assert "waits for a person" in refused(says(word), waits)
     for word in ("NOOP", "ADJUST", "ESCALATE", "RECOMMEND_CONFIG"):
         assert outside(says(word), case(waits)) is None
 
     asked = ask(agents(), kind="human", why="x", now=NOW)
-    assert "waits for somebody else" in refused(says("SPLIT"), agents(), question=asked)
+    assert "waits for a person" in refused(says("SPLIT"), agents(), question=asked)
     assert outside(says("FILE_FIX"), case(agents(), question=asked)) is None
 
 

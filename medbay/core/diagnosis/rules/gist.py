@@ -1,4 +1,4 @@
-"""Topics: what a failure nobody described is most likely about, by the words of its last complaint.
+"""Topics: what an undescribed failure is most likely about, by the words of its last complaint.
 
 Asked only when no rule of the other tables recognised more than "something went wrong". The order decides: who may not
 comes before what is not there ("missing credentials"), and a plain complaint comes last.

@@ -1,6 +1,6 @@
 """Which words lead to which phrases of each rule, worked out beforehand: `make words` writes it.
 
-With each rule a digest of its phrases, then what `Rule.by_word` says; a rule that has changed is worked out anew.
+With each rule a digest of its phrases, then what `Rule.by_word` says; a rule that has changed is worked out again.
 """
 
 from __future__ import annotations
