@@ -22,7 +22,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check fix words sim chaos bench lock clean
+.PHONY: help setup demo test test-all test-agents check fix words sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,13 @@ test-all: export HYPOTHESIS_PROFILE = long
 test-all: check $(VENV)/.postgres $(VENV)/.chromium $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
 	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
 	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
+
+test-agents: $(VENV)/.dev build/agents/.installed ## the real Codex, Gemini and OpenCode against an imitation of their APIs
+	PATH="$(CURDIR)/build/agents/node_modules/.bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)
+
+build/agents/.installed:
+	npm install --no-audit --no-fund --prefix build/agents @openai/codex @google/gemini-cli opencode-ai
+	@touch $@
 
 check: $(VENV)/.dev ## lint and types only
 	$(BIN)/ruff check .

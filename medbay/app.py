@@ -291,8 +291,9 @@ def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) ->
 
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
+    models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
     worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
-    agents = AgentRunner(profiles, ShellRunner(trees), worktrees)
+    agents = AgentRunner(profiles, ShellRunner(trees), worktrees, models=models)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
 
@@ -377,6 +378,7 @@ def policy_of(config: Config) -> Policy:
         max_retries_total=chosen.max_retries_total,
         recurring=config.recurring,
         adaptive=chosen.adaptive,
+        fallback_after_ms=chosen.fallback_after_ms,
     )
 
 

@@ -76,6 +76,7 @@ from medbay.views import exchange as export_lines
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay.areas.agents import Agents
     from medbay.areas.branches import Branches
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
@@ -112,6 +113,7 @@ class Bay:
     statistics: Area[Statistics] = Area("statistics", "Statistics")
     tokens: Area[Tokens] = Area("tokens", "Tokens")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    agents: Area[Agents] = Area("agents", "Agents")
 
     def __init__(
         self,

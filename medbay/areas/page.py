@@ -23,7 +23,7 @@ from medbay.places.log_lines import LogIndex, LogLine, contains, looks_wrong
 from medbay.service import listing, overview, teaching
 from medbay.service import tasks as task_service
 from medbay.service.tasks import Action
-from medbay.store import attempts, effects, history, questions, workers
+from medbay.store import activity, attempts, effects, history, questions, workers
 from medbay.store import tasks as task_rows
 from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import PageKey, TaskFilter
@@ -190,7 +190,7 @@ class Page:
     def schedules(self) -> dict[str, Any]:
         """Return what recurs and is open, the one that runs next first."""
         with self._bay.store.read() as tx:
-            found, now = task_rows.recurring(tx, ROWS_MAX), tx.now
+            found, now = activity.recurring(tx, ROWS_MAX), tx.now
         return {
             "now": moments.iso(now),
             "tasks": [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from medbay.core.spending import UsedBy
 from medbay.service import statistics
+from medbay.store import spending
 from medbay.views import statistics as views
 
 if TYPE_CHECKING:
@@ -33,6 +36,14 @@ class Statistics:
         self.catch_up()
         with self._bay.store.read() as tx:
             return views.series_as_json(statistics.failures(tx, since=tx.now - since_ms))
+
+    def cost(self, *, days: int | None = None) -> list[UsedBy]:
+        """Return what attempts used by day, agent, model, provider and task; of the last days, today included."""
+        budget = self._bay.place.config.budget
+        with self._bay.store.read() as tx:
+            today = date.fromisoformat(budget.day_of(tx.now))
+            since = (today - timedelta(days=days - 1)).isoformat() if days else ""
+            return spending.rows(tx, since=since)
 
     def recount(self) -> None:
         """Count everything again from the first event that is still there."""

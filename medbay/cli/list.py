@@ -30,7 +30,7 @@ _NO_LIMIT: Final = 1_000_000
 
 @click.command()
 @click.argument("words", required=False, default="", metavar="[TEXT]")
-@click.option("-v", "--verbose", is_flag=True, help="Also failures in a row, next attempt, last triage.")
+@click.option("-v", "--verbose", is_flag=True, help="Also failures in a row, next attempt, last triage, use.")
 @click.option("--all", "everything", is_flag=True, help="Also triages and what ended over 24h ago, without a limit.")
 @filter_options
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many; default on a terminal: 50.")
@@ -59,6 +59,7 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
         limit=limit,
         everything=everything,
         explained=not as_json,
+        costs=verbose,
         footer=with_footer,
         prefixes=shown.terminal,
     )

@@ -103,7 +103,7 @@ def _attempts(found: TaskDetail, shown: Screen) -> list[str]:
 
 def _attempt_lines(found: TaskDetail, shown: Screen) -> list[list[str]]:
     rows = [_attempt_row(each, found.now) for each in found.attempts]
-    reasons = [clean(attempts.why(each)) for each in found.attempts]
+    reasons = [clean(attempts.why_and_used(each)) for each in found.attempts]
     columns = [_TIGHT, _TIGHT, _KEPT, _KEPT, _KEPT, Column(cut=True, least=9), _KEPT]
     if shown.width >= _ON_ONE_LINE:
         rows = [[*row, Cell(why)] for row, why in zip(rows, reasons, strict=True)]

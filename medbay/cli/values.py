@@ -32,8 +32,9 @@ _OPTIONS: Final = (
         "--agent",
         metavar="NAME",
         shell_complete=agents,
-        help="An agent that works on it: [agents.NAME] in medbay.toml.",
+        help="An agent that works on it, as claude; of several, as claude,codex, the next goes on where one cannot.",
     ),
+    click.option("--model", metavar="NAME", help="The model of its agent, or a class of them: small, medium, large."),
     click.option("--person", is_flag=True, default=None, help="Nothing runs: a person is asked to do it."),
     click.option("--isolated", is_flag=True, default=None, help="Call it in a fresh process, not in a warm one."),
     click.option(
@@ -126,6 +127,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--args",
         "--isolated",
         "--agent",
+        "--model",
         "--person",
         "--cwd",
         "--env",

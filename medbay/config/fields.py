@@ -59,6 +59,7 @@ class PolicyConfig:
     ladder: Mapping[str, Rungs] = field(default_factory=lambda: LADDER)
     max_retries_total: int = MAX_RETRIES_TOTAL
     adaptive: bool = False
+    fallback_after_ms: int = 30 * 60_000
     load_aware: bool = False
     assess: Literal["off", "warn", "ask"] = "off"
 
@@ -88,6 +89,16 @@ class BeadsConfig:
     run: str = ""
     checks: tuple[str, ...] = ()
     poll_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelClasses:
+    """Which model of a provider each class is: `[models.NAME]`."""
+
+    name: str
+    small: str = ""
+    medium: str = ""
+    large: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +166,7 @@ class Config:
     git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
+    models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
@@ -184,7 +196,12 @@ class Config:
 
 
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
-    {"agents": (Profile, Profile), "notify": (Channel, delivery.channel), "queues": (QueueConfig, QueueConfig)}
+    {
+        "agents": (Profile, Profile),
+        "models": (ModelClasses, ModelClasses),
+        "notify": (Channel, delivery.channel),
+        "queues": (QueueConfig, QueueConfig),
+    }
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""
 

@@ -33,7 +33,7 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_CALLED = {"agents": "an agent", "notify": "a channel", "queues": "a queue"}
+_CALLED = {"agents": "an agent", "models": "a provider", "notify": "a channel", "queues": "a queue"}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -233,7 +233,7 @@ class _Reading:
             self._check_agent(name, raw, parts)
             return
         needed = _needed(parts[0])
-        if len(needed & set(raw)) != 1:
+        if needed and len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
             hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is started"
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)

@@ -41,7 +41,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in "models intake".split()} | {("breakers", "phase")})
+LATER: Final = frozenset({(name,) for name in ("intake",)} | {("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -62,6 +62,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
+        "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
@@ -138,6 +139,11 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             switch,
             "Retries that start processes wait while the machine is short of CPU (more than two processes for each "
             "core want to run) or memory (less than 5 % is left). Fresh work starts all the same.",
+        ),
+        "policy.fallback_after": partial(
+            Key,
+            duration,
+            "An account that is held for longer lets the next agent of a task go on (`--agent claude,codex`).",
         ),
         **{
             f"policy.ladder.{category}.{name}": row
@@ -409,6 +415,9 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             needed=True,
             example=2,
         ),
+        "models.NAME.small": partial(Key, text, "The model for focused checks and status work.", example="haiku"),
+        "models.NAME.medium": partial(Key, text, "The model for code.", example="sonnet"),
+        "models.NAME.large": partial(Key, text, "The model for critical decisions.", example="opus"),
         "notify.NAME.command": partial(
             Key,
             command_words,

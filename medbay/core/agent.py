@@ -24,6 +24,7 @@ PROMPT_FILE: Final = "{prompt_file}"
 MODEL: Final = "{model}"
 PLACEHOLDERS: Final = (PROMPT_FILE, MODEL)  # of a command of one's own
 ASKED: Final = "asked"  # unknown/asked: it cannot go on without an answer
+CLASSES: Final = ("small", "medium", "large")  # of models; which one each is depends on the provider
 CUSTOM: Final = "custom"  # the preset of a command of one's own
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 FIRST_WORD_MS: Final = 10_000
@@ -62,6 +63,20 @@ class Profile:
     def resources(self) -> tuple[str, ...]:
         """The resources of its tasks: the account it works on."""
         return (PROVIDER + self.provider,) if self.provider else ()
+
+
+# What each role works with: one table for agents, phases and triage.
+_CLASS_OF_ROLE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("pm", "qa", "dev", "gate", "spec"), "medium"),
+    **dict.fromkeys(("reviewer", "triage", "evaluation"), "small"),
+    "critical": "large",
+    "review": "medium",  # of a specification, by the role `spec`
+}
+
+
+def class_of(role: str) -> str:
+    """The class of model a role works with; empty where the profile decides."""
+    return "small" if role.startswith("review-") else _CLASS_OF_ROLE.get(role, "")
 
 
 def runner_of(name: str) -> str:
@@ -108,6 +123,13 @@ def find(profiles: Mapping[str, Profile], name: str) -> Profile:
     near = get_close_matches(name, list(profiles), n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"[agents.{name}] in medbay.toml makes one"
     raise UsageError(f'there is no agent "{name}"', hint=hint)
+
+
+def next_agent(task: Task) -> tuple[str, tuple[str, ...]] | None:
+    """The agent that may go on with a task where the present one cannot, with its needs; None for the last."""
+    names = [name for name, _ in task.agents]
+    at = names.index(profile_of(task.runner)) + 1 if profile_of(task.runner) in names else len(names)
+    return task.agents[at] if at < len(names) else None
 
 
 def asks_a_person(task: Task, outcome: Outcome, found: Diagnosis) -> str:

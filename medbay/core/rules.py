@@ -94,7 +94,7 @@ def on_dependency_added(task: Task, now: int, *, unmet: int, after: str, actor: 
     if task.live is not None or task.finished:
         raise NotAllowed(f"{task.id} is {task.status}", hint="what it comes after can be changed before it starts")
     draft = Draft(task, now, actor=actor)
-    draft.set(unmet=unmet)
+    draft.set(unmet=unmet, takes_input=True)
     draft.emit("task:edited", by=actor, changed=["after"], after=after)
     return draft.decision()
 

@@ -33,6 +33,7 @@ class TaskList(Struct, frozen=True, kw_only=True):
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
     held_back: Mapping[str, Reason] = field(default_factory=dict)  # task -> the first reason why it does not start
     logs: Mapping[str, str] = field(default_factory=dict)  # task -> the log of its live attempt
+    used: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # task -> tokens, and money in millionths
     prefixes: Mapping[str, int] = field(default_factory=dict)  # task -> letters of its id that are enough to name it
     questions: tuple[Question, ...] = ()
     hidden_triages: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from collections.abc import Mapping
@@ -12,10 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from medbay.core import workspace
-from medbay.core.agent import is_agents
-from medbay.core.attempt import prompt
+from medbay.core.agent import class_of, is_agents
 from medbay.core.attempt.rescue import Failure
-from medbay.core.model import Task, changed
+from medbay.core.model import Task
 from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, redacted
 from medbay.core.redaction import redact
 from medbay.engine.settings import Settings
@@ -23,6 +23,7 @@ from medbay.errors import StoreError
 from medbay.places.environment import known_variables
 from medbay.places.logs import read_ends
 from medbay.places.protocol import AttemptKey, Launch, Running
+from medbay.service import prompts
 from medbay.service.attempts import Claim, Finished
 
 _directory = lru_cache(maxsize=256)(Path)  # many tasks run in few directories, and parsing a path takes a while
@@ -118,9 +119,11 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         guidance=attempt.guidance,
         prompt=_prompt(claim, settings) if is_agents(task) else "",
         model=task.model,
+        model_class=class_of(task.role),
+        input_text=json.dumps(claim.inputs, ensure_ascii=False) if claim.inputs else "",
         fresh_session=task.fresh_session,
         session=attempt.resumes,
-        session_tokens=claim.session_tokens,
+        session_tokens=claim.briefing.session_tokens,
         max_tokens=task.max_tokens,
         max_cost=task.max_cost,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
@@ -141,11 +144,16 @@ def _stall_s(task: Task, settings: Settings) -> float | None:
 
 
 def _prompt(claim: Claim, settings: Settings) -> str:
-    """The prompt of an agent; the specification that it reviews is another task's, and goes without its secrets."""
-    task, attempt = claim.task, claim.attempt
-    if task.role == "review":
-        task = changed(task, spec=settings.redaction.knowing(dict(task.env)).text(task.spec))
-    return prompt.make(task, attempt=attempt.number, guidance=attempt.guidance, resumes=bool(attempt.resumes))
+    """The prompt of an agent."""
+    attempt, known = claim.attempt, claim.briefing
+    return prompts.make(
+        claim.task,
+        attempt.number,
+        attempt.guidance,
+        resumes=bool(attempt.resumes),
+        earlier=known.earlier,
+        redaction=settings.redaction,
+    )
 
 
 class Unrecorded:

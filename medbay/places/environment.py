@@ -51,7 +51,13 @@ def own_variables(launch: Launch) -> dict[str, str]:
         KEY_NAME: launch.attempt_key,
         "MEDBAY_GUIDANCE": _bounded(launch.guidance),
         "MEDBAY_RESULT": os.path.abspath(launch.result_path),
+        **({"MEDBAY_INPUT": input_path(launch)} if launch.input_text else {}),
     }
+
+
+def input_path(launch: Launch) -> str:
+    """Where an attempt reads what the tasks it comes after came to: next to its log."""
+    return f"{os.path.abspath(launch.log_path).removesuffix('.log')}.input.json"
 
 
 def known_variables(env: Iterable[tuple[str, str]], file: str, cwd: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from medbay.core.outcome import Output
 from medbay.errors import SpawnFailed
+from medbay.places.environment import input_path
 from medbay.places.protocol import (
     AttemptKey,
     Closing,
@@ -22,6 +23,7 @@ from medbay.places.protocol import (
     Runner,
     Running,
 )
+from medbay.places.spawn import write_private
 from medbay.places.usage import short_of
 
 _CLEAN_MAX: Final = 10_000  # a retry that comes after this many others is looked for again, which costs only time
@@ -54,6 +56,8 @@ class Here:
     def start(self, launch: Launch, monotonic_s: float) -> Running:
         """Start it, or let it wait ahead; raises SpawnFailed when there is nothing to run."""
         kind = launch.runner.partition(":")[0]
+        if launch.input_text:
+            write_private(input_path(launch), launch.input_text)
         runner = self._runners.get(kind)
         if runner is None:
             runner = self._add(kind, self._later[kind]())

@@ -38,6 +38,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     guidance: str = ""
     prompt: str = ""  # of an agent
     model: str = ""  # of an agent; empty: the one of its profile
+    model_class: str = ""  # small, medium or large, where neither says
+    input_text: str = ""  # what the tasks it comes after came to, as JSON; it reads it from a file
     fresh_session: bool = False
     session: str = ""  # of an agent: the one to go on with
     session_tokens: tuple[int, int] = (0, 0)  # what earlier attempts used in it, in and out

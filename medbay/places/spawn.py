@@ -217,3 +217,16 @@ def _words(error: OSError | ValueError) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         return f"{os.strerror(error.errno)} ({errno.errorcode.get(error.errno, error.errno)})"
     return str(error)[:_SHOWN_CHARS_MAX]
+
+
+def write_private(path: str, text: str) -> None:
+    """Write a new file for its owner only; what was there is replaced, links are never followed."""
+    try:
+        make_directory(os.path.dirname(path))
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o600), "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise SpawnFailed(f"cannot write {path}: {error.strerror or error}") from error

@@ -80,6 +80,8 @@ class NewTask:
     every_ms: int | None = None
     catch_up: CatchUp = "one"
     max_iterations: int | None = None
+    model: str = ""
+    agents: tuple[tuple[str, tuple[str, ...]], ...] = ()
     expect_by: str = ""
     worktree: str = ""
     setup: str = ""
@@ -251,6 +253,7 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         created_by=actor,
         since=tx.now,
         unmet=unmet,
+        takes_input=bool(after),
         due_at=new.at,
         **dict(zip(_TAKEN_OVER, _taken_over(new), strict=True)),
     )

@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import evidence, rules
-from medbay.core.agent import never_got_to_work, profile_of, session_to_resume
+from medbay.core.agent import never_got_to_work, profile_of
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
 from medbay.core.attempt.checks import GATE_ERROR
@@ -38,7 +38,8 @@ from medbay.core.triage.ending import LookedAt
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, triage
+from medbay.service import budgets, evaluations, learning, owners, prompts, triage
+from medbay.service.prompts import Briefing
 from medbay.store import attempts, breakers, patterns, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -52,7 +53,8 @@ class Claim(Struct, frozen=True):
     task: Task
     attempt: Attempt
     again: bool = False  # it ran before: something of an earlier attempt may still run on this host
-    session_tokens: tuple[int, int] = (0, 0)  # what was used before in the session it goes on with
+    briefing: Briefing = prompts.NOTHING  # of an agent
+    inputs: tuple[Mapping[str, Any], ...] = ()  # what the tasks it comes after came to
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -460,8 +462,7 @@ def _claim_one(
     change = decision.writes[0]
     assert isinstance(change, Change)
     agent = profile_of(task.runner)
-    before = attempts.get(tx, task.id, task.attempts) if agent and task.attempts else None
-    resumes = session_to_resume(task, before, host=worker.host)
+    known = prompts.brief(tx, task, host=worker.host) if agent else prompts.NOTHING
     attempt = Attempt(
         task_id=task.id,
         number=change.after.attempts,
@@ -475,12 +476,13 @@ def _claim_one(
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance, attempt=change.after.attempts),
         agent=agent,
-        resumes=resumes,
+        resumes=known.resumes,
     )
     apply(tx, decision)
     attempts.insert(tx, attempt)
-    used = attempts.tokens_of_session(tx, task.id, resumes) if resumes else (0, 0)
-    return Claim(changed(change.after, version=task.version + 1), attempt, again=task.attempts > 0, session_tokens=used)
+    inputs = prompts.inputs(tx, task) if task.takes_input else ()
+    after = changed(change.after, version=task.version + 1)
+    return Claim(after, attempt, again=task.attempts > 0, briefing=known, inputs=inputs)
 
 
 def _slow_at(tx: Tx, task: Task) -> int | None:

@@ -10,7 +10,7 @@ from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
 from medbay.service import explain as explaining
-from medbay.store import attempts, breakers, questions, tasks, workers
+from medbay.store import attempts, breakers, questions, spending, tasks, workers
 from medbay.store.database import Tx
 from medbay.store.tasks import PageKey, TaskFilter
 
@@ -27,6 +27,7 @@ class ListQuery:
     limit: int | None = None
     everything: bool = False  # triages too, and what ended more than a day ago
     explained: bool = True  # with what is said of each task; without, the tasks and what holds each back
+    costs: bool = False  # with what each task used
     footer: bool = False  # with what the last line says: questions, hidden triages, what ended earlier
     prefixes: bool = False  # with how many letters of each id are enough to name it
 
@@ -86,6 +87,7 @@ def _explained(
         full_queues={queue: slots for queue, slots in queue_slots.items() if tasks.count_live(tx, queue) >= slots},
         breakers=breakers.not_closed(tx) if any(task.hold or task.ready for task in kept) else {},
         logs={task.id: path for task in kept if task.live is not None and (path := _log(tx, task))},
+        used=spending.by_task(tx, [task.id for task in kept]) if query.costs else {},
         prefixes={task.id: _letters(tx, task.id) for task in kept} if query.prefixes else {},
         questions=tuple(questions.open_questions(tx)) if query.footer else (),
         hidden_triages=sum(tasks.count(tx, part) for part in hidden),

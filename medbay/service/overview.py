@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from medbay.core.model import Attempt, Task
 from medbay.core.snapshot import FleetRow, Overview
 from medbay.service import breakers as breaker_service
 from medbay.service import listing, teaching
 from medbay.service import workers as worker_service
-from medbay.store import attempts, breakers, history, questions, tasks
+from medbay.store import activity, attempts, breakers, history, questions, tasks
 from medbay.store.database import Tx
 from medbay.store.tasks import TaskFilter
 
 SHOWN: Final = 8  # rows of a section
 DAY_MS: Final = 24 * 3_600_000
-RUNNING, WAITING, HELD = 1, 2, 3
+WAITING: Final = 2  # the place in a list
 ATTEMPTS_SHOWN: Final = 60  # of one task on the timeline of a fleet
 
 
 def load(tx: Tx, *, recovery_share: float, queue_slots: Mapping[str, int]) -> Overview:
     """Return what stands on the first page."""
     asked = teaching.offered(tx, questions.open_questions(tx))
-    sections = {
-        place: listing.page(
-            tx,
-            TaskFilter(places=(place,), only_open=True, triages=None, order="need", limit=SHOWN),
-            (),
-            recovery_share=recovery_share,
-            queue_slots=queue_slots,
-        )[0]
-        for place in (RUNNING, WAITING)
-    }
+    capacity: dict[str, Any] = {"recovery_share": recovery_share, "queue_slots": queue_slots}
+    running = TaskFilter(statuses=("in_progress", "pending_verification"), order="need", limit=SHOWN)
+    waiting = TaskFilter(due=True, order="due", limit=SHOWN)  # by the index of what is due, however much waits
+    if len(tasks.page(tx, waiting)) < SHOWN:
+        waiting = TaskFilter(places=(WAITING,), only_open=True, order="need", limit=SHOWN)
     soonest = tasks.next_due_at(tx)
     named = sorted({each for question in asked[:SHOWN] for each in question.task_ids[:SHOWN]})
     return Overview(
@@ -44,10 +39,10 @@ def load(tx: Tx, *, recovery_share: float, queue_slots: Mapping[str, int]) -> Ov
         tasks={each.id: each for each in tasks.many(tx, named)},
         breakers=tuple((each, breaker_service.count_held(tx, each)) for each in breakers.select(tx)),
         workers=tuple(worker_service.fleet(tx, stopped=0)),
-        running=sections[RUNNING],
-        waiting=sections[WAITING],
+        running=listing.page(tx, running, (), **capacity)[0],
+        waiting=listing.page(tx, waiting, (), **capacity)[0],
         next_wake=soonest,
-        empty=not tasks.how_many_at_most(tx, 1),
+        empty=not activity.how_many_at_most(tx, 1),
     )
 
 

@@ -153,6 +153,8 @@ def parse_time(text: Any, *, now: int) -> int:
 
 def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:
     """Take out what is to be done, as command and runner: a command line, a Python function, an agent or a person."""
+    if several := wanted.pop("agents", None):
+        wanted["agent"] = several
     given = {name: wanted.pop(name) for name in _WORK if name in wanted}
     chosen = [name for name in _WORKERS if given.get(name, False) is not False]
     if chosen and chosen[0] != "python":  # then there is nothing to call with arguments, or alone in a process
@@ -174,7 +176,7 @@ def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, An
 
 
 def _refuse_unknown(wanted: Mapping[str, Any]) -> None:
-    known = (*_WORK, *_FIELDS)
+    known = (*_WORK, *_FIELDS, "agents")
     for name in wanted:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -407,6 +409,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "setup": ("setup", _text("the setup", 4096)),
     "copy": ("copies", _words("a file to copy")),
     "on_pass": ("on_pass", _word("on_pass", ("keep", "merge", "pr"))),
+    "model": ("model", _text("the model", NAME_MAX, empty=False)),
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),
 }

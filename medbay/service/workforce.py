@@ -14,17 +14,20 @@ from medbay.core.people import question
 from medbay.errors import UsageError
 
 _COST_MAX: Final = 1_000_000_000
-_OF_AGENTS: Final = ("max_tokens", "max_cost", "worktree", "setup", "copies", "on_pass")
+_OF_AGENTS: Final = ("max_tokens", "max_cost", "model", "worktree", "setup", "copies", "on_pass")
 _NOT_A_PERSONS: Final = ("cron", "every_ms", "checks", "at", "timeout_ms", "max_iterations")
 
 OF_PERSON: Final[dict[str, Any]] = {"command": (), "runner": question.RUNNER}
 
 
-def of_agent(name: Any, agents: Mapping[str, Profile]) -> dict[str, Any]:
-    """The runner of an agent that is configured; its command is looked up when an attempt starts."""
-    if not isinstance(name, str):
-        raise UsageError(f"agent is the name of an agent, not {name!r}")
-    return {"command": (), "runner": agent.runner_of(agent.find(agents, name.strip()).name)}
+def of_agent(named: Any, agents: Mapping[str, Profile]) -> dict[str, Any]:
+    """The runner of an agent that is known; of several, the first begins and the others go on where it cannot."""
+    words = named.split(",") if isinstance(named, str) else named
+    if not isinstance(words, list | tuple) or not words or not all(isinstance(each, str) for each in words):
+        raise UsageError(f"agent is the name of an agent, or several, not {named!r}", hint="claude, or claude,codex")
+    found = [agent.find(agents, each.strip()) for each in dict.fromkeys(words)]
+    several = tuple((each.name, each.resources) for each in found) if len(found) > 1 else ()
+    return {"command": (), "runner": agent.runner_of(found[0].name), "agents": several}
 
 
 def with_account(fields: Mapping[str, Any], work: Mapping[str, Any], agents: Mapping[str, Profile]) -> dict[str, Any]:

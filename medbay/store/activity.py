@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from medbay.core.model import Task
 from medbay.store.breakers import NEXT_LOOK_SQL
 from medbay.store.database import Tx
 from medbay.store.questions import NEXT_SEND_SQL
+from medbay.store.rows import TASK_COLUMNS, task
 from medbay.store.tasks import free_mutexes
 
 # Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
@@ -153,3 +155,19 @@ def next_look_at(tx: Tx) -> int | None:
     """When a breaker has to be looked after, or a question to be sent again."""
     row = tx.one(NEXT_WAKE_SQL) or ()
     return min((int(at) for at in row if at is not None), default=None)
+
+
+def how_many_at_most(tx: Tx, limit: int) -> int:
+    """How many tasks there are, counted no further than a limit."""
+    row = tx.one("SELECT count(*) FROM (SELECT id FROM task LIMIT ?) counted", (limit,))
+    return int(row[0]) if row else 0
+
+
+def recurring(tx: Tx, limit: int) -> list[Task]:
+    """What recurs and is open, the one that is due first first."""
+    sql = (
+        f"SELECT {TASK_COLUMNS} FROM task WHERE status NOT IN ('completed', 'cancelled')"
+        " AND (cron <> '' OR every_ms IS NOT NULL OR owner_kind = 'loop')"
+        f" ORDER BY coalesce(due_at, ready_at, 9000000000000000), id LIMIT ?"
+    )
+    return [task(row) for row in tx.rows(sql, (limit,))]

@@ -81,6 +81,10 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in loads(text))
 
 
+def _agents(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, tuple(needs)) for name, needs in loads(text))
+
+
 def _guidance(text: str) -> tuple[Guidance, ...]:
     return tuple(starmap(Guidance, loads(text)))
 
@@ -113,6 +117,7 @@ _FLAGS: Final = (
     "endless",
     "fresh_session",
     "wants_triage",
+    "takes_input",
 )
 _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "command": dumps,
@@ -123,6 +128,7 @@ _TASK_ENCODERS: Final[dict[str, _Encode]] = {
     "copies": _listed,
     "guidance": encode_guidance,
     "checks": _encode_checks,
+    "agents": _listed,
     **dict.fromkeys(_FLAGS, int),
 }
 _TASK_DECODERS: Final[dict[str, _Decode]] = {
@@ -134,6 +140,7 @@ _TASK_DECODERS: Final[dict[str, _Decode]] = {
     "copies": _strings,
     "guidance": _guidance,
     "checks": _checks,
+    "agents": _agents,
 }
 
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)

@@ -72,10 +72,13 @@ PLACE_SQL: Final = (
     " WHEN t.hold IS NOT NULL THEN 3 ELSE 4 END"
 )
 _NEVER: Final = 9_000_000_000_000_000
+# As the index of what is due has it.
+_DUE: Final = "t.due_at IS NOT NULL AND t.ready = 0 AND t.paused = 0 AND t.unmet = 0 AND t.live IS NULL"
 # What a list is ordered by, each rising, so that the values of a row say where the next page begins.
 _KEYS: Final[dict[str, tuple[str, ...]]] = {
     "newest": ("-t.since", "t.id"),
     "oldest": ("t.created_at", "t.id"),
+    "due": ("t.due_at", "t.id"),
     "need": (
         PLACE_SQL,
         f"CASE {PLACE_SQL} WHEN 2 THEN coalesce(t.due_at, {_NEVER}) WHEN 4 THEN t.priority"
@@ -112,6 +115,7 @@ class TaskFilter:
     text: str = ""
     category: str = ""
     fingerprint: str = ""  # of the last failure
+    due: bool = False  # only what wakes by itself at a time that is known
     agent: str = ""  # the runner of its profile
     hold: str = ""  # the key of what holds them
     places: tuple[int, ...] = ()  # where they stand in a list: the numbers of PLACE_SQL
@@ -120,7 +124,7 @@ class TaskFilter:
     ended_since: int | None = None  # what ended then or later
     moved_since: int | None = None  # what is open, or ended then or later
     triages: bool | None = None  # False: without triages; True: triages alone
-    order: Literal["newest", "need", "oldest"] = "newest"  # need: what needs a person first
+    order: Literal["newest", "need", "oldest", "due"] = "newest"  # need: what needs a person first
     limit: int = _LIMIT
 
     @property
@@ -201,12 +205,6 @@ def how_many(tx: Tx, adding: int = 1) -> int:
     sql = tx.dialect.how_many_sql
     row = tx.one(sql, (adding,) * sql.count("?"))
     return int(row[0] or 0) if row else 0
-
-
-def how_many_at_most(tx: Tx, limit: int) -> int:
-    """How many tasks there are, counted no further than a limit."""
-    row = tx.one("SELECT count(*) FROM (SELECT id FROM task LIMIT ?) counted", (limit,))
-    return int(row[0]) if row else 0
 
 
 def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = ()) -> list[Task]:
@@ -377,16 +375,6 @@ def owners(tx: Tx, ids: Collection[str], loops: Collection[str]) -> list[Task]:
         f" SELECT id FROM task WHERE {_IN_LOOP} AND owner_id IN ({those})) ORDER BY id{tx.locks.take}"
     )
     return [task(row) for row in tx.rows(sql, (*wanted, *members))]
-
-
-def recurring(tx: Tx, limit: int) -> list[Task]:
-    """What recurs and is open, the one that is due first first."""
-    sql = (
-        f"SELECT {TASK_COLUMNS} FROM task WHERE status NOT IN ('completed', 'cancelled')"
-        " AND (cron <> '' OR every_ms IS NOT NULL OR owner_kind = 'loop')"
-        f" ORDER BY coalesce(due_at, ready_at, {_NEVER}), id LIMIT ?"
-    )
-    return [task(row) for row in tx.rows(sql, (limit,))]
 
 
 def per_boot(tx: Tx, queue: str) -> tuple[Task, ...]:
@@ -568,6 +556,7 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     if wanted.moved_since is not None:
         parts.append("(t.status NOT IN ('completed', 'cancelled') OR (t.ended_at IS NOT NULL AND t.ended_at >= ?))")
         params.append(wanted.moved_since)
+    parts += [_DUE] * wanted.due
     parts += [f"t.{column} = ?" for column, value in _named(wanted) if value]
     params += [value for _, value in _named(wanted) if value]
     parts += [f"{PLACE_SQL} IN ({', '.join(map(str, map(int, wanted.places)))})"] * bool(wanted.places)

@@ -13,7 +13,7 @@ from medbay.core.budget import MILLION
 from medbay.core.diagnosis.record import facts
 from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, CheckResult, CheckStatus, Guidance, HistoryRow, Retry
-from medbay.views import glyphs, moments, work
+from medbay.views import glyphs, moments, spending, work
 from medbay.views.glyphs import Token
 
 CHECK_LOOKS: Final[Mapping[CheckStatus, tuple[str, Token]]] = {
@@ -159,6 +159,13 @@ def why(each: Attempt) -> str:
     if found is None:
         return ""
     return found.summary + ("" if each.charged else " (not counted)")
+
+
+def why_and_used(each: Attempt) -> str:
+    """Return why it failed, and which agent used how much."""
+    used = spending.used(each.tokens, each.cost)
+    spent = " ".join(part for part in (each.agent, used) if part) if used else ""
+    return "  ".join(part for part in (why(each), spent) if part)
 
 
 def checks(results: Sequence[CheckResult]) -> list[CheckResult]:

@@ -13,7 +13,7 @@ from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
 from medbay.core.triage.cycle import cooling_until
-from medbay.views import attempt, breaker, glyphs, moments, question, schedule, triage, work
+from medbay.views import attempt, breaker, glyphs, moments, question, schedule, spending, triage, work
 from medbay.views.status import Phrase, phrase_as_json, says, status_phrase
 from medbay.views.text import clean
 
@@ -51,6 +51,7 @@ class ListRow:
     next: str
     next_at: int | None
     counters: str = ""
+    used: tuple[int, int] | None = None  # tokens, and money in millionths
     unserved: bool = False  # no live worker serves its queue
 
 
@@ -192,7 +193,8 @@ def rows(found: TaskList, seen: Mapping[str, LogSeen], orphaned: Collection[str]
                 why=ORPHANED if gone else clean(_why(found, task, phrase, seen.get(task.id))),
                 next=_next(task, phrase, found.now),
                 next_at=_next_at(task),
-                counters=_counters(task, found.now),
+                counters=_counters(task, found.now, found.used.get(task.id)),
+                used=found.used.get(task.id),
                 unserved=phrase.glyph == glyphs.READY and task.queue not in found.served,
             )
         )
@@ -214,11 +216,15 @@ def row_as_json(row: ListRow) -> dict[str, Any]:
 
 
 def cells(row: ListRow, *, verbose: bool) -> list[object]:
-    """Return one line for programs: id, status, what holds it, next time, title, why; then streak and tries."""
+    """Return one line for programs: id, status, what holds it, next time, title, why; then streak, tries and use."""
     task = row.task
     why = f'no worker serves "{task.queue}": medbay up' if row.unserved else row.why
     line: list[object] = [task.id, task.status, row.phrase.kind, moments.iso(row.next_at), task.title, why]
-    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at)] if verbose else line
+    if not verbose:
+        return line
+    used = row.used or ("", "")
+    cost = spending.money(row.used[1]) if row.used else ""
+    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at), used[0], cost]
 
 
 def footer(found: TaskList, listed: Sequence[ListRow]) -> str:
@@ -397,7 +403,8 @@ def _next_at(task: Task) -> int | None:
     return task.ready_at if task.ready else task.due_at
 
 
-def _counters(task: Task, now_ms: int) -> str:
+def _counters(task: Task, now_ms: int, used: tuple[int, int] | None) -> str:
     triaged = "never triaged" if task.triaged_at is None else f"triaged {moments.ago(task.triaged_at, now_ms)}"
     tries = "1 try" if task.attempts == 1 else f"{task.attempts} tries"
-    return f"{tries}, {task.streak} failed in a row, {triaged}"
+    spent = f", {spending.used(*used)}" if used is not None else ""
+    return f"{tries}, {task.streak} failed in a row, {triaged}{spent}"

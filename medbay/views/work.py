@@ -89,7 +89,8 @@ def call_as_json(task: Task) -> dict[str, Any]:
 def worker_as_json(task: Task) -> dict[str, Any]:
     """Return the agent or the person that works on it, under the names of `medbay add`; empty for a process."""
     if name := profile_of(task.runner):
-        return {"agent": name}
+        several = {"agents": [each for each, _ in task.agents]} if task.agents else {}
+        return {"agent": name, **several, **({"model": task.model} if task.model else {})}
     return {"person": True} if question.is_persons(task) else {}
 
 
@@ -107,6 +108,8 @@ def agent_limits(task: Task) -> dict[str, Any]:
     """Return its agent and what an attempt may use up, as people write it."""
     return {
         "agent": profile_of(task.runner) or None,
+        "agents": [each for each, _ in task.agents],
+        "model": task.model or None,
         "max_tokens": task.max_tokens,
         "max_cost": None if task.max_cost is None else task.max_cost / MILLION,
         **workspace_as_json(task),

@@ -32,15 +32,22 @@ def claude() -> str:
 
 def project(home: Path, imitation: Imitation, more: str = "") -> Terminal:
     """A project in which `claude` is the real one and talks to the imitation only."""
-    place, own = home / "project", home / "home"
-    place.mkdir()
-    own.mkdir()
-    here = Terminal(place, real=True)
-    kept = {name: value for name, value in here.environ.items() if name in ("PATH", "LANG")}
-    here.environ = {**kept, **QUIET, "HOME": str(own), "ANTHROPIC_BASE_URL": imitation.url}
+    place = home / "project"
+    place.mkdir(parents=True)
+    (home / "home").mkdir()
+    here = at(home, imitation)
     here.must("init")
     agent = f'[agents.claude]\nprogram = "{claude()}"\n'
     (place / "medbay.toml").write_text(f"{SETTINGS}\n{agent}\n{more}", encoding="utf-8")
+    return here
+
+
+def at(home: Path, imitation: Imitation) -> Terminal:
+    """A person in such a project."""
+    here = Terminal(home / "project", real=True)
+    here.limit_s = 300  # the machine may be busy with other tests
+    kept = {name: value for name, value in here.environ.items() if name in ("PATH", "LANG")}
+    here.environ = {**kept, **QUIET, "HOME": str(home / "home"), "ANTHROPIC_BASE_URL": imitation.url}
     return here
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.agents.conftest import project
+from tests.agents.conftest import at, project
 from tests.agents.imitation import CACHED, GUIDANCE, INPUT, OUTPUT, Imitation
 from tests.e2e.test_the_path_of_a_task import MEDBAY, Terminal
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.timeout(400)  # a night of a dozen real agents, on a machine that may be busy
 TURN = INPUT + CACHED + OUTPUT
 SLOWLY = "python3 -c 'import time; time.sleep(1)'"
 
@@ -50,11 +52,13 @@ allow = ["Read"]
 
 @dataclass(frozen=True)
 class Night:
-    """What a night left: the project, the tasks by their names, and the bill."""
+    """What a night left: the project, the tasks by their names, what was recorded at its end, and the bill."""
 
     terminal: Terminal
     ids: dict[str, str]
-    imitation: Imitation
+    attempts: list[Any]
+    figures: Any
+    bill: dict[str, int]
 
     def task(self, name: str) -> Any:
         """A task as it stands."""
@@ -68,8 +72,20 @@ class Night:
 
 @pytest.fixture(scope="module")
 def night(tmp_path_factory: pytest.TempPathFactory, imitation: Imitation) -> Night:
-    """All of them in one run, beside each other."""
-    terminal = project(tmp_path_factory.mktemp("night"), imitation)
+    """All of them in one run, next to each other; one run for all workers of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "night-of-claude"
+    with open(f"{home}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "left.json").exists():
+            (home / "left.json").write_text(json.dumps(spend_the_night(home, imitation)), encoding="utf-8")
+    left = json.loads((home / "left.json").read_text(encoding="utf-8"))
+    return Night(terminal=at(home, imitation), **left)
+
+
+def spend_the_night(home: Path, imitation: Imitation) -> dict[str, Any]:
+    """Run them all; what is recorded then."""
+    terminal = project(home, imitation)
     file = terminal.home / "medbay.toml"
     settings = file.read_text(encoding="utf-8")
     program = settings.rpartition('program = "')[2].partition('"')[0]
@@ -79,7 +95,10 @@ def night(tmp_path_factory: pytest.TempPathFactory, imitation: Imitation) -> Nig
         agent = () if "--agent" in options else ("--agent", "claude")
         ids[name] = terminal.must("add", name, *agent, "--description", told, *options).strip()
     terminal.must("up", "--until-idle", code=75)
-    return Night(terminal, ids, imitation)
+    bill = {"tokens_in": imitation.bill.tokens_in, "tokens_out": imitation.bill.tokens_out}
+    attempts = [each for task in ids.values() for each in terminal.show(task)["attempts"]]
+    figures = json.loads(terminal.must("stats", "--cost", "--json"))
+    return {"ids": ids, "attempts": attempts, "figures": figures, "bill": bill}
 
 
 def kinds(task: Any) -> list[str | None]:
@@ -212,12 +231,28 @@ def test_a_budget_overrun_is_stopped_while_it_runs_with_one_turn_to_hand_back(ni
 
 def test_what_is_recorded_adds_up_to_what_was_billed(night: Night) -> None:
     """Over all tasks, attempts and sessions."""
-    attempts = [each for name in TASKS for each in night.task(name)["attempts"]]
-    bill = night.imitation.bill
+    attempts, bill, figures = night.attempts, night.bill, night.figures
 
     cut = 2 * (INPUT + CACHED)  # the tool counts what it was sent before the connection was gone
-    assert bill.tokens_out <= sum(each["tokens_out"] or 0 for each in attempts) <= bill.tokens_out + 2
-    assert 0 <= sum(each["tokens_in"] or 0 for each in attempts) - bill.tokens_in <= cut
+    assert bill["tokens_out"] <= sum(each["tokens_out"] or 0 for each in attempts) <= bill["tokens_out"] + 2
+    assert 0 <= sum(each["tokens_in"] or 0 for each in attempts) - bill["tokens_in"] <= cut
+    assert figures["total"]["tokens_in"] == sum(each["tokens_in"] or 0 for each in attempts)
+    assert figures["total"]["cost"] == pytest.approx(sum(each["cost"] or 0 for each in attempts))
+    for group in ("by_day", "by_agent", "by_model", "by_provider", "by_task"):
+        assert sum(each["tokens_out"] for each in figures[group]) == figures["total"]["tokens_out"]
+
+
+def test_agents_are_listed_checked_and_their_next_prompt_is_shown(night: Night) -> None:
+    """Installed, signed in, used today; one cheap call; to the letter what comes next."""
+    listed = {each["name"]: each for each in json.loads(night.terminal.must("agents", "--json"))}
+    mine, checked = listed["claude"], json.loads(night.terminal.must("agents", "check", "claude", "--json"))
+    told = night.terminal.must("prompt", night.ids["turns"])
+
+    assert (mine["installed"], mine["signed_in"], mine["configured"]) == (True, True, True)
+    assert mine["version"] and mine["attempts_today"] > 0 and mine["cost_today"] > 0
+    assert (checked["works"], checked["said"], checked["tokens"]) == (True, "ok", TURN)
+    assert told.startswith("# turns\n") and "## Earlier attempts" in told and "Retry Guidance" in told
+    night.terminal.must("agents", "check", "nobody", code=2)
 
 
 @pytest.fixture

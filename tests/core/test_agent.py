@@ -234,3 +234,42 @@ def test_more_of_the_same_that_would_only_cost_is_a_persons_matter() -> None:
     assert (after(over).status, after(over).last_category) == ("blocked", "resource_exhaustion/budget")
     assert (after(once).status, after(twice).status) == ("failed", "blocked")
     assert after(command).status == "failed"
+
+
+def test_each_role_has_a_class_of_model() -> None:
+    """One table; a reviewer of anything is small, and what is not in it is left to the profile."""
+    assert [agent.class_of(role) for role in ("dev", "review-security", "triage", "critical", "fix")] == [
+        "medium",
+        "small",
+        "small",
+        "large",
+        "",
+    ]
+
+
+BOTH = (("claude", ("provider:anthropic",)), ("codex", ("provider:openai",)))
+TURNS = Failed(output=Output(tail="x", total_bytes=1, result={"category": "unknown/max_turns", "summary": "used up"}))
+
+
+def test_the_next_agent_goes_on_where_one_cannot() -> None:
+    """At the rung of triage, where nothing can be retried, and where its account is held for too long."""
+    refused = Failed(output=Output(tail="x", total_bytes=1, result={"category": "unknown/auth", "summary": "401"}))
+    day = NOW // 1000 + 86_400
+    result = {"category": "transient/usage_limit", "summary": "limit", "retry_after": day}
+    held = Failed(output=Output(tail="x", total_bytes=1, result=result))
+    third = agents(agents=BOTH, streak=2, charged=2, attempts=3, last_category="unknown/max_turns")
+
+    for outcome, of in ((refused, agents(agents=BOTH)), (held, agents(agents=BOTH)), (TURNS, third)):
+        made = end(of, outcome)
+        assert (after(made).runner, after(made).resources) == ("agent:codex", ("provider:openai",))
+        assert (after(made).status, after(made).due_at) == ("failed", NOW + 1_000)
+        assert "codex does" in told(made, "task:recovery_action").data["why"]
+
+
+def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:
+    """Nor does one that has more tries, or stands in no list."""
+    last = running(runner="agent:codex", command=(), agents=BOTH)
+
+    assert after(end(agents(agents=BOTH), ASKS)).runner == "agent:claude"
+    assert after(end(agents(agents=BOTH), TURNS)).runner == "agent:claude"
+    assert agent.next_agent(last) is agent.next_agent(agents()) is None

@@ -192,3 +192,48 @@ def test_a_cancelled_review_asks_about_its_subject(terminal: Terminal) -> None:
     assert (left["status"], left["block_kind"]) == ("blocked", "dependency")
     (asked,) = json.loads(terminal.must("inbox", "--json"))
     assert asked["tasks"] == [subject]
+
+
+WORDS = """#!/bin/sh
+echo "$MEDBAY_MODEL" > "$MEDBAY_TASK.model"
+echo "$0 failed: src/app.ts(45,12): error TS2304: Cannot find name 'foo'."
+exit 1
+"""
+
+
+def test_what_comes_after_is_handed_the_results(terminal: Terminal) -> None:
+    """Title, status and result of each, in a file for its owner only."""
+    first = add(terminal, "first", "--run", 'echo \'{"summary": "42 rows"}\' > "$MEDBAY_RESULT"')
+    last = add(terminal, "last", "--after", first, "--run", 'cp "$MEDBAY_INPUT" input.json')
+    alone = add(terminal, "alone", "--run", 'test -z "$MEDBAY_INPUT"')
+
+    terminal.must("up", "--until-idle")
+
+    (told,) = json.loads((terminal.home / "input.json").read_text(encoding="utf-8"))
+    assert told == {"id": first, "title": "first", "status": "completed", "result": {"summary": "42 rows"}}
+    assert terminal.show(alone)["status"] == "completed"
+    file = terminal.home / ".medbay" / "logs" / last / "1.input.json"
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+
+
+def test_the_next_agent_goes_on_and_classes_of_models_have_names(terminal: Terminal) -> None:
+    """Where the first fails again and again; its model is the one of its class."""
+    broken = terminal.home / "broken.sh"
+    broken.write_text(WORDS, encoding="utf-8")
+    broken.chmod(0o755)
+    good = terminal.home / "agent.sh"
+    configure(
+        terminal,
+        f'[agents.broken]\ncommand = ["{broken}", "{{prompt_file}}"]\nprovider = "acme"\n'
+        f'[agents.fake]\ncommand = ["{good}", "{{prompt_file}}"]\n[models.acme]\nsmall = "acme-s"\n',
+    )
+    task = add(terminal, "x", "--agent", "broken,fake", "--model", "small")
+    terminal.must("add", "y", "--run", "true", "--model", "small", code=2)
+    terminal.must("add", "y", "--agent", "broken,nobody", code=2)
+
+    terminal.must("up", "--until-idle")
+
+    done = terminal.show(task)
+    assert (done["status"], done["agent"], done["agents"]) == ("completed", "fake", ["broken", "fake"])
+    assert [each["agent"] for each in done["attempts"]][-1] == "fake"
+    assert (terminal.home / f"{task}.model").read_text(encoding="utf-8") == "acme-s\n"

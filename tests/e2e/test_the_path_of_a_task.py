@@ -27,6 +27,7 @@ class Terminal:
     def __init__(self, home: Path, *, real: bool = False) -> None:
         self.home = home
         self._real = real
+        self.limit_s = 60
         self.environ = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
         self.environ["MEDBAY_WEB_ENABLED"] = "false"  # the page has tests of its own
 
@@ -42,7 +43,7 @@ class Terminal:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=self.limit_s,
         )
 
     def must(self, *words: str, code: int = 0, stdin: str = "") -> str:

@@ -33,6 +33,9 @@ _PREFIXED: Final = re.compile(f"(?im:{_PREFIX})|{_ESCAPE}|{_BETWEEN}")
 _EMPTY: Final = re.compile(r"[\s'\"`|>+)(}{\]\[,;:=-]*")
 
 
+_WORDS_OF_OURS: Final = frozenset({"category", "outcome"})  # they name a kind, whatever the task is called
+
+
 def without_echo(output: Output, handed: str) -> Output:
     """The output of an attempt without the lines of what was handed to it."""
     lines = _lines_of(handed)
@@ -43,7 +46,10 @@ def without_echo(output: Output, handed: str) -> Output:
 
 
 def _result_without(result: Mapping[str, Any], lines: Iterable[str]) -> dict[str, Any]:
-    return {name: _without(each, lines) if isinstance(each, str) else each for name, each in result.items()}
+    return {
+        name: _without(each, lines) if isinstance(each, str) and name not in _WORDS_OF_OURS else each
+        for name, each in result.items()
+    }
 
 
 def _lines_of(handed: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from medbay.core.tracker import tiers
 from medbay.core.triage.cycle import is_wanted
 
 ERROR_MAX: Final = 2_000
+FALL_OVER_MS: Final = 1_000
 DIFFERENTLY: Final = 3  # the rung at which something else is tried
 
 
@@ -65,8 +66,11 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
     of_tracker = task.policy == tiers.PRESET and failure.charged
     if of_tracker:
         step = tiers.decide(step, found, record, draft.now, cause=cause)
-    draft.emit("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     fed = incident.feed(draft, found, cause, failure.around, work)
+    if _falls_over(failure, step, fed.until, draft):
+        step = _fall_over(draft, failure)
+        fed = replace(fed, until=None)
+    draft.emit("task:recovery_action", attempt=failure.attempt, action=step.action, why=step.why)
     if step.due_at is None:
         stopped = _stop(draft, failure, step, fed.work, shared=cause is Cause.NOT_RETRYABLE)
         return replace(together(fed.made, stopped), work=stopped.work)
@@ -90,6 +94,28 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
     retry = (schedule_retry(draft, failure, step),) if task.status == "failed" else ()
     asked, work = _ask_beside(draft, failure, cause, fed.work) if task.recurs else ((), fed.work)
     return Decision(writes=fed.made.writes + retry + asked, events=fed.made.events, work=work)
+
+
+def _falls_over(failure: Failure, step: NextStep, held_until: int | None, draft: Draft[Task]) -> bool:
+    """Whether another agent goes on: the present one fails persistently, or its account is held for too long."""
+    task, found = draft.task, failure.diagnosis
+    if agent.next_agent(task) is None or failure.asks or found.subcategory == agent.ASKED or task.recurs:
+        return False
+    waits_ms = max(held_until or 0, step.due_at or 0) - draft.now
+    return step.due_at is None or step.action == "triage" or waits_ms > failure.policy.fallback_after_ms
+
+
+def _fall_over(draft: Draft[Task], failure: Failure) -> NextStep:
+    """The next agent of the task goes on, told what failed."""
+    other = agent.next_agent(draft.task)
+    assert other is not None
+    name, needs = other
+    before = agent.profile_of(draft.task.runner)
+    draft.set(runner=agent.runner_of(name), resources=needs, hold=None)
+    told = guidance.guide(failure.diagnosis, next_attempt=draft.task.attempts + 1)
+    why = f"{before} cannot go on ({failure.diagnosis.summary}); {name} does"
+    due = draft.now + FALL_OVER_MS
+    return NextStep(action="retry_with_guidance", why=why, delay_ms=FALL_OVER_MS, due_at=due, guidance=told)
 
 
 def _ask_beside(

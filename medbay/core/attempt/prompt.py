@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from medbay.core.attempt import checks
 from medbay.core.model import Role, Task
 
 QUOTED_MAX: Final = 20_000
+EARLIER_MAX: Final = 1_500
 _CUT: Final = "[...]"
 _BACKTICKS: Final = re.compile("`+")
 
@@ -43,8 +47,19 @@ _REVIEWED: Final = (
 )
 
 
-def make(task: Task, *, attempt: int, guidance: str = "", resumes: bool = False) -> str:
-    """The prompt of one attempt; `guidance` is about the attempts before it.
+class Earlier(Struct, frozen=True):
+    """What an attempt before this one did: how it ended, its last words, what it changed."""
+
+    number: int
+    outcome: str
+    words: str = ""
+    changed: str = ""
+
+
+def make(
+    task: Task, *, attempt: int, guidance: str = "", resumes: bool = False, earlier: Sequence[Earlier] = ()
+) -> str:
+    """The prompt of one attempt; `guidance` is what the attempt is told of those before it.
 
     An agent that goes on with its session knows the task: it is told what happened since.
     """
@@ -62,8 +77,17 @@ def make(task: Task, *, attempt: int, guidance: str = "", resumes: bool = False)
         heading, _, text = guidance.partition("\n")
         known = f"Earlier attempts of this task failed; this is attempt {attempt}. {_DATA}\n\n{quote(text)}"
         parts.append(_section(heading, known))
+    if earlier:
+        parts.append(_section("Earlier attempts", f"{_DATA}\n\n" + "\n\n".join(map(_told, earlier))))
     parts.append(_section("Result", _REVIEWED if task.role == "review" else _RESULT))
     return "\n\n".join(parts) + "\n"
+
+
+def _told(each: Earlier) -> str:
+    """What one earlier attempt did, as data."""
+    changed = f", having changed:\n\n{quote(each.changed, EARLIER_MAX)}" if each.changed else ""
+    words = quote(each.words, EARLIER_MAX) or "> (nothing)"
+    return f"Attempt {each.number} ended {each.outcome.replace('_', ' ')}{changed}\n\nIts last words:\n\n{words}"
 
 
 def quote(text: str, limit: int = QUOTED_MAX) -> str:

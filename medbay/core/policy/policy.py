@@ -55,6 +55,7 @@ class Policy:
     max_retries_total: int = MAX_RETRIES_TOTAL
     recurring: Recurring = field(default_factory=Recurring)
     adaptive: bool = False  # delays are learned from what was tried
+    fallback_after_ms: int = 30 * 60_000  # an account that is held for longer lets the next agent of a task go on
     learned: Mapping[str, Learned] = field(default_factory=dict)  # by class; no part of the rules
 
     def hash(self) -> str:

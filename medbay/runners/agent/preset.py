@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from medbay.core.agent import Profile, filled
+from medbay.core.agent import CLASSES, Profile, filled
 from medbay.core.budget import MILLION
 from medbay.runners.agent.transcript import Transcript
 
@@ -69,3 +69,12 @@ def command_of(preset: Preset, profile: Profile, run: Run) -> tuple[str, ...]:
         "{cost}": f"{run.max_cost / MILLION:.6f}" if run.max_cost else "",
     }
     return filled(words, values)
+
+
+def model_of(preset: Preset, profile: Profile, wanted: str, models: Mapping[str, Mapping[str, str]]) -> str:
+    """The model of a run: as it is named, or the one that its class is with this provider; empty: the agent's own."""
+    if wanted not in CLASSES:
+        return wanted
+    provider = profile.provider.partition("/")[0]
+    named = models.get(provider, {}).get(wanted) or preset.models.get(wanted, "")
+    return named or ("" if preset.has_record else wanted)  # a command of one's own may know the word itself

@@ -14,7 +14,7 @@ from medbay.core.outcome import Outcome, Output
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import Launch, Runner, Running
 from medbay.runners.agent import ending
-from medbay.runners.agent.preset import Preset, Run
+from medbay.runners.agent.preset import Preset, Run, model_of
 from medbay.runners.agent.profiles import preset_of
 from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path, restore
 from medbay.runners.agent.transcript import Spent, Transcript
@@ -42,8 +42,17 @@ class PlainWorkplace:
 class AgentRunner:
     """Starts agents by their profiles, as commands, each in the workplace that was prepared for its attempt."""
 
-    def __init__(self, profiles: Mapping[str, Profile], commands: Runner, prepare: Prepare = PlainWorkplace) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        commands: Runner,
+        prepare: Prepare = PlainWorkplace,
+        *,
+        models: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """`models` are the classes of models by provider, in place of those that a preset has."""
         self._profiles = profiles
+        self._models = models or {}
         self._commands = commands
         self._prepare = prepare
 
@@ -59,7 +68,7 @@ class AgentRunner:
         session = launch.session if resumes else session_of(launch)
         run = Run(
             prompt_file=os.path.abspath(prompt_path(Path(launch.log_path))),
-            model=launch.model or profile.model,
+            model=model_of(preset, profile, launch.model or profile.model or launch.model_class, self._models),
             session=session,
             resumes=resumes,
             max_cost=launch.max_cost,

@@ -20,8 +20,8 @@ from medbay.core.budget import MILLION
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.errors import SpawnFailed
 from medbay.foreign import open_regular
-from medbay.places.files import make_directory
 from medbay.places.protocol import Identity, Launch, Runner, Running
+from medbay.places.spawn import write_private
 from medbay.runners.agent import ending
 from medbay.runners.agent.preset import Preset, Run, command_of
 from medbay.runners.agent.transcript import Spent, Transcript
@@ -290,13 +290,9 @@ def _hand_back_log(log_path: str) -> str:
 
 
 def _prepare(path: Path, text: str | None) -> None:
-    """A new file, for its owner only; what an earlier start left there is replaced, links are never followed."""
-    try:
-        make_directory(os.path.dirname(path))
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        if text is not None:
-            with open(os.open(path, _NEW, 0o600), "wb") as file:
-                file.write(text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise SpawnFailed(f"cannot write the prompt {path}: {error.strerror or error}") from error
+    """Write the prompt; where it is read from standard input its file is made by who opens it."""
+    if text is not None:
+        write_private(str(path), text)
+        return
+    with suppress(FileNotFoundError):
+        os.unlink(path)

@@ -1,0 +1,119 @@
+"""`medbay agents`: which agents there are here, signed in or not, and what they cost today; `check` calls one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.table import Cell, Column, render
+from medbay.core.budget import MILLION
+from medbay.views import moments
+from medbay.views import spending as view
+from medbay.views.text import clean
+
+if TYPE_CHECKING:
+    from medbay.areas.agents import KnownAgent
+
+_COLUMNS: Final = (Column(), Column(), Column(cut=True, least=12), Column(), Column(), Column())
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@pass_session
+@click.pass_context
+def command(context: click.Context, session: Session) -> None:
+    """List the agents: installed, version, signed in, last used, cost today.
+
+    \b
+    Examples:
+      medbay agents
+      medbay agents check claude
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from medbay.env import SystemClock
+
+    known, now = session.bay().agents.known(), SystemClock().now_ms()
+    if session.json:
+        print_json([_as_json(each) for each in known])
+        return
+    if screen().terminal:
+        for line in render([[Cell(clean(text)) for text in _cells(each, now)] for each in known], _COLUMNS, screen()):
+            say(line)
+        missing = [each for each in known if not each.presence.path and each.presence.install]
+        for each in missing[:1]:
+            note(f"to install one: {each.presence.install}")
+        return
+    for each in known:
+        last = moments.iso(each.use.last_used_at) or ""
+        cost = view.money(each.use.cost_today or 0)
+        here = each.presence
+        fields(each.profile.name, here.path, here.version, _signed_in(each), last, each.use.attempts_today, cost)
+
+
+@command.command()
+@click.argument("name", metavar="NAME")
+@json_option
+@pass_session
+def check(session: Session, name: str) -> None:
+    """Make one cheap real call with an agent, and say how it went.
+
+    \b
+    Example:
+      medbay agents check claude
+    """
+    refuse_inside_attempts("medbay agents check")
+    called = session.bay().agents.check(name)
+    cost = None if called.cost is None else called.cost / MILLION
+    if session.json:
+        kind = called.kind or None
+        print_json(
+            {
+                "agent": name,
+                "works": called.worked,
+                "said": called.said,
+                "kind": kind,
+                "model": called.model or None,
+                "tokens": called.tokens,
+                "cost": cost,
+            }
+        )
+    else:
+        used = view.used(called.tokens, called.cost)
+        how = "works" if called.worked else f"does not work ({called.kind or 'no reason known'})"
+        say(f"{name} {how}: {clean(called.said)}" + (f"  [{called.model or 'model unknown'}, {used}]" if used else ""))
+    if not called.worked:
+        sys.exit(1)
+
+
+def _signed_in(each: KnownAgent) -> str:
+    return {True: "yes", False: "no", None: "?"}[each.presence.signed_in]
+
+
+def _cells(each: KnownAgent, now: int) -> list[str]:
+    here = each.presence
+    installed = here.version or "installed" if here.path else "not installed"
+    signed = {True: "signed in", False: f"not signed in: {here.sign_in}", None: ""}[here.signed_in] if here.path else ""
+    last = moments.ago(each.use.last_used_at, now) if each.use.last_used_at else "never used"
+    today = f"today {view.money(each.use.cost_today or 0)}" if each.use.attempts_today else ""
+    return [each.profile.name, each.title, installed, signed, last, today]
+
+
+def _as_json(each: KnownAgent) -> dict[str, Any]:
+    here = each.presence
+    return {
+        "name": each.profile.name,
+        "preset": each.profile.preset,
+        "configured": each.configured,
+        "installed": bool(here.path),
+        "path": here.path or None,
+        "version": here.version or None,
+        "signed_in": here.signed_in,
+        "provider": each.profile.provider or None,
+        "model": each.profile.model or None,
+        **view.use_as_json(each.use),
+    }

@@ -1,0 +1,141 @@
+"""The readers of agents over what the real command lines printed against the imitation: each transcript and its end.
+
+A transcript is `NAME.EXITCODE.txt`: standard output, then what it complained of.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
+from medbay.runners.agent import ending
+from medbay.runners.agent.ending import question_in
+from medbay.runners.agent.profiles import names, preset
+from medbay.runners.agent.transcript import Transcript
+
+FOLDER = Path(__file__).parent / "transcripts"
+CASES = sorted(path.relative_to(FOLDER) for path in FOLDER.rglob("*.txt"))
+SUCCEEDED = frozenset({"says", "tool", "tools", "tool_fails", "offers", "long_words", "unicode", "flaky", "cut"})
+ASKS = frozenset({"asks", "asks_list"})
+# What each scenario fails with, by the part of the diagnosis that every tool lets one know.
+KINDS = {
+    "limit": ("transient/usage_limit", "transient/rate_limit"),  # Codex keeps the words of a 429 to itself
+    "rate": ("transient/rate_limit",),
+    "overloaded": ("transient/overloaded", "transient/service", "transient"),
+    "server": ("transient/service", "transient/overloaded", "transient"),
+    "auth": ("unknown/auth",),
+    "billing": ("resource_exhaustion/quota",),
+    "forbidden": ("unknown/permission", "unknown/auth"),
+    "missing": ("code_error/config", "dependency_missing/file", "dependency_missing"),
+    "context": ("resource_exhaustion/context_window", "code_error/config"),
+    "cut": ("transient/network", "transient"),
+    "flaky": ("transient/service", "transient"),
+}
+
+
+def read(agent: str, text: str, code: int) -> tuple[Transcript, Outcome]:
+    """What a transcript says, and how it ended."""
+    transcript = Transcript()
+    ending.feed(preset(agent), transcript, text)
+    output = Output(tail=text[-1_000:], total_bytes=len(text))
+    raw: Outcome = Succeeded(output=output) if code == 0 else Failed(output=output, exit_code=code)
+    return transcript, ending.judged(preset(agent), transcript, raw)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_each_transcript_is_read_as_it_ended(case: Path) -> None:
+    """Success with its words, session and tokens; a question in its own words; a failure with its kind."""
+    agent, (name, code, _) = case.parts[0], case.name.split(".")
+    transcript, outcome = read(agent, (FOLDER / case).read_text(encoding="utf-8"), int(code))
+    result = outcome.output.result or {}
+
+    if isinstance(outcome, Succeeded):
+        assert name in SUCCEEDED
+        assert transcript.ended and transcript.said and transcript.tokens > 0
+        assert transcript.session
+        assert bool(transcript.calls) is (name in ("tool", "tools", "tool_fails", "offers"))
+    elif name in ASKS:
+        assert (result["category"], "SQLite" in result["question"]) == ("unknown/asked", True)
+    else:
+        assert name in KINDS, (name, outcome)
+        assert result.get("category", "") in (*KINDS[name], "")
+        assert result.get("category") or transcript.text()
+
+
+@pytest.mark.parametrize("case", [each for each in CASES if each.name.endswith(".0.txt")], ids=str)
+def test_without_its_last_record_nothing_is_a_success(case: Path) -> None:
+    """Cut off before its end, whatever the exit code says."""
+    agent = case.parts[0]
+    lines = (FOLDER / case).read_text(encoding="utf-8").splitlines()
+    last = max(at for at, line in enumerate(lines) if any(word in line for word in ENDS[agent]))
+
+    _, outcome = read(agent, "\n".join(lines[:last]), 0)
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.output.result or {})["category"] in ("unknown/malformed_output", "unknown/asked")
+
+
+ENDS = {
+    "claude": ('"type":"result"',),
+    "codex": ("turn.completed",),
+    "gemini": ('"type":"result"',),
+    "opencode": ('"reason":"stop"',),
+}
+
+
+@pytest.mark.parametrize("agent", [name for name in names() if name not in ("custom", "aider")])
+def test_a_changed_form_is_malformed_and_never_a_success(agent: str) -> None:
+    """Records that nobody knows, with exit 0 and with 1."""
+    text = '{"kind":"finished","ok":true}\n{"kind":"bye"}\n'
+
+    for code in (0, 1):
+        _, outcome = read(agent, text, code)
+        assert isinstance(outcome, Failed)
+        assert (outcome.output.result or {})["category"] == "unknown/malformed_output"
+
+
+AIDER = "Aider v0.86\nMain model: gpt-5 with diff edit format\nI change it.\nApplied edit to app.py\n"
+
+
+def test_aider_is_judged_by_its_text() -> None:
+    """Its line of tokens is the only sign that a model answered; an error after it counts."""
+    spent = "Tokens: 2.5k sent, 150 received. Cost: $0.01 message, $0.01 session.\n"
+
+    transcript, fine = read("aider", AIDER + spent, 0)
+    _, silent = read("aider", AIDER, 0)
+    _, refused = read("aider", "litellm.AuthenticationError: 401 invalid api key\n", 0)
+
+    assert isinstance(fine, Succeeded)
+    assert (transcript.tokens_in, transcript.tokens_out, transcript.cost) == (2_500, 150, 10_000)
+    assert isinstance(silent, Failed)
+    assert (refused.output.result or {})["category"] == "unknown/auth"
+
+
+@pytest.mark.parametrize(
+    ("text", "worked", "asks"),
+    [
+        ("Postgres or SQLite? Please let me know.", False, True),
+        ("Done.\n\nWhich option do you prefer, A or B?", True, True),
+        ("All tests pass. Let me know if you need anything else!", True, False),
+        ("I fixed it. Would you like me to also add tests?", True, False),
+        ("I need more information before I proceed: which port?", False, True),
+        ("It works. Why did it fail? A typo.", True, False),
+        ("", False, False),
+    ],
+)
+def test_a_question_is_told_from_a_polite_offer(text: str, worked: bool, asks: bool) -> None:
+    """By its words, and by whether anything was done."""
+    assert bool(question_in(text, worked=worked)) is asks
+
+
+def test_a_result_file_speaks_for_itself_and_a_used_up_budget_is_said() -> None:
+    """`asked` with its question; a success that was written down is no question; over is over."""
+    asked = Output(result={"outcome": "failed", "question": "Which?"})
+    over = ending.judged(preset("claude"), Transcript(), Failed(exit_code=143), over="used 9 of 5")
+    custom = ending.judged(preset("custom"), Transcript(), Failed(output=asked, exit_code=1))
+
+    assert isinstance(over, OverBudget)
+    assert (custom.output.result or {})["category"] == "unknown/asked"
+    assert isinstance(ending.judged(preset("custom"), Transcript(), Succeeded()), Succeeded)
