@@ -22,7 +22,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all test-agents check fix words sim chaos bench lock clean
+.PHONY: help setup demo page-types test test-all test-agents check fix words sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,8 +38,13 @@ test: check $(VENV)/.postgres $(VENV)/.chromium ## what has to pass: lint, types
 
 test-all: export HYPOTHESIS_PROFILE = long
 test-all: check $(VENV)/.postgres $(VENV)/.chromium $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
+	@$(MAKE) --no-print-directory page-types
 	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
 	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
+
+page-types: ## check the types of the page's modules, where npm is there; the vendored ones are left out
+	@command -v npx >/dev/null || { echo "NO NPM: the types of the page are not checked" >&2; exit 0; }; \
+	  ! { npx --yes --package typescript@5 tsc -p medbay/web/static/jsconfig.json | grep -v '^vendor\|/vendor/' | grep 'error TS'; }
 
 test-agents: $(VENV)/.dev build/agents/.installed ## the real Codex, Gemini and OpenCode against an imitation of their APIs
 	PATH="$(CURDIR)/build/agents/node_modules/.bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from medbay.config import trust
 from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
+from medbay.core.delivery import Channel
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
@@ -36,7 +37,7 @@ from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.passes import Passes
-from medbay.integrations.protocol import SenderMeans
+from medbay.integrations.protocol import Sender, SenderMeans
 from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
@@ -248,6 +249,25 @@ def build_deliveries(
     config = place.config
     if not config.notify:
         return None
+    channels, owner = channels_of(config), Ids().store()
+    senders = build_senders(place, channels, guard=guard)
+    pulse, private = Pulse(), any(each.startswith(PRIVATE_QUEUES) for each in queues or ())
+
+    def made(store: Store) -> Deliverer:
+        heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
+        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats, budget=config.budget)
+
+    return DeliveryThread(made, clock, pulse)
+
+
+def channels_of(config: Config) -> tuple[Channel, ...]:
+    """The configured channels; quiet hours without a zone are those of this machine."""
+    return tuple(replace(each, zone=each.zone or env.local_zone()) for each in config.notify.values())
+
+
+def build_senders(place: StoreLocation, channels: Iterable[Channel], *, guard: str) -> dict[str, Sender]:
+    """What delivers for these channels, by their kind."""
+    config = place.config
     grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
     means = SenderMeans(
         runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
@@ -255,16 +275,8 @@ def build_deliveries(
         files=place.folder.resolve() / "deliveries",
         redaction=redaction_of(config, os.environ),
     )
-    kinds = sorted({each.kind for each in config.notify.values()})
-    senders = {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
-    channels, owner = tuple(config.notify.values()), Ids().store()
-    pulse, private = Pulse(), any(each.startswith(PRIVATE_QUEUES) for each in queues or ())
-
-    def made(store: Store) -> Deliverer:
-        heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
-        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats)
-
-    return DeliveryThread(made, clock, pulse)
+    kinds = sorted({each.kind for each in channels})
+    return {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
 
 
 def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:
@@ -366,7 +378,10 @@ def defaults_of(config: Config) -> Defaults:
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
     """What is taken out of whatever leaves a log: by the rules, by a person's patterns, and what our variables hold."""
-    return Redaction(patterns=config.runner.redact).knowing(environ)
+    addresses = [str(each.target) for each in config.notify.values() if each.kind == "url"]
+    named = [environ.get(each[1:], "") if each.startswith("$") else each for each in addresses]
+    known = tuple(filter(None, named))
+    return Redaction(secrets=known, patterns=config.runner.redact).knowing(environ)
 
 
 def policy_of(config: Config) -> Policy:

@@ -78,6 +78,7 @@ from medbay.views import task as task_views
 if TYPE_CHECKING:
     from medbay.areas.agents import Agents
     from medbay.areas.branches import Branches
+    from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
     from medbay.areas.tokens import Tokens
@@ -112,6 +113,7 @@ class Bay:
     page: Area[Page] = Area("page", "Page")
     statistics: Area[Statistics] = Area("statistics", "Statistics")
     tokens: Area[Tokens] = Area("tokens", "Tokens")
+    notifications: Area[Notifications] = Area("notifications", "Notifications")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
     agents: Area[Agents] = Area("agents", "Agents")
 

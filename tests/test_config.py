@@ -202,7 +202,7 @@ MISTAKES = [
     ("[store]\nurl = 3", 2, "store.url must be an address like"),
     ("[notify.desk]\ncommand = []", 2, 'a list of one or more words like ["./notify.sh", "urgent"], not []'),
     ('[notify.desk]\ncommand = "./hook.sh loud"', 2, 'write ["./hook.sh", "loud"]'),
-    ('[notify.desk]\non = ["task:failed"]', 1, "notify.desk has no command; write how desk is started"),
+    ('[notify.desk]\non = ["task:failed"]', 1, "notify.desk has no command or url or url_env; write how"),
     (
         '[notify.desk]\ncommand = ["x"]\non = [\n"question:asked",\n"question:ask"]',
         5,

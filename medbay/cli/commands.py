@@ -76,6 +76,7 @@ TABLE: Final = (
     Entry("help", "help", "explain a command; --all lists every command", OTHER),
     Entry("mcp", "mcp", "serve agents and other clients over the Model Context Protocol", OTHER),
     Entry("web", "serve", "who may open the dashboard: token add, list, remove", OTHER, "web"),
+    Entry("notify", "notify", "channels for messages: list how they are doing, test them", OTHER),
     Entry("service", "service", "run under systemd: install, uninstall, status", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store, the configuration and this machine", OTHER),

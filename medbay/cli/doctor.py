@@ -258,7 +258,7 @@ def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
             continue
         since = moments.ago(found.failing_since, now_ms)
         said = f"failing since {since} ({found.error}); {last}{waits}"
-        fix = "run its command by hand; it is tried again by itself"
+        fix = f"medbay notify test {found.name}; it is tried again by itself"
         yield DoctorLine("warning", f"channel {found.name}", said, fix)
 
 

@@ -51,8 +51,8 @@ def first_file() -> str:
         (_commented(f"agents.{NAMED}.command"), ""),
         ("# [triage]", "judges failures that retries did not heal"),
         (_commented("triage.fix_agent", "helper"), "works on the fixes that a triage files"),
-        ("# [notify.me]", "runs for each question and incident, the event as JSON on stdin"),
-        (_commented(f"notify.{NAMED}.command"), ""),
+        ("# [notify.me]", "a message for each question and incident: medbay notify test"),
+        (_commented(f"notify.{NAMED}.url"), ""),
     )
     size = max(len(line) for line, doc in settings if doc)
     return "".join(
@@ -79,6 +79,7 @@ def commented_file() -> str:
         "# Durations: 50ms, 30s, 2m, 8h, 1d, 1h30m. Environment variables and flags come before this file.\n",
     ]
     told: set[str] = set()
+    ways: set[str] = set()
     for section, doc in SECTIONS.items():
         parts.append(f"\n# {doc}\n# [{section}]\n")
         for key in keys_of(section):
@@ -86,8 +87,10 @@ def commented_file() -> str:
             note = f" Default: {key.default_text}." if raw != key.default else ""
             if key.doc not in told:
                 parts.append(f"# {key.doc}{note}\n")
-            parts.append(f"# {key.name} = {shown(raw)}\n")
+            other = key.needed and section in ways  # a second way out instead of the first
+            parts.append(f"# {'or: ' if other else ''}{key.name} = {shown(raw)}\n")
             told.add(key.doc)
+            ways |= {section} if key.needed else set()
     return "".join(parts)
 
 

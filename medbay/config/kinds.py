@@ -15,6 +15,7 @@ from typing import Any
 
 from medbay.core.agent import CUSTOM, PLACEHOLDERS, PROMPT_FILE, unknown_placeholder
 from medbay.core.budget import MILLION
+from medbay.core.delivery import shown_url
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
 from medbay.core.events import EVENT_NAMES
 from medbay.core.redaction import own_pattern
@@ -25,6 +26,9 @@ _NUMBER_SHOWN_MAX = 10**18
 _TEXT_SHOWN_MAX = 60
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\x00-\x1f\x7f]{1,4000}")
+_HOURS = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
 class Wrong(ValueError):
@@ -162,6 +166,47 @@ def command_words() -> Kind:
 
     says = 'a list of one or more words like ["./notify.sh", "urgent"]'
     return Kind(says=says, entry_says="a text that is not empty", read=read)
+
+
+def channel_url() -> Kind:
+    """The address of a channel. Only its scheme and host are ever shown."""
+    hint = 'for example "smtp://mail.example.org/?to=you@example.org" or "https://example.org/hook"'
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or not _ADDRESS.fullmatch(raw):
+            raise Wrong(hint=hint)
+        if raw.startswith(("smtp://", "smtps://")) and not re.search(r"[?&]to=[^&]*@", raw):
+            raise Wrong(hint="it needs ?to=you@example.org")
+        return raw
+
+    def show(raw: object) -> str:
+        return shown(shown_url(raw)) if isinstance(raw, str) else shown(raw)
+
+    return Kind(says="an address", read=read, show=show)
+
+
+def variable() -> Kind:
+    """The name of a variable of the environment."""
+
+    def read(raw: object) -> str:
+        if not isinstance(raw, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", raw):
+            raise Wrong
+        return raw
+
+    return Kind(says='the name of a variable like "NTFY_URL"', read=read)
+
+
+def quiet_hours() -> Kind:
+    """From when to when nothing is sent, kept as minutes of the day."""
+
+    def read(raw: object) -> tuple[int, int]:
+        found = _HOURS.fullmatch(raw) if isinstance(raw, str) else None
+        begins, ends = (int(found[at]) * 60 + int(found[at + 1]) for at in (1, 3)) if found else (0, 0)
+        if begins == ends:
+            raise Wrong
+        return begins, ends
+
+    return Kind(says='hours like "22:00-07:00"', read=read)
 
 
 def event_names() -> Kind:

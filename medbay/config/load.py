@@ -235,7 +235,7 @@ class _Reading:
         needed = _needed(parts[0])
         if needed and len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
-            hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is started"
+            hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is reached"
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
     def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:

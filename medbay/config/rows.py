@@ -15,6 +15,7 @@ from medbay.config.kinds import (
     account,
     address,
     agent_command,
+    channel_url,
     choice,
     command_words,
     duration,
@@ -25,6 +26,7 @@ from medbay.config.kinds import (
     money,
     patterns,
     preset,
+    quiet_hours,
     share,
     shell,
     store_url,
@@ -32,6 +34,7 @@ from medbay.config.kinds import (
     text,
     texts,
     token,
+    variable,
     whole,
     zone,
 )
@@ -423,15 +426,76 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             command_words,
             "The program that is started for each event, with the event as JSON on its standard input; it runs in the "
             "directory of this file, without a shell.",
-            default_is="none (required)",
+            default_is="none (this, `url` or `url_env`)",
             needed=True,
             example=["./notify.sh"],
         ),
-        "notify.NAME.on": partial(Key, event_names, "The events it is started for."),
+        "notify.NAME.url": partial(
+            Key,
+            channel_url,
+            "The address that messages are sent to: `smtp://` and `smtps://` (mail), `http://` and `https://` (a POST "
+            "of JSON), anything else as apprise writes it (`medbay[notify]`). It is never shown in full.",
+            default_is="none (this, `command` or `url_env`)",
+            needed=True,
+            example="smtp://mail.example.org/?to=you@example.org",
+        ),
+        "notify.NAME.url_env": partial(
+            Key,
+            variable,
+            "The variable of the environment that holds the address, so that it stands in no file.",
+            default_is="none (this, `command` or `url`)",
+            needed=True,
+            example="MEDBAY_TELEGRAM",
+        ),
+        "notify.NAME.on": partial(
+            Key,
+            event_names,
+            "The events it is started for. With an address: `question:asked`, `incident:opened`, `incident:closed`, "
+            "`hold:placed`, `hold:released`, `budget:warning`.",
+        ),
+        "notify.NAME.category": partial(
+            Key,
+            texts,
+            "Only what is about tasks whose newest failure is of these categories (`transient`, `unknown/auth`).",
+            example=["unknown/auth"],
+        ),
+        "notify.NAME.tag": partial(Key, texts, "Only what is about tasks with one of these tags.", example=["nightly"]),
+        "notify.NAME.priority": partial(
+            Key,
+            partial(whole, 0, 4),
+            "Only what is about tasks of this priority or a more urgent one; 0 is the most urgent.",
+            default_is="any",
+            example=1,
+        ),
+        "notify.NAME.quiet": partial(
+            Key,
+            quiet_hours,
+            "Between these times nothing is sent; then one message says what there was. Needs an address.",
+            default_is="never",
+            example="22:00-07:00",
+        ),
+        "notify.NAME.zone": partial(
+            Key, zone, "The time zone of the quiet hours.", default_is="of this machine", example="Europe/Berlin"
+        ),
+        "notify.NAME.urgent": partial(Key, switch, "Whether it sends in its quiet hours too."),
+        "notify.NAME.digest": partial(
+            Key,
+            partial(duration, low_ms=60_000),
+            "How often other events than questions, incidents and budgets come together in one message. Needs an "
+            "address.",
+            default_is="each by itself",
+            example="1h",
+        ),
+        "notify.NAME.page": partial(
+            Key,
+            text,
+            "Where those who read the messages reach the page; messages then have a link.",
+            example="http://medbay.example.org:8484",
+        ),
         "notify.NAME.timeout": partial(
             Key,
             _FROM_1S,
-            "How long it may take; then it and its children are killed, and the delivery is tried again later.",
+            "How long it may take; then a command and its children are killed, and the delivery is tried again later.",
         ),
         "notify.NAME.heartbeat": partial(
             Key,

@@ -6,17 +6,32 @@ follow each other; those about different things never wait for each other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final, Literal
 
-from medbay.core.model import Event
+from medbay.core.holds.breaker import Breaker
+from medbay.core.model import Event, Question, Task
 
 Status = Literal["pending", "done", "given_up"]
 
 ON: Final = ("question:asked", "question:answered", "incident:opened", "incident:closed", "budget:warning")
 """What a channel wants unless it says otherwise; a question that is asked again is asked."""
 
+MESSAGES: Final = (
+    "question:asked",
+    "incident:opened",
+    "incident:closed",
+    "hold:placed",
+    "hold:released",
+    "budget:warning",
+)
+"""The same for a channel with an address, which people read: each is one message, also where `digest` is set."""
+
+DIGEST: Final = "digest"  # one message for what a channel held back; never an event of the store
+TEST: Final = "test"
 HEARTBEAT: Final = "heartbeat"  # what a channel hears at every period of its own; never an event of the store
 TIMEOUT_MS: Final = 30_000
 LEASE_BEYOND_MS: Final = 15_000  # how much longer than its time limit a delivery belongs to the engine that began it
@@ -25,6 +40,23 @@ LONGEST_WAIT_MS: Final = 15 * 60_000
 GIVEN_UP_AFTER_MS: Final = 72 * 3_600_000
 KEPT_MS: Final = 7 * 24 * 3_600_000  # how long a delivery that is over is remembered, so that none is made twice
 ERROR_MAX: Final = 2_000  # characters
+SHORT_MS: Final = 2 * 60_000  # an incident that is over within this time is not worth a message
+LONGEST_ASKED_MS: Final = 24 * 3_600_000  # the longest wait that is granted to a service which asks for one
+_BEGINNINGS: Final = ("incident:opened", "hold:placed")
+_ENDS: Final = ("incident:closed", "hold:released")
+
+
+class Later(str):
+    """Why something did not arrive, from a service that said how long to wait."""
+
+    wait_ms: int = 0
+
+    @classmethod
+    def after(cls, why: str, wait_ms: int) -> Later:
+        """A refusal with its wait."""
+        made = cls(why)
+        made.wait_ms = min(max(0, wait_ms), LONGEST_ASKED_MS)
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +65,18 @@ class Channel:
 
     name: str
     kind: str  # what delivers for it: the module of this name in `medbay.integrations`
-    target: Any  # what that delivers to: of the kind `command` its words
+    target: Any  # what that delivers to: of `command` its words, of `url` the address, or $NAME of its variable
     on: tuple[str, ...] = ON
     timeout_ms: int = TIMEOUT_MS
     heartbeat_ms: int | None = None
+    category: tuple[str, ...] = ()  # only what is about tasks like this; empty: whatever they are
+    tag: tuple[str, ...] = ()
+    priority: int | None = None  # only tasks that are at least as urgent
+    quiet: tuple[int, int] | None = None  # in minutes of the day, from when to when nothing is sent
+    zone: tzinfo | None = None  # of the quiet hours; None: of the machine
+    urgent: bool = False  # sent in quiet hours too
+    digest_ms: int | None = None  # how often the rest comes as one message
+    page: str = ""  # where the reader reaches the page
 
     @property
     def filter(self) -> str:
@@ -51,6 +91,24 @@ class Channel:
     def wants(self, event: Event) -> bool:
         """Whether it is to hear of this; never of its own failures, which could not be delivered."""
         return event.name in self.on and not (event.name.startswith("delivery:") and event.data["channel"] == self.name)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the task decides if it is told."""
+        return bool(self.category or self.tag) or self.priority is not None
+
+    def concerns(self, task: Task) -> bool:
+        """Whether it is told of this task."""
+        category = not self.category or any(_is_kind(task.last_category, each) for each in self.category)
+        tag = not self.tag or bool({*self.tag} & {*task.tags})
+        return category and tag and (self.priority is None or task.priority <= self.priority)
+
+    @property
+    def shown(self) -> str:
+        """Where it delivers to, without what is secret in an address."""
+        if self.kind == "command":
+            return " ".join(self.target)
+        return shown_url(str(self.target))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +129,24 @@ class Delivery:
     owner: str = ""  # the engine that began the last try
     lease_until: int = 0
     ended_at: int | None = None
+    facts: MessageFacts | None = None  # for a message, when its try begins; never stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageFacts:
+    """What a message says beyond its event, as it is at the moment of sending. Of what is sent, not stored."""
+
+    now: int
+    task: Task | None = None
+    question: Question | None = None
+    breaker: Breaker | None = None
+    held: int = 0  # tasks under the breaker
+    behind: int = 0  # tasks that wait for the task
+    done: int = 0  # of a digest, since it began
+    healed: int = 0
+    waiting: tuple[Question, ...] = ()
+    cost: int = 0  # of the day, in millionths
+    daily_cost: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,35 +159,103 @@ class ChannelState:
     error: str = ""
 
 
-def channel(
-    *,
-    name: str,
-    on: tuple[str, ...] = ON,
-    timeout_ms: int = TIMEOUT_MS,
-    heartbeat_ms: int | None = None,
-    **ways: Any,
-) -> Channel:
-    """The channel of a table: the one way out that it names (`command`) is its kind."""
-    ((kind, target),) = ways.items()
-    return Channel(name=name, kind=kind, target=target, on=on, timeout_ms=timeout_ms, heartbeat_ms=heartbeat_ms)
+def channel(*, name: str, on: tuple[str, ...] | None = None, **given: Any) -> Channel:
+    """The channel of a table: the one way out that it names (`command`, `url`, `url_env`) is its kind."""
+    (way,) = {*given} & {"command", "url", "url_env"}
+    target = given.pop(way)
+    kind, target = ("url", f"${target}") if way == "url_env" else (way, target)
+    wanted = on if on is not None else (MESSAGES if kind == "url" else ON)
+    return Channel(name=name, kind=kind, target=target, on=wanted, **given)
+
+
+def shown_url(url: str) -> str:
+    """An address without user, password, path and options: any of them may be a secret."""
+    if url.startswith("$"):
+        return url
+    scheme, _, rest = url.partition("://")
+    host = re.split(r"[/?#]", rest)[0].rpartition("@")[2] if scheme in ("smtp", "smtps", "http", "https") else ""
+    return f"{scheme}://{host or '***'}" + ("/***" if host and rest != host else "")
+
+
+def _is_kind(found: str, wanted: str) -> bool:
+    return found == wanted or found.partition("/")[0] == wanted
 
 
 def made(channel: Channel, events: Iterable[Event], *, store_id: str, now: int) -> list[Delivery]:
-    """The deliveries of the events that a channel wants."""
-    return [
-        Delivery(
-            key=f"{store_id}:{channel.name}:{event.seq}",
-            kind=channel.kind,
-            channel=channel.name,
-            lane=f"{channel.name}/{subject(event)}",
-            seq=event.seq,
-            event=event,
-            due_at=now,
-            created_at=now,
+    """The deliveries of the events that a channel wants; of those it holds back, one for all of them together."""
+    found: dict[str, Delivery] = {}
+    for event in events:
+        if channel.wants(event):
+            each = _made(channel, event, f"{store_id}:{channel.name}", now)
+            found.setdefault(each.key, each)
+    return [*found.values()]
+
+
+def _made(channel: Channel, event: Event, prefix: str, now: int) -> Delivery:
+    key, about, due = f"{prefix}:{event.seq}", subject(event), now
+    if span := held_back(channel, event, now):
+        since, due = span
+        key, about = f"{prefix}:{DIGEST}:{due}", DIGEST
+        event = Event(name=DIGEST, seq=event.seq, at=event.at, data={"since": since})
+    elif channel.kind == "url" and event.name in _BEGINNINGS:
+        due = now + SHORT_MS
+    return Delivery(
+        key=key,
+        kind=channel.kind,
+        channel=channel.name,
+        lane=f"{channel.name}/{about}",
+        seq=event.seq,
+        event=event,
+        due_at=due,
+        created_at=now,
+    )
+
+
+def held_back(channel: Channel, event: Event, now: int) -> tuple[int, int] | None:
+    """From when to when what happens goes into one message, where this does not go at once."""
+    if channel.kind == "command":
+        return None
+    if (span := quiet_span(channel, now)) and not channel.urgent:
+        return span
+    if channel.digest_ms is None or event.name in MESSAGES:
+        return None
+    began = now - now % channel.digest_ms
+    return began, began + channel.digest_ms
+
+
+def quiet_span(channel: Channel, now: int) -> tuple[int, int] | None:
+    """The quiet hours that it is in, from when to when; by the clock on the wall, whatever summer time does."""
+    if channel.quiet is None:
+        return None
+    zone = channel.zone or UTC
+    begins, ends = channel.quiet
+    today = datetime.fromtimestamp(now / 1000, tz=zone).date()
+    for day in (today - timedelta(days=1), today):
+        until = day if begins < ends else day + timedelta(days=1)
+        start, end = (
+            round(datetime(at.year, at.month, at.day, clock // 60, clock % 60, tzinfo=zone).timestamp() * 1000)
+            for at, clock in ((day, begins), (until, ends))
         )
-        for event in events
-        if channel.wants(event)
-    ]
+        if start <= now < end:
+            return start, end
+    return None
+
+
+def is_moot(event: Event, facts: MessageFacts) -> bool:
+    """Whether there is nothing to say any more, or something else says it."""
+    asked, of = facts.question, facts.breaker
+    if event.name == "question:asked":
+        if asked is None or asked.status != "open":
+            return True
+        # An incident's own message has its question; only if nobody answers it is sent by itself.
+        return asked.owner is not None and asked.owner.kind == "incident" and not event.data.get("again")
+    if event.name == "hold:placed" and event.data.get("extended"):
+        return True
+    if event.name in _BEGINNINGS:
+        return of is None or of.state == "closed"
+    if event.name in _ENDS:
+        return of is not None and event.at - of.opened_at < SHORT_MS
+    return False
 
 
 def subject(event: Event) -> str:
@@ -127,7 +271,8 @@ def on_ended(delivery: Delivery, error: str, now: int) -> Delivery:
     failed = replace(delivery, error=error[:ERROR_MAX], lease_until=0)
     if now - delivery.created_at >= GIVEN_UP_AFTER_MS:
         return replace(failed, status="given_up", ended_at=now)
-    return replace(failed, due_at=now + wait_ms(delivery.tries))
+    asked_ms = error.wait_ms if isinstance(error, Later) else 0
+    return replace(failed, due_at=now + max(wait_ms(delivery.tries), asked_ms))
 
 
 def wait_ms(tries: int) -> int:

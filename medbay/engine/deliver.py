@@ -11,8 +11,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
+from medbay.core.budget import Budget
 from medbay.core.delivery import LEASE_BEYOND_MS, Channel, Delivery
 from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.env import Clock
@@ -43,6 +45,7 @@ class Deliverer:
         *,
         owner: str,
         heartbeats: Heartbeats | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.under_way: dict[str, tuple[Delivery, Sending]] = {}  # by key
         self._store = store
@@ -51,6 +54,7 @@ class Deliverer:
         self._senders = senders
         self._owner = owner
         self._heartbeats = heartbeats
+        self._budget = budget or Budget()
         self._read: dict[str, int] = {}  # how far each channel has read
         self._stored: dict[str, int] = {}  # how much of that is stored
         self._ended: list[tuple[Delivery, str]] = []  # and not recorded yet
@@ -144,7 +148,8 @@ class Deliverer:
             return
         asked_s = self._clock.boottime_s()
         with self._store.write() as tx:
-            begun = deliveries.begin(tx, self._channels, owner=self._owner, room=room) if due else []
+            begin = partial(deliveries.begin, owner=self._owner, room=room, budget=self._budget)
+            begun = begin(tx, self._channels) if due else []
             if forget:
                 deliveries.forget_old(tx)
         if forget:

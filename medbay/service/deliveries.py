@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 from medbay.core import delivery as rules
-from medbay.core.delivery import KEPT_MS, Channel, ChannelState, Delivery
+from medbay.core.budget import Budget
+from medbay.core.delivery import DIGEST, KEPT_MS, Channel, ChannelState, Delivery, Later, MessageFacts
 from medbay.core.model import Event
-from medbay.store import effects, history
+from medbay.store import breakers, budgets, effects, history, questions
+from medbay.store import tasks as task_rows
 from medbay.store.apply import write_events
 from medbay.store.database import Tx
 
 READ_AT_ONCE: Final = 5_000  # events
+_ASKED_MAX: Final = 100  # questions that a digest counts
+_NO_BUDGET: Final = Budget()
 _LOCK: Final = "deliveries"  # two engines at the same moment make and begin each delivery once
 
 
@@ -30,7 +34,16 @@ def begin_reading(tx: Tx, channel: Channel) -> int:
 def read_on(tx: Tx, channel: Channel, after: int) -> tuple[list[Event], int]:
     """The next events that a channel wants, and how far it has read with them."""
     until = effects.readable_until(tx, after, READ_AT_ONCE)
-    return (effects.events_between(tx, after, until, channel.on) if until > after else []), until
+    events = effects.events_between(tx, after, until, channel.on) if until > after else []
+    return [each for each in events if not channel.is_narrow or _concerns(tx, channel, each)], until
+
+
+def _concerns(tx: Tx, channel: Channel, event: Event) -> bool:
+    """Whether a channel for some tasks is told of an event: of theirs, and of what is about no task at all."""
+    ids = [event.task_id] if event.task_id else []
+    if not ids and (held := breakers.get(tx, str(event.data.get("key", "")))):
+        ids = [*held.data.get("tasks", ())]
+    return not ids or any(map(channel.concerns, task_rows.many(tx, ids)))
 
 
 def has_more(tx: Tx, after: int) -> bool:
@@ -53,15 +66,48 @@ def are_due(tx: Tx, channels: Sequence[str]) -> bool:
     return bool(channels) and bool(effects.next_ones(tx, channels, 1))
 
 
-def begin(tx: Tx, channels: Mapping[str, Channel], *, owner: str, room: int) -> list[Delivery]:
-    """Take the next deliveries in hand, each until its time limit and a little longer."""
+def begin(
+    tx: Tx, channels: Mapping[str, Channel], *, owner: str, room: int, budget: Budget = _NO_BUDGET
+) -> list[Delivery]:
+    """Take the next deliveries in hand, each until its time limit and a little longer.
+
+    Messages get what they say of the present; one that has nothing to say any more is over.
+    """
     tx.serialise(_LOCK)
     begun = []
-    for each in effects.next_ones(tx, sorted(channels), room):
-        until = tx.now + channels[each.channel].lease_ms
-        if effects.begin(tx, each, owner=owner, lease_until=until):
-            begun.append(replace(each, tries=each.tries + 1, owner=owner, lease_until=until))
+    for found in effects.next_ones(tx, sorted(channels), room):
+        until = tx.now + channels[found.channel].lease_ms
+        if not effects.begin(tx, found, owner=owner, lease_until=until):
+            continue
+        each = replace(found, tries=found.tries + 1, owner=owner, lease_until=until)
+        if each.kind != "command":
+            each = replace(each, facts=facts_of(tx, each.event, budget))
+        if each.facts is not None and rules.is_moot(each.event, each.facts):
+            effects.save(tx, rules.on_ended(each, "", tx.now))
+        else:
+            begun.append(each)
     return begun
+
+
+def facts_of(tx: Tx, event: Event, budget: Budget) -> MessageFacts:
+    """What a message about an event says of the present."""
+    data, task_id = event.data, event.task_id or ""
+    held = breakers.get(tx, str(data.get("key", "")))
+    question_id = str(data.get("question") or "")
+    facts = MessageFacts(
+        now=tx.now,
+        task=task_rows.get(tx, task_id) if task_id else None,
+        question=questions.get(tx, question_id) if question_id else None,
+        breaker=held,
+        held=task_rows.count_held(tx, held.key) if held else 0,
+        behind=len(task_rows.dependents(tx, task_id)) if task_id else 0,
+        daily_cost=budget.daily_cost,
+    )
+    if event.name != DIGEST:
+        return facts
+    done, healed = effects.completed_since(tx, int(data["since"]))
+    waiting, cost = tuple(questions.open_questions(tx, _ASKED_MAX)), budgets.day(tx, budget.day_of(tx.now)).used.cost
+    return replace(facts, done=done, healed=healed, waiting=waiting, cost=cost)
 
 
 def record(tx: Tx, delivery: Delivery, error: str) -> bool:
@@ -69,6 +115,8 @@ def record(tx: Tx, delivery: Delivery, error: str) -> bool:
     ended = rules.on_ended(delivery, error, tx.now)
     if not effects.save(tx, ended):
         return False
+    if isinstance(error, Later):
+        effects.hold_channel(tx, delivery.channel, tx.now + error.wait_ms)
     tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are reported once
     before = effects.state(tx, delivery.channel)
     failing = effects.any_failing(tx, delivery.channel)

@@ -13,6 +13,7 @@ from medbay.store.rows import dumps, loads
 _COLUMNS: Final = (
     "key, kind, channel, lane, seq, payload, status, tries, due_at, created_at, error, owner, lease_until, ended_at"
 )
+_COUNTED_MAX: Final = 500_000  # events that a digest looks through
 _MARKS: Final = ", ".join("?" * (_COLUMNS.count(",") + 1))
 # Nothing overtakes what came before it in its lane, nor what another engine has in hand.
 _IS_NEXT: Final = (
@@ -50,6 +51,12 @@ def save(tx: Tx, ended: Delivery) -> bool:
     )
     values = (ended.status, ended.due_at, ended.error, ended.lease_until, ended.ended_at)
     return tx.execute(sql, (*values, ended.key, ended.owner, ended.tries)) == 1
+
+
+def hold_channel(tx: Tx, channel: str, until: int) -> None:
+    """Send nothing through a channel before this moment: its service asked for that."""
+    sql = "UPDATE effect SET due_at = ? WHERE status = 'pending' AND channel = ? AND due_at < ?"
+    tx.execute(sql, (until, channel, until))
 
 
 def hand_back(tx: Tx, delivery: Delivery) -> None:
@@ -91,6 +98,14 @@ def put_state(tx: Tx, found: ChannelState) -> None:
         " failing_since = excluded.failing_since, error = excluded.error",
         (found.name, found.delivered_at, found.failing_since, found.error),
     )
+
+
+def completed_since(tx: Tx, since: int) -> tuple[int, int]:
+    """How many tasks were completed since a moment, among the newest events; and how many of them after failures."""
+    last = tx.one("SELECT max(seq) FROM event", ())
+    sql = "SELECT data FROM event WHERE seq > ? AND name = 'task:completed' AND at >= ?"
+    found = [loads(row[0]) for row in tx.rows(sql, ((last[0] or 0 if last else 0) - _COUNTED_MAX, since))]
+    return len(found), sum(1 for each in found if each.get("failures"))
 
 
 # How far the log was read

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from medbay.core.delivery import (
+    DIGEST,
     GIVEN_UP_AFTER_MS,
+    LONGEST_ASKED_MS,
     LONGEST_WAIT_MS,
+    MESSAGES,
+    SHORT_MS,
     Channel,
     ChannelState,
     Delivery,
+    Later,
+    MessageFacts,
     channel,
+    is_moot,
     made,
     on_channel,
     on_ended,
+    quiet_span,
+    shown_url,
     subject,
     wait_ms,
 )
-from medbay.core.model import Event, changed
+from medbay.core.holds.breaker import Breaker
+from medbay.core.model import Event, Owner, Question, Task, changed
 
 NOW = 1_800_000_000_000
 ASKED = Event(name="question:asked", task_id="k7f2", data={"question": "q-k7f2-1"}, seq=7, at=NOW)
@@ -44,7 +56,9 @@ def test_a_channel_is_told_of_what_it_names_and_of_nothing_else() -> None:
 def test_the_way_out_that_a_table_names_is_the_kind_of_its_channel() -> None:
     """What delivers is found by that name."""
     assert channel(name="desk", command=("./hook.sh",)) == DESK
-    assert channel(name="desk", other="there", on=("task:failed",)).kind == "other"
+    assert channel(name="desk", url="https://example.org/x", on=("task:failed",)).on == ("task:failed",)
+    assert channel(name="desk", url="https://example.org/x").on == MESSAGES
+    assert channel(name="desk", url_env="HOOK").target == "$HOOK"
 
 
 def test_a_channel_never_hears_of_its_own_failure() -> None:
@@ -119,3 +133,119 @@ def test_a_channel_goes_down_once_and_comes_back_once() -> None:
     assert back == ChannelState(name="desk", delivered_at=NOW + 3_000)
     assert told == Event(name="delivery:restored", data={"channel": "desk", "down_s": 3})
     assert on_channel(back, arrived, NOW + 4_000, others_failing=False)[1] is None
+
+
+# Messages
+
+PHONE = channel(name="phone", url="https://example.org/hook")
+
+
+def at(text: str) -> int:
+    """A moment in UTC."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("$HOOK", "$HOOK"),
+        ("https://me:pw@example.org:8443/T0/B1?k=v", "https://example.org:8443/***"),
+        ("http://example.org", "http://example.org"),
+        ("smtp://u:p@mail.example.org/?to=a@example.org", "smtp://mail.example.org/***"),
+        ("tgram://123:token/chat", "tgram://***"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    """Of what only apprise can read, nothing but its name."""
+    assert shown_url(url) == shown
+    assert replace(PHONE, target=url).shown == shown
+    assert DESK.shown == "./hook.sh"
+
+
+def test_a_channel_for_some_tasks() -> None:
+    """By category or its whole kind, by tag, by priority."""
+    task = Task(id="a", title="a", tags=("nightly", "db"), priority=2, last_category="unknown/auth")
+
+    assert not PHONE.is_narrow and PHONE.concerns(task)
+    for told in ({"category": ("unknown",)}, {"category": ("unknown/auth",)}, {"tag": ("db",)}, {"priority": 2}):
+        assert replace(PHONE, **told).is_narrow and replace(PHONE, **told).concerns(task)
+    for silent in ({"category": ("transient",)}, {"tag": ("web",)}, {"priority": 1}):
+        assert not replace(PHONE, **silent).concerns(task)
+
+
+def test_what_begins_is_worth_a_message_only_if_it_lasts() -> None:
+    """A command is told at once all the same."""
+    opened = Event(name="incident:opened", data={"key": "incident:ab"}, seq=3, at=NOW)
+
+    (message,) = made(PHONE, [opened], store_id="s", now=NOW)
+    (told,) = made(DESK, [opened], store_id="s", now=NOW)
+
+    assert (message.due_at, told.due_at) == (NOW + SHORT_MS, NOW)
+
+
+def test_quiet_hours_hold_everything_back_for_one_message() -> None:
+    """It comes when they end; an urgent channel and a command have none."""
+    night = replace(PHONE, quiet=(22 * 60, 7 * 60))
+    now = at("2027-01-15T23:30")
+    events = [changed(ASKED, seq=seq, at=now) for seq in (7, 8, 9)]
+
+    (digest,) = made(night, events, store_id="s", now=now)
+
+    assert digest.event.name == DIGEST and digest.event.data == {"since": at("2027-01-15T22:00")}
+    assert digest.due_at == at("2027-01-16T07:00")
+    (again,) = made(night, [changed(ASKED, seq=10)], store_id="s", now=at("2027-01-16T03:00"))
+    assert again.key == digest.key == f"s:phone:digest:{digest.due_at}"
+    assert len(made(replace(night, urgent=True), events, store_id="s", now=now)) == 3
+    assert len(made(replace(DESK, quiet=night.quiet), events, store_id="s", now=now)) == 3
+    assert len(made(night, events, store_id="s", now=at("2027-01-15T12:00"))) == 3
+
+
+def test_quiet_hours_go_by_the_clock_on_the_wall() -> None:
+    """In the night in which summer time begins they are an hour shorter; midday ones stay on their day."""
+    berlin = replace(PHONE, quiet=(22 * 60, 7 * 60), zone=ZoneInfo("Europe/Berlin"))
+
+    assert quiet_span(berlin, at("2027-03-28T03:00")) == (at("2027-03-27T21:00"), at("2027-03-28T05:00"))
+    assert quiet_span(berlin, at("2027-10-31T03:00")) == (at("2027-10-30T20:00"), at("2027-10-31T06:00"))
+    assert quiet_span(berlin, at("2027-03-28T05:00")) is None
+    assert quiet_span(replace(PHONE, quiet=(720, 780)), at("2027-03-28T12:30")) is not None
+    assert quiet_span(PHONE, NOW) is None
+
+
+def test_a_digest_has_what_is_no_message_of_its_own() -> None:
+    """A question goes at once."""
+    hourly = replace(PHONE, on=(*MESSAGES, "task:completed"), digest_ms=3_600_000)
+    now = at("2027-01-15T09:20")
+    events = [ASKED, *(Event(name="task:completed", task_id="b", seq=seq) for seq in (8, 9))]
+
+    question, digest = made(hourly, events, store_id="s", now=now)
+
+    assert question.event == ASKED and question.due_at == now
+    assert (digest.event.data["since"], digest.due_at) == (at("2027-01-15T09:00"), at("2027-01-15T10:00"))
+
+
+def test_a_service_that_asks_for_time_is_left_alone_that_long() -> None:
+    """But never longer than a day."""
+    assert on_ended(delivery(), Later.after("HTTP 429", 120_000), NOW).due_at == NOW + 120_000
+    assert on_ended(delivery(), Later.after("HTTP 429", 10), NOW).due_at == NOW + wait_ms(1)
+    assert Later.after("HTTP 429", 10**12).wait_ms == LONGEST_ASKED_MS
+
+
+def test_nothing_is_said_that_is_over_or_said_elsewhere() -> None:
+    """An answered question, an incident's first question, a hold that was only extended, what was short."""
+    question = Question(id="q-1", need="x", why="y")
+    of = Breaker(key="incident:ab", kind="incident", opened_at=NOW)
+    opened, closed = Event(name="incident:opened"), Event(name="incident:closed", at=NOW + SHORT_MS)
+
+    def moot(event: Event, **facts: object) -> bool:
+        return is_moot(event, MessageFacts(now=NOW, **facts))  # type: ignore[arg-type]
+
+    assert not moot(ASKED, question=question)
+    assert moot(ASKED)
+    assert moot(ASKED, question=changed(question, status="answered"))
+    incident = changed(question, owner=Owner("incident", "incident:ab"))
+    assert moot(ASKED, question=incident)
+    assert not moot(changed(ASKED, data={"again": 1}), question=incident)
+    assert moot(Event(name="hold:placed", data={"extended": True}), breaker=of)
+    assert not moot(opened, breaker=of) and moot(opened) and moot(opened, breaker=changed(of, state="closed"))
+    assert not moot(closed, breaker=of) and moot(changed(closed, at=NOW + 1), breaker=of) and not moot(closed)
+    assert not moot(Event(name="budget:warning"))

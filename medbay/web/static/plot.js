@@ -1,9 +1,10 @@
 // Plots: a sentence as title, the number of cases, a table twin and CSV. Colours come from the tokens, ticks from our clock.
-import uPlot from "./vendor/uplot.js";
+import drawing from "./vendor/uplot.js";
 import { html, many, useEffect, useRef, useState } from "./parts.js";
 import { useWidth } from "./timeline.js";
 import { dateWords, dayWords, hourWords, ms, zone } from "./time.js";
 
+const uPlot = /** @type {any} */ (drawing);
 const HOUR = 3600000;
 const ORDER = ["transient", "test_failure", "code_error", "timeout", "resource_exhaustion", "dependency_missing", "unknown"];
 const FILLS = ["held", "wait", "fail", "you", "run", "done", "idle"];
