@@ -52,14 +52,13 @@ def clear(tree: StandingTree) -> bool:
 
 def clear_old(folder: Path, *, before_ms: int) -> list[str]:
     """Remove what was not used since a moment, in the directory of one repository; the names."""
-    old = [each for each in standing(folder.parent) if Path(each.path).parent == folder and each.used_at < before_ms]
-    return [each.name for each in old if not each.busy and clear(each)]
+    paths = (path.parent for path in sorted(folder.glob("*/.git")) if path.is_file())
+    old = [_seen(path) for path in paths if _used_at(path) < before_ms and not is_held(lock_path(path))]
+    return [each.name for each in old if clear(each)]
 
 
 def _seen(path: Path) -> StandingTree:
     git, name = Git(path), path.name
-    lock = lock_path(path)
-    used = os.stat(lock if lock.exists() else path).st_mtime
     said = git.ask("status", "--porcelain", "--ignore-submodules=none")
     common = git.ask("rev-parse", "--path-format=absolute", "--git-common-dir")
     alive = said is not None and common is not None and Path(common).is_dir()
@@ -72,8 +71,14 @@ def _seen(path: Path) -> StandingTree:
         task=recalled(path).task,
         repository=str(Path(common).parent if Path(common).name == ".git" else common) if alive and common else "",
         branch=f"{BRANCHES}{name}" if head else "",
-        used_at=round(used * 1000),
-        busy=is_held(lock),
+        used_at=_used_at(path),
+        busy=is_held(lock_path(path)),
         merged=bool(merged and head and git.call("merge-base", "--is-ancestor", head, merged)[0] == 0),
         uncommitted=len(lies),
     )
+
+
+def _used_at(path: Path) -> int:
+    """When an attempt last began in it."""
+    lock = lock_path(path)
+    return round(os.stat(lock if lock.exists() else path).st_mtime * 1000)

@@ -38,6 +38,7 @@ _OPTIONS: Final = (
 _NO_LFS: Final = ("filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=", "filter.lfs.required=false")
 _ENVIRONMENT: Final = {
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",  # who only looks must not stand in the way of who commits
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
     "GCM_INTERACTIVE": "never",
