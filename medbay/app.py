@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +29,7 @@ from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
+from medbay.engine.daemon import Daemon, DoorLike
 from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
@@ -37,7 +38,9 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.integrations.passes import Passes
 from medbay.integrations.protocol import Sender, SenderMeans
+from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
@@ -170,8 +173,9 @@ def build_engine(
     slots: int | None = None,
     queues: tuple[str, ...] | None = None,
     guard: str = "",
+    passes: Passes | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` is the mark of every process it starts."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
     config = place.config
     refuse_links(place.folder)
     host = this_host()
@@ -200,12 +204,30 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        place=_here(config, workers=settings.slots, guard=guard),
+        place=_here(config, workers=settings.slots, guard=guard, passes=passes),
         see=partial(see, host=host),
         settings=settings,
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
+
+
+def build_daemon(
+    store: Store,
+    place: StoreLocation,
+    *,
+    clock: Clock,
+    door: DoorLike | None,
+    slots: int | None,
+    queues: tuple[str, ...] | None,
+    on_round: Callable[[], None] | None,
+    round_every_s: float,
+) -> Daemon:
+    """An engine of this machine with what runs beside it, ready to run."""
+    mark, passes = Ids().store(), door.passes if door is not None else None
+    engine = build_engine(store, place, clock=clock, slots=slots, queues=queues, guard=mark, passes=passes)
+    deliveries = build_deliveries(place, clock=clock, guard=mark, queues=queues)
+    return Daemon(engine, clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door)
 
 
 def refuse_links(folder: Path) -> None:
@@ -272,7 +294,7 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _here(config: Config, *, workers: int, guard: str) -> Here:
+def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
     """This machine, with the runners this configuration has."""
     trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
@@ -284,9 +306,18 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
-    agents = AgentRunner(profiles, ShellRunner(trees), models=models)
+    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
+    agents = AgentRunner(profiles, ShellRunner(trees), worktrees, models=models)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
+
+
+def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
+    """Where the worktrees of agents are on this machine."""
+    if config.git.worktrees:
+        return Path(os.path.abspath((config.folder or Path()) / Path(config.git.worktrees).expanduser()))
+    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "medbay" / "worktrees"
 
 
 def agents_of(config: Config) -> KnownProfiles:

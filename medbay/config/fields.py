@@ -154,6 +154,16 @@ class QueueConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitConfig:
+    """Where agents work on repositories."""
+
+    worktrees: str = ""  # the directory of all worktrees; empty: below the state of this user
+    keep_ms: int = 7 * 24 * _HOUR_MS  # how long an unused worktree is kept
+    pr_wait_ms: int = _HOUR_MS // 2
+    max_pr_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -165,6 +175,7 @@ class Config:
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
+    git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     models: Mapping[str, ModelClasses] = field(default_factory=dict)
