@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,6 +51,63 @@ def as_json(found: Figures, budget: Budget) -> dict[str, Any]:
             "daily_cost": None if budget.daily_cost is None else budget.daily_cost / MILLION,
         },
     }
+
+
+def summary_as_json(
+    figures: dict[str, Any], retries: Sequence[tuple[str, str, int, int]], *, waiting: int, need_person: int
+) -> dict[str, Any]:
+    """Return what `stats` prints: the figures with what became of tasks and retries."""
+    done = figures["done"]
+    by_status, by_category = Counter[str](), Counter[str]()
+    for status, category, number, _ in retries:
+        by_status[status] += number
+        by_category[category] += number
+    planned, waited_ms = sum(by_status.values()), sum(total for *_, total in retries)
+    success = Counter[tuple[str, str]]()
+    tried = Counter[tuple[str, str]]()
+    for each in figures["retry_success"]:
+        for kind, name in (
+            ("category", each["category"]),
+            ("agent", each["agent"] or ""),
+            ("attempt", each["attempt"]),
+        ):
+            success[kind, str(name)] += each["cured"]
+            tried[kind, str(name)] += each["n"]
+    return {
+        **figures,
+        "completed": sum(number for name, number in done.items() if name != "cancelled"),
+        "healed": done.get("healed", 0),
+        "by_person": done.get("person", 0),
+        "waiting": waiting,
+        "need_person": need_person,
+        "cancelled": done.get("cancelled", 0),
+        "retries": {
+            "pending": by_status["pending"],
+            "executed": by_status["executed"],
+            "cancelled": by_status["cancelled"],
+            "avg_delay_s": round(waited_ms / planned / 1000, 3) if planned else None,
+            "by_category": dict(sorted(by_category.items())),
+        },
+        "success": {
+            f"by_{kind}": {
+                name: {"n": number, "cured": success[of, name]}
+                for (of, name), number in sorted(tried.items())
+                if of == kind
+            }
+            for kind in ("category", "agent", "attempt")
+        },
+        "cost_by_day": _cost_by_day(figures["cost"]),
+        "people_called": sum(each["n"] for each in figures["called"]),
+    }
+
+
+def _cost_by_day(cost: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    days: dict[str, list[float]] = {}
+    for each in cost:
+        day = days.setdefault(each["hour"][:10], [0, 0.0])
+        day[0] += each["tokens"]
+        day[1] += each["cost"]
+    return [{"day": day, "tokens": int(tokens), "cost": round(used, 6)} for day, (tokens, used) in sorted(days.items())]
 
 
 def series_as_json(found: Iterable[tuple[int, str, int]]) -> list[dict[str, Any]]:
