@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +20,8 @@ from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
 from medbay.core.delivery import Channel
+from medbay.core.intake.records import RUNNER as INTAKE
+from medbay.core.intake.workorder import IntakeWork
 from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
@@ -27,6 +29,7 @@ from medbay.core.shell import BASH
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER
 from medbay.engine import recovery
+from medbay.engine.daemon import Daemon, DoorLike
 from medbay.engine.deliver import Deliverer, DeliveryThread
 from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
@@ -35,7 +38,9 @@ from medbay.engine.round import Engine
 from medbay.engine.settings import Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
+from medbay.integrations.passes import Passes
 from medbay.integrations.protocol import Sender, SenderMeans
+from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
 from medbay.places.protocol import Runner
@@ -168,8 +173,9 @@ def build_engine(
     slots: int | None = None,
     queues: tuple[str, ...] | None = None,
     guard: str = "",
+    passes: Passes | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` is the mark of every process it starts."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
     config = place.config
     refuse_links(place.folder)
     host = this_host()
@@ -198,12 +204,30 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        place=_here(config, workers=settings.slots, guard=guard),
+        place=_here(config, workers=settings.slots, guard=guard, passes=passes),
         see=partial(see, host=host),
         settings=settings,
         host=host,
         guardian=Guardian(guard, lease_ms=settings.lease_ms),
     )
+
+
+def build_daemon(
+    store: Store,
+    place: StoreLocation,
+    *,
+    clock: Clock,
+    door: DoorLike | None,
+    slots: int | None,
+    queues: tuple[str, ...] | None,
+    on_round: Callable[[], None] | None,
+    round_every_s: float,
+) -> Daemon:
+    """An engine of this machine with what runs beside it, ready to run."""
+    mark, passes = Ids().store(), door.passes if door is not None else None
+    engine = build_engine(store, place, clock=clock, slots=slots, queues=queues, guard=mark, passes=passes)
+    deliveries = build_deliveries(place, clock=clock, guard=mark, queues=queues)
+    return Daemon(engine, clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door)
 
 
 def refuse_links(folder: Path) -> None:
@@ -270,7 +294,7 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _here(config: Config, *, workers: int, guard: str) -> Here:
+def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
     """This machine, with the runners this configuration has."""
     trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
@@ -282,9 +306,18 @@ def _here(config: Config, *, workers: int, guard: str) -> Here:
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
-    agents = AgentRunner(profiles, ShellRunner(trees), models=models)
-    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell}
+    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
+    agents = AgentRunner(profiles, ShellRunner(trees), worktrees, models=models)
+    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
+
+
+def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
+    """Where the worktrees of agents are on this machine."""
+    if config.git.worktrees:
+        return Path(os.path.abspath((config.folder or Path()) / Path(config.git.worktrees).expanduser()))
+    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "medbay" / "worktrees"
 
 
 def agents_of(config: Config) -> KnownProfiles:
@@ -321,6 +354,33 @@ def means_of(config: Config, folder: Path | None = None) -> Means:
     )
 
 
+def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commit: str | None = None) -> IntakeWork:
+    """How workorders are run: the agent that is configured, in the directory of the project."""
+    chosen = config.intake
+    if chosen.agent == "command" and not chosen.command:
+        raise ConfigError("[intake] agent is command, and there is no command", hint='write command = ["./triage.py"]')
+    command = rules.start_command(PACKAGE, "intake")
+    if chosen.agent == "command":
+        command = config.located(chosen.command)
+    elif chosen.agent != "rules":
+        from medbay.integrations.judges import program as judge
+
+        if chosen.agent == "model" and not config.triage.model:
+            raise ConfigError("[intake] agent is model, and no model is named", hint='write [triage] model = "..."')
+        command = judge.start_command(PACKAGE, chosen.agent, config.triage.model, answers="bundle")
+    return IntakeWork(
+        agent=chosen.agent,
+        command=command,
+        cwd=str(folder),
+        budget_ms=chosen.budget_ms,
+        max_tries=chosen.max_tries,
+        promote_above=chosen.promote_above,
+        batch=chosen.batch,
+        queue=queue,
+        commit=commit,
+    )
+
+
 def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[str, ...]:
     """The program of the agent that judges: a person's own, a model's, or the built-in rules."""
     chosen = config.triage
@@ -330,7 +390,9 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
         case "model" | "claude":
             from medbay.integrations.judges import program as judge
 
-            return judge.start_command(PACKAGE, chosen.agent, chosen.model, logs=logs, scores=scores)
+            return judge.start_command(
+                PACKAGE, chosen.agent, chosen.model, logs=logs, answers="score" if scores else "verdict"
+            )
         case _:
             return rules.start_command(PACKAGE)
 

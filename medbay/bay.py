@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,7 +23,6 @@ from medbay.core.people.preference import Preference
 from medbay.core.policy.learning import Learned
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.replay import PolicyScore
-from medbay.core.redaction import Redaction
 from medbay.core.snapshot import (
     Explanation,
     Graph,
@@ -76,6 +76,8 @@ from medbay.views import task as task_views
 
 if TYPE_CHECKING:
     from medbay.areas.agents import Agents
+    from medbay.areas.branches import Branches
+    from medbay.areas.intake import Intake
     from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
@@ -107,11 +109,13 @@ def open_bay(
 class Bay:
     """A store and everything that can be done with it. Use it in one thread; close it when done."""
 
+    branches: Area[Branches] = Area("branches", "Branches")
     page: Area[Page] = Area("page", "Page")
     statistics: Area[Statistics] = Area("statistics", "Statistics")
     tokens: Area[Tokens] = Area("tokens", "Tokens")
     notifications: Area[Notifications] = Area("notifications", "Notifications")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    intake: Area[Intake] = Area("intake", "Intake")
     agents: Area[Agents] = Area("agents", "Agents")
 
     def __init__(
@@ -354,10 +358,8 @@ class Bay:
     def block(self, task_id: str, reason: str, *, kind: BlockKind = "external") -> Task:
         """Take it out of the way: `external` returns after `blocked_timeout`, `human` asks a person."""
         timeout = self.place.config.engine.blocked_timeout_ms
-        return self._act(
-            task_id,
-            lambda tx, task: tasks.block(tx, task, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout),
-        )
+        blocks = partial(tasks.block, actor=self.actor, kind=kind, reason=reason, timeout_ms=timeout)
+        return self._act(task_id, blocks)
 
     def edit(
         self,
@@ -370,19 +372,8 @@ class Bay:
     ) -> Task:
         """Change it from the next attempt on; the names are those of `medbay add`."""
         fields = requests.edited_fields(changes, agents=self.profiles)
-        others = tuple(after)
-        return self._act(
-            task_id,
-            lambda tx, task: tasks.edit(
-                tx,
-                task,
-                actor=self.actor,
-                fields=fields,
-                reset_failures=reset_failures,
-                clear_triage_cooldown=clear_triage_cooldown,
-                after=others,
-            ),
-        )
+        flags: dict[str, Any] = {"reset_failures": reset_failures, "clear_triage_cooldown": clear_triage_cooldown}
+        return self._act(task_id, partial(tasks.edit, actor=self.actor, fields=fields, after=tuple(after), **flags))
 
     def loop(self, task_ids: Sequence[str], **options: Any) -> list[Task]:
         """Let pending tasks follow each other round and round: `delay`, `max_iterations`, `max_failure_restarts`."""
@@ -409,7 +400,7 @@ class Bay:
                 actor=self.actor,
                 note=note,
                 attempts=attempts,
-                redaction=self._redaction(),
+                redaction=app.redaction_of(self.place.config, os.environ),
             )
         )
 
@@ -522,14 +513,11 @@ class Bay:
     def copy_to(self, url: str) -> dict[str, int]:
         """Copy everything into another, empty store, in one transaction; how many rows each table has there."""
         place = app.find_place(Path.cwd(), store_url=url, environ=os.environ)
-        other = app.open_store(place, SystemClock(), create=True)
-        try:
+        with closing(app.open_store(place, SystemClock(), create=True)) as other:
             if other.store_id == self.store.store_id:
                 raise NotAllowed("this is the same store", hint="name another one")
             with self.store.read() as source, other.write() as target:
                 return upkeep.copy(source, target)
-        finally:
-            other.close()
 
     # Running
 
@@ -542,10 +530,12 @@ class Bay:
         round_every_s: float = LOOK_EVERY_S,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""
-        mark = Ids().store()
-        engine = app.build_engine(self.store, self.place, clock=self._clock, slots=workers, queues=queues, guard=mark)
-        deliveries = app.build_deliveries(self.place, clock=self._clock, guard=mark, queues=queues)
-        return Daemon(engine, self._clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries)
+        from medbay.areas.door import Door
+
+        build = partial(
+            app.build_daemon, self.store, self.place, clock=self._clock, door=Door(self.place), queues=queues
+        )
+        return build(slots=workers, on_round=on_round, round_every_s=round_every_s)
 
     def run_until_idle(self, *, workers: int | None = None, queues: tuple[str, ...] | None = None) -> int:
         """Run everything that can run; 0 done, 1 something was exhausted, 75 something waits for a person."""
@@ -574,10 +564,6 @@ class Bay:
 
     def _act(self, task_id: str, command: Callable[[Any, Task], None]) -> Task:
         return self.write(lambda tx: tasks.act_on(tx, task_id, command))
-
-    def _redaction(self) -> Redaction:
-        """What is taken out of the words of people before they are stored."""
-        return app.redaction_of(self.place.config, os.environ)
 
     def now(self) -> int:
         """The time of this Bay's clock, in milliseconds."""

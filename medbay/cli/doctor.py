@@ -135,6 +135,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("logs", _logs),
         ("shell", _shell),
         ("agents", _agents),
+        ("sandbox", _sandbox),
         ("channels", _channels),
         ("tracker", _tracker),
         ("engines", _engines),
@@ -228,6 +229,20 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     if not [*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)]:
         text = (f"triage by {config.triage.agent}", *sorted(config.agents))
         yield DoctorLine("fine", "agents", ", ".join(text))
+
+
+def _sandbox(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """Whether bubblewrap can make one; a failure only where an agent wants one."""
+    from medbay.integrations.bubblewrap import why_not
+
+    wanted = sorted(name for name, each in bay.place.config.agents.items() if each.sandbox)
+    if not bay.place.config.agents:
+        return
+    if why := why_not():
+        fix = f'install bubblewrap, or take sandbox = "bwrap" off {", ".join(wanted)}' if wanted else ""
+        yield DoctorLine("failed" if wanted else "fine", "sandbox", f"agents cannot be sandboxed here: {why}", fix)
+    else:
+        yield DoctorLine("fine", "sandbox", f"bubblewrap works; used by {', '.join(wanted) or 'no agent'}")
 
 
 def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

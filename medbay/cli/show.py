@@ -12,7 +12,7 @@ from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
 from medbay.core import durations
 from medbay.views import attempt as attempts
-from medbay.views import glyphs, moments, schedule, triage, work
+from medbay.views import glyphs, intake, moments, schedule, triage, work
 from medbay.views import task as view
 from medbay.views.status import status_phrase
 from medbay.views.text import clean, cut, width, wrap
@@ -50,6 +50,7 @@ def command(session: Session, task_id: str) -> None:
         return
     runs = cut(clean(work.runs(found, bay.profiles, _triage_agent(config))), shown.width - 2)
     about = _wrapped(clean(work.about(found)), shown) if found.task.description else []
+    about += [shown.paint(cut(f"  {intake.origin(found.candidate)}", shown.width), DIM)] if found.candidate else []
     lines = (*_head(found, shown), *about, shown.paint(f"  {runs}", DIM), *_recurring(found, shown))
     for line in (*lines, *_attempts(found, shown), *_rest(found, shown)):
         say(line)
@@ -210,6 +211,8 @@ def _facts_for_programs(found: TaskDetail, task: Task, runs: str) -> None:
     for name, values in (("tags", task.tags), ("after", found.after)):
         if values:
             fields(name, ",".join(values))
+    if found.candidate is not None:
+        fields("candidate", found.candidate.id, ",".join(found.candidate.captures))
     fields("run", runs)
     if task.description:
         fields("description", work.about(found))

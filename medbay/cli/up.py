@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -40,21 +41,32 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
+    from medbay.areas.intake import IntakeThread
+    from medbay.bay import Bay
+
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
     page = web if web is not None else bay.place.config.web.enabled and not until_idle
     run = partial(serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store)
-    if not bay.place.config.beads.dispatch:
-        return run(queues=queues)
-    from medbay.areas.trackers import TrackerThread
-    from medbay.bay import Bay
 
-    beside = TrackerThread(lambda: Bay(bay.place, actor=bay.actor), lambda error: note(clean(error)))
-    beside.start()
-    try:
-        queues = (*(queues or (DEFAULT_QUEUE,)), beside.queue)
+    def another() -> Bay:
+        return Bay(bay.place, actor=bay.actor)
+
+    with ExitStack() as threads:
+        intake = IntakeThread(another, _report, (queues or (DEFAULT_QUEUE,))[0])
+        intake.start()
+        threads.callback(intake.stop)
+        if bay.place.config.beads.dispatch:
+            from medbay.areas.trackers import TrackerThread
+
+            tracker = TrackerThread(another, _report)
+            tracker.start()
+            threads.callback(tracker.stop)
+            queues = (*(queues or (DEFAULT_QUEUE,)), tracker.queue)
         return run(queues=queues)
-    finally:
-        beside.stop()
+
+
+def _report(error: str) -> None:
+    note(clean(error))
 
 
 @click.command(name="worker")

@@ -89,6 +89,14 @@ _OPTIONS: Final = (
         help="A variable of the daemon, also one that [runner] secrets keeps from others (repeatable); never stored.",
     ),
     click.option("--memory", metavar="SIZE", help="Memory limit: 512M, 2G."),
+    click.option(
+        "--worktree/--no-worktree", default=None, help="Of an agent: in a worktree of its own, or in the main tree."
+    ),
+    click.option("--setup", metavar="CMD", help="What prepares the worktree of an agent: 'npm ci'."),
+    click.option("--copy", multiple=True, metavar="FILE", help="A file of the main tree it needs (repeatable)."),
+    click.option(
+        "--on-pass", type=click.Choice(["keep", "merge", "pr"]), help="What becomes of the branch of an agent."
+    ),
     click.option("--max-tokens", type=int, metavar="N", help="What an agent may use up in an attempt."),
     click.option("--max-cost", metavar="X", help="What an attempt of an agent may cost: 2.50."),
     click.option("--cpu-time", metavar="D", help="Limit of CPU time: 10m."),
@@ -142,6 +150,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Limits": ("--timeout", "--stall", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),
     "Checks of the result": ("--check", "--required-check", "--check-timeout", "--check-threshold", "--fail-fast"),
+    "Git, of an agent": ("--worktree", "--setup", "--copy", "--on-pass"),
     "Description": ("--title", "--description", "--spec", "--assess", "--tag", "--key", "--on-conflict", "--file"),
 }
 """The options of a task by subject, as `--help` shows them."""
@@ -196,7 +205,7 @@ def given_values(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any
         if not words:
             raise UsageError("nothing comes after --", hint="write the command after it: -- CMD ARG...")
         given["run"] = list(words)
-    for name in ("after", "tag", "provider", "env", "env_from", "check", "required_check"):
+    for name in ("after", "tag", "provider", "env", "env_from", "check", "required_check", "copy"):
         if name in given:
             given[name] = list(given[name])
     if "spec" in given:

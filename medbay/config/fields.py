@@ -92,6 +92,18 @@ class BeadsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeConfig:
+    """How captures become candidates."""
+
+    agent: str = "rules"
+    command: tuple[str, ...] = ()
+    batch: int = 20
+    budget_ms: int = 300_000
+    max_tries: int = 3
+    promote_above: float = 0.0  # 0: never
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelClasses:
     """Which model of a provider each class is: `[models.NAME]`."""
 
@@ -142,6 +154,16 @@ class QueueConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitConfig:
+    """Where agents work on repositories."""
+
+    worktrees: str = ""  # the directory of all worktrees; empty: below the state of this user
+    keep_ms: int = 7 * 24 * _HOUR_MS  # how long an unused worktree is kept
+    pr_wait_ms: int = _HOUR_MS // 2
+    max_pr_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings in force. Made by `load` only."""
 
@@ -153,12 +175,14 @@ class Config:
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
+    git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
+    intake: IntakeConfig = field(default_factory=IntakeConfig)
     folder: Path | None = None  # where the file is
     file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)

@@ -44,7 +44,7 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final = frozenset({(name,) for name in ("intake",)} | {("breakers", "phase")})
+LATER: Final[frozenset[tuple[str, ...]]] = frozenset({("breakers", "phase")})
 """What is known by name but not built yet."""
 
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -61,11 +61,13 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "breakers.crash_loop": "Runners that cannot be started on a host are not started for a while.",
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
+        "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
         "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
+        "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
     }
 )
@@ -276,6 +278,25 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "Patterns that are redacted from everything taken from a log, in addition to what looks like a secret.",
             example=["ACME-[0-9a-f]{12}"],
         ),
+        "git.worktrees": partial(
+            Key,
+            text,
+            "The directory of all worktrees, outside of the repositories.",
+            default_is="`medbay/worktrees` in the state directory of the user (`XDG_STATE_HOME`)",
+            example="~/worktrees",
+        ),
+        "git.keep": partial(
+            Key, _FROM_1S, "A worktree that was not used for so long is removed; its branch and its refs stay."
+        ),
+        "git.pr_wait": partial(
+            Key,
+            duration,
+            "How long the checks of a pull request are waited for; those that fail and what reviewers say come back to "
+            "the agent. 0s: not at all.",
+        ),
+        "git.max_pr_rounds": partial(
+            Key, partial(whole, 0, 100), "How often a pull request may come back to the agent before a person is asked."
+        ),
         "web.enabled": partial(Key, switch, "Whether `medbay up` starts the page; `--no-web` leaves it out once."),
         "web.host": partial(
             Key, address, "The address it listens on. Others than this machine reach it at another one."
@@ -352,6 +373,44 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         ),
         "agents.NAME.provider": partial(Key, account, "Whose limits its tasks share, NAME or NAME/ACCOUNT."),
         "agents.NAME.model": partial(Key, text, "The model it uses, unless a task names another."),
+        "agents.NAME.worktree": partial(
+            Key, switch, "In a git repository its tasks work in a worktree of their own; false: in the main tree."
+        ),
+        "agents.NAME.setup": partial(
+            Key,
+            text,
+            "A command line that prepares a new worktree, and again when a lock file changed; its failure is not the "
+            "agent's.",
+            example="npm ci",
+        ),
+        "agents.NAME.copy": partial(
+            Key,
+            texts,
+            "Files of the main tree that git ignores and a worktree needs; they are never committed.",
+            example=[".env"],
+        ),
+        "agents.NAME.on_pass": partial(
+            Key,
+            partial(choice, "keep", "merge", "pr"),
+            "What becomes of the branch of a task that passed: kept, merged, or a pull request by `gh`.",
+        ),
+        "agents.NAME.evidence": partial(
+            Key,
+            switch,
+            "In a git repository something has to show that a task is done: a change, an artifact, a check that "
+            "failed before, or a reason why nothing has to change that a check confirms.",
+        ),
+        "agents.NAME.sandbox": partial(
+            Key,
+            partial(choice, "", "bwrap"),
+            'With "bwrap" it writes its worktree, its own settings and temporary files only, and reaches `hosts` only.',
+        ),
+        "agents.NAME.hosts": partial(
+            Key,
+            texts,
+            "The network hosts a sandboxed agent may reach, through a proxy; without any it has no network.",
+            example=["api.anthropic.com"],
+        ),
         "queues.NAME.slots": partial(
             Key,
             _COUNT,
@@ -445,6 +504,28 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "It is also started with the event `heartbeat` at this interval, as long as the daemon's loop runs.",
             default_is="never",
             example="5m",
+        ),
+        "intake.agent": partial(
+            Key,
+            partial(choice, "rules", "command", "model", "claude"),
+            "Which agent turns captures into candidates: `rules` is built in and groups by similar words, `command` is "
+            "any program that takes the prompt on its standard input and prints a bundle on its standard output, "
+            "`model` and `claude` use the model of `[triage]`.",
+        ),
+        "intake.command": partial(
+            Key,
+            texts,
+            "The program of the agent `command`, as a list of arguments. A relative path starts at the directory of "
+            "this file.",
+            example=["./candidates.py"],
+        ),
+        "intake.batch": partial(Key, _COUNT, "How many captures one workorder takes at most."),
+        "intake.budget": partial(Key, _FROM_1S, "How long a workorder may take; then it has failed."),
+        "intake.max_tries": partial(Key, _COUNT, "After so many workorders that failed a capture is poison."),
+        "intake.promote_above": partial(
+            Key,
+            partial(factor, 0, 1),
+            "Candidates with at least this confidence are promoted without a person; 0: never.",
         ),
         "beads.dispatch": partial(
             Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."

@@ -30,10 +30,12 @@ _PLAIN_SECTIONS: Final = frozenset("engine policy recurring budget breakers inci
 _PLAIN_KEYS: Final = frozenset(
     {"store.notify", "runner.secrets", "runner.redact"}
     | {f"triage.{name}" for name in "timeout fix_agent max_tokens max_cost rescue_threshold".split()}
+    | {f"intake.{name}" for name in "batch budget max_tries promote_above".split()}
 )
 _PLAIN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {
     "store.url": (DEFAULTS.store.url,),
     "triage.agent": ("rules", "command"),
+    "intake.agent": ("rules", "command"),
 }
 
 

@@ -14,6 +14,7 @@ from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget
 from medbay.core.policy.policy import category_acted_on
+from medbay.core.workspace import OnPass, WorkspaceMeans
 from medbay.errors import UsageError
 
 RUNNER: Final = "agent"
@@ -43,8 +44,20 @@ class Profile:
     role: str = ""
     provider: str = ""  # NAME or NAME/ACCOUNT
     model: str = ""
+    worktree: bool = True
+    setup: str = ""
+    copy: tuple[str, ...] = ()
+    on_pass: OnPass = "keep"
+    evidence: bool = True
+    sandbox: str = ""
+    hosts: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()  # the tools it may use, in place of the preset's
     max_turns: int | None = None
+
+    @property
+    def workspace(self) -> WorkspaceMeans:
+        """How it wants its directory."""
+        return WorkspaceMeans(**{name: getattr(self, name) for name in WorkspaceMeans.__struct_fields__})
 
     @property
     def resources(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ EVENT_NAMES: Final = frozenset(
     task:retry_exhausted task:retry_cancelled task:recovery_action task:escalated task:spec_refresh_requested
     task:permanently_blocked task:blocked task:unblocked task:paused task:resumed task:cancelled task:rescued
     task:verifying task:lost task:requeued task:iteration_done task:edited task:cancel_requested
-    task:reclassified task:occurrences_skipped task:assessed
+    task:reclassified task:occurrences_skipped task:assessed task:rolled_back
     triage:started triage:verdict triage:refused triage:failed
     breaker:opened breaker:half_open breaker:closed incident:opened incident:closed hold:placed hold:released
     budget:warning budget:exceeded question:asked question:answered question:withdrawn

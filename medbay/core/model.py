@@ -115,6 +115,10 @@ class Task(Struct, frozen=True):
     takes_input: bool = False  # it is handed the results of the tasks it comes after
     max_tokens: int | None = None
     max_cost: int | None = None  # in millionths of the currency
+    worktree: str = ""  # of an agent: "yes" or "no"; empty, as what follows: what its profile says
+    setup: str = ""
+    copies: tuple[str, ...] = ()
+    on_pass: str = ""
     created_at: int = 0
     created_by: str = ""
 

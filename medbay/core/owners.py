@@ -16,6 +16,8 @@ from medbay.core.attempt.counting import record_of
 from medbay.core.decision import NOTHING, Change, Decision, Draft, RetryClosed, WorkingSet, together
 from medbay.core.holds.breaker import Breaker, probe_soon
 from medbay.core.holds.incident import changed_breaker
+from medbay.core.intake import workorder
+from medbay.core.intake.workorder import IntakeCase
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import TURN, Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
@@ -34,8 +36,9 @@ class Served(Struct, frozen=True):
 
 
 # The owner of a task that ends, as the service found it: a task, the members of a loop in their order, an open incident
-# that waits for it, or all that the end of a triage meets. None: the task has no owner, or none that is concerned.
-Owned = Served | tuple[Task, ...] | Breaker | LookedAt | None
+# that waits for it, all that the end of a triage meets, or a workorder with its captures. None: the task has no owner,
+# or none that is concerned.
+Owned = Served | tuple[Task, ...] | Breaker | LookedAt | IntakeCase | None
 
 
 def delivered(task: Task, outcome: Outcome) -> Outcome:
@@ -49,8 +52,9 @@ def delivered(task: Task, outcome: Outcome) -> Outcome:
 
 
 def spec_in(outcome: Outcome) -> str | None:
-    """The specification an attempt left in its result."""
-    spec = (outcome.output.result or {}).get("spec")
+    """What an attempt left for its owner in its result: a specification, or the answer to what it was asked."""
+    left = outcome.output.result or {}
+    spec = left.get("spec", left.get("answer"))
     return spec if isinstance(spec, str) and spec.strip() else None
 
 
@@ -238,6 +242,9 @@ OWNERS: Final[Mapping[tuple[str, str], OwnerRule]] = {
     ("task", "follow_up"): OwnerRule(),
     ("incident", "triage"): _TRIAGE,
     ("incident", "fix"): OwnerRule(succeeded=_mended),
+    ("workorder", "intake"): OwnerRule(
+        succeeded=workorder.answered, failed=workorder.gave_up, cancelled=workorder.cancelled, breaks=workorder.broke
+    ),
     ("loop", ""): OwnerRule(succeeded=_passed_on, failed=_began_again, cancelled=_given_up),
 }
 _NO_OWNER: Final = OwnerRule()

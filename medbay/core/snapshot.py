@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from medbay.core.attempt.knowledge import Advice, Known
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.holding import Reason
+from medbay.core.intake.records import Candidate
 from medbay.core.model import Attempt, CheckResult, Guidance, HistoryRow, Question, Retry, Task, Triage, Worker
 from medbay.core.policy.forecast import Forecast
 from medbay.core.policy.presets import RESCUE_THRESHOLD, Recurring
@@ -73,6 +74,7 @@ class TaskDetail(Struct, frozen=True, kw_only=True):
     question: Question | None = None
     questions: tuple[Question, ...] = ()
     held_back: Reason | None = None  # the first reason why it does not start
+    candidate: Candidate | None = None  # what it was promoted from
 
 
 class Explanation(Struct, frozen=True, kw_only=True):

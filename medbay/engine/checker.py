@@ -9,11 +9,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
+from medbay.core.attempt.checks import LANDING
 from medbay.core.model import CheckResult, Task
+from medbay.core.workspace import WorkSeen, requested
 from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
 from medbay.env import Clock
 from medbay.errors import StoreError
+from medbay.integrations import landing
+from medbay.integrations.git import without_hooks
 from medbay.places.protocol import Launch, LiveAttempts, Place
 from medbay.service import checks
 from medbay.service.attempts import Claim, Finished
@@ -118,6 +122,7 @@ class CheckStarter:
             [(each, self._launch(begun, each)) for each in begun.results],
             self._place,
             fail_fast=claim.task.fail_fast,
+            threshold=claim.task.threshold,
             now_ms=self._clock.now_ms,
             monotonic_s=self._clock.monotonic_s(),
         )
@@ -143,6 +148,8 @@ class CheckStarter:
             guidance=attempt.guidance,
             timeout_s=task.check_timeout_ms / 1000,
         )
+        if begun.work is not None:
+            launch = _at_work(launch, begun.work, task, check)
         return launch if check.position != rescue.POSITION else self._evaluation(launch, begun.shown)
 
     def _evaluation(self, launch: Launch, shown: str) -> Launch:
@@ -155,3 +162,13 @@ class CheckStarter:
             stdin_path=self._settings.context_path(launch.task_id, launch.number),
             answer_path=self._settings.answer_path(launch.task_id, launch.number),
         )
+
+
+def _at_work(launch: Launch, work: WorkSeen, task: Task, check: CheckResult) -> Launch:
+    """A check runs where the agent worked; what merges its work runs in the repository itself."""
+    if check.position != LANDING:
+        return replace(launch, cwd=Path(work.directory), env={**without_hooks(launch.env), **launch.env})
+    asked = requested(task)
+    command = landing.start_command(work, asked.name if asked is not None else task.id, task.title)
+    waits_s = (launch.timeout_s or 0) + (work.pr_wait_s if work.on_pass == "pr" else 0)
+    return replace(launch, part="landing", cwd=Path(work.repository), command=command, timeout_s=waits_s)

@@ -9,7 +9,7 @@ import select
 import signal
 import threading
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from medbay.engine.deliver import DeliveryThread
 from medbay.engine.lease import GUARD_SHARE
@@ -17,6 +17,7 @@ from medbay.engine.round import Engine
 from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved, StoreTooNew
+from medbay.integrations.passes import Passes
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -35,6 +36,16 @@ Heard = Literal["nothing", "commit", "end"]  # "end": of a process, or of the ru
 log = logging.getLogger("medbay.engine")
 
 
+class DoorLike(Protocol):
+    """What the agents of an engine reach it by."""
+
+    passes: Passes
+
+    def stop(self) -> None:
+        """Close it, if it was opened."""
+        ...
+
+
 class Daemon:
     """Runs an engine until it is stopped, or until nothing is left to do."""
 
@@ -46,6 +57,7 @@ class Daemon:
         on_round: Callable[[], None] | None = None,
         round_every_s: float = LOOK_EVERY_S,
         deliveries: DeliveryThread | None = None,
+        door: DoorLike | None = None,
     ) -> None:
         """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens."""
         self.engine = engine
@@ -59,6 +71,7 @@ class Daemon:
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._beating = threading.Event()
         self._deliveries = deliveries
+        self._door = door
 
     def run(self, *, until_idle: bool = False, until: Callable[[], bool] | None = None) -> int:
         """Go on until idle, until `until` says so, or until stopped; the exit code of the run."""
@@ -88,6 +101,8 @@ class Daemon:
             return self._close()
         finally:
             self._finish_deliveries(0)
+            if self._door is not None:
+                self._door.stop()
             self._beating.set()
             for thread in beside:
                 thread.join()

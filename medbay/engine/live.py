@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from medbay.core import workspace
 from medbay.core.agent import class_of, is_agents
 from medbay.core.attempt.rescue import Failure
 from medbay.core.model import Task
@@ -59,7 +60,7 @@ class Live:
     def leaves_checks(self, outcome: Outcome, *, evaluates: bool) -> bool:
         """Whether its result may have to be checked or evaluated now."""
         if isinstance(outcome, Succeeded):
-            return self.verifying or bool(self.claim.task.checks)
+            return self.verifying or bool(self.claim.task.checks) or workspace.to_land(outcome) is not None
         return self.verifying or (evaluates and isinstance(outcome, Failure))
 
     def finished(self, outcome: Outcome, now: int, settings: Settings) -> Finished:
@@ -131,6 +132,7 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         stall_s=_stall_s(task, settings),
         ahead=ahead,
         keep_log=task.crashes > 0,
+        work=workspace.requested(task) if is_agents(task) else None,
     )
 
 

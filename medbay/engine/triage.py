@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from medbay.core.intake.records import RUNNER as INTAKE
 from medbay.core.model import Task
 from medbay.core.triage import incident
 from medbay.core.triage.cycle import RUNNER
@@ -15,7 +16,7 @@ from medbay.engine.settings import Settings
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StaleClaim, StoreError
 from medbay.places.protocol import Launch
-from medbay.service import triage, working_set
+from medbay.service import intake, triage, working_set
 from medbay.service.attempts import Claim
 from medbay.service.triage import Started
 from medbay.store import breakers, triages
@@ -93,18 +94,22 @@ class Triager:
             self._suppressed = self._counted
 
     def prepared(self, claim: Claim, launch: Launch) -> Launch:
-        """The launch of a triage: the agent's command, with the context as its input and a file for its answer."""
-        if claim.task.runner != RUNNER:
+        """The launch of a triage or a workorder: its agent's command, what it is shown, and a file for its answer."""
+        if claim.task.runner not in (RUNNER, INTAKE):
             return launch
         settings, task, number = self._settings, claim.task, claim.attempt.number
+        own = task.runner == INTAKE
         try:
             with self._store.read() as tx:
-                shown = triage.of_triage(tx, task, means=settings.means, redaction=settings.redaction)
+                if own:
+                    shown = intake.prompt_of(tx, task)
+                else:
+                    shown = triage.of_triage(tx, task, means=settings.means, redaction=settings.redaction)
         except StoreError as error:
             raise SpawnFailed(f"what the triage is to be shown cannot be read: {error}") from error
         return replace(
             launch,
-            command=settings.means.command,
+            command=launch.command if own else settings.means.command,
             stdin_text=shown,
             stdin_path=settings.context_path(task.id, number),
             answer_path=settings.answer_path(task.id, number),

@@ -39,19 +39,23 @@ class Verification:
         runner: Runner,
         *,
         fail_fast: bool,
+        threshold: float = 1.0,
         now_ms: Callable[[], int],
         monotonic_s: float,
     ) -> None:
         self._members = [_Member(result, launch) for result, launch in checks]
         self._runner = runner
         self._fail_fast = fail_fast
+        self._threshold = threshold
         self._now_ms = now_ms
         self._stopped = False  # by `fail_fast`
         self._interrupted: Outcome | None = None  # a person's cancel, or handed back
         self._seen_s = monotonic_s
         self._ready = _new_epoll()
         for member in self._members:
-            self._start(member, monotonic_s)
+            if member.result.position != gate.LANDING:
+                self._start(member, monotonic_s)
+        self._land(monotonic_s)
 
     @property
     def identity(self) -> Identity | None:
@@ -73,6 +77,7 @@ class Verification:
                 if outcome is not None:
                     self._end(member, outcome)
         self._stop_the_others(monotonic_s)
+        self._land(monotonic_s)
         if any(member.outcome is None for member in self._members):
             return None
         if self._ready is not None:
@@ -106,6 +111,19 @@ class Verification:
         self._interrupted = self._interrupted or Requeued(asked=False, why="killed by the worker")
         for running in self._running():
             running.kill()
+
+    def _land(self, monotonic_s: float) -> None:
+        """Once all checks have passed the work is merged; where they have not, it never is."""
+        last = self._members[-1]
+        checked = [each for each in self._members if each.result.position != gate.LANDING]
+        begun = last.running is not None or last.outcome is not None or last.again_at_s is not None
+        if last in checked or begun or any(each.outcome is None for each in checked):
+            return
+        results = [each.result for each in checked]
+        if not results or gate.judge(results, self._threshold).verdict == "PASS":
+            self._start(last, monotonic_s)
+        else:
+            self._end(last, Cancelled())
 
     def _running(self) -> list[Running]:
         return [each.running for each in self._members if each.running is not None and each.outcome is None]

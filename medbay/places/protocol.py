@@ -9,6 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from medbay.core.outcome import Outcome, Output
+from medbay.core.workspace import WorkRequest
 from medbay.places.processes import PART_MARK
 
 LASTING_S: Final = 0.05  # what runs for less than this is over before it could be observed
@@ -54,6 +55,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     answer_path: Path | None = None  # its stdout goes here instead of into the log, and comes back as its answer
     keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
     part: str = ""  # which of several trees of one attempt: each is ended alone
+    work: WorkRequest | None = None  # what an agent's directory is prepared for
+    files: Path | None = None  # the directory whose files show its progress, where that is not its own
 
     @property
     def attempt_key(self) -> str:

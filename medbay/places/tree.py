@@ -161,7 +161,9 @@ class ProcessTree:
         self._trees = trees
         self._cap = cap
         self._usage = usage
-        self._progress = launch.stall_s and Progress(monotonic_s, stall_s=launch.stall_s, cwd=launch.cwd)
+        self._progress = launch.stall_s and Progress(
+            monotonic_s, stall_s=launch.stall_s, cwd=launch.files or launch.cwd
+        )
         self._limit_at_s = None if launch.timeout_s is None else monotonic_s + launch.timeout_s
         self._begun_s = self._seen_s = monotonic_s
         self._why: Why | None = None

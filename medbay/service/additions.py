@@ -83,6 +83,10 @@ class NewTask:
     model: str = ""
     agents: tuple[tuple[str, tuple[str, ...]], ...] = ()
     expect_by: str = ""
+    worktree: str = ""
+    setup: str = ""
+    copies: tuple[str, ...] = ()
+    on_pass: str = ""
     max_tokens: int | None = None
     max_cost: int | None = None
     key: str | None = None

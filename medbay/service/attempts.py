@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
-from medbay.core import rules
+from medbay.core import evidence, rules
 from medbay.core.agent import never_got_to_work, profile_of
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
@@ -35,6 +35,7 @@ from medbay.core.rules import Ended
 from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
+from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
 from medbay.service import budgets, evaluations, learning, owners, prompts, triage
@@ -229,7 +230,7 @@ def _ended(
     return Ended(
         task=task,
         attempt=attempt,
-        outcome=budget_rules.judged(task, delivered(task, finished.outcome)),
+        outcome=budget_rules.judged(task, evidence.judged(task, delivered(task, finished.outcome))),
         checks=finished.checks,
         takes_advice=finished.takes_advice,
         evaluator=by.means.evaluate,
@@ -267,7 +268,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
     found = ending.diagnose_ended(ended, tx.now)
     if found is None:
         return ended
-    if found.subcategory == GATE_ERROR:  # its advice names the checks of one task
+    if found.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST):  # its advice names what is one task's own
         return replace(ended, diagnosis=found)
     if found.fingerprint not in known:
         known[found.fingerprint] = patterns.carried(tx, found, patterns.get(tx, found.fingerprint, counted=False))

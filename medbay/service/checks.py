@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from medbay.core import rules
+from medbay.core.agent import is_agents
 from medbay.core.attempt.checks import ROUNDS_MAX
 from medbay.core.model import Attempt, CheckResult, Worker
 from medbay.core.outcome import Lost
 from medbay.core.redaction import Redaction
+from medbay.core.workspace import WorkSeen, seen
 from medbay.service import evaluations
 from medbay.service.attempts import Claim, Finished
 from medbay.store import attempts, checks, tasks
@@ -26,6 +28,7 @@ class Begun:
     claim: Claim
     results: tuple[CheckResult, ...]
     shown: str = ""  # what an evaluator is shown; its only result is at its own place then
+    work: WorkSeen | None = None  # what was seen of its work: where that is, and what is to become of it
 
 
 def waiting(tx: Tx, worker_id: str) -> list[Claim]:
@@ -73,7 +76,8 @@ def begin(
         )
         checks.save(tx, results)
         shown = evaluations.context(tx, claim.task, claim.attempt, redaction=redaction)
-        begun.append(Begun(claim, results, shown))
+        left = attempts.output(tx, claim.task.id, claim.attempt.number) if is_agents(claim.task) else None
+        begun.append(Begun(claim, results, shown, seen(left.result) if left else None))
     return begun
 
 

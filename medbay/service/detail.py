@@ -10,7 +10,7 @@ from medbay.core.policy.presets import Recurring
 from medbay.core.snapshot import TaskDetail
 from medbay.service import calls, owners
 from medbay.service import explain as explaining
-from medbay.store import attempts, checks, history, patterns, questions, retries, tasks, triages
+from medbay.store import attempts, checks, history, intake, patterns, questions, retries, tasks, triages
 from medbay.store.database import Tx
 
 ATTEMPTS_SHOWN: Final = 50
@@ -48,4 +48,5 @@ def load(
         question=questions.open_of_task(tx, task.id),
         questions=tuple(questions.of_task(tx, task.id)),
         held_back=explaining.first_reason(tx, task, recovery_share=recovery_share, queue_slots=queue_slots),
+        candidate=intake.candidate_of_task(tx, task.id),
     )

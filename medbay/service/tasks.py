@@ -16,7 +16,7 @@ from medbay.core.rules import Answer, AskedTask, Edit
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import breakers, dependencies, owners, schedules, teaching, triage
 from medbay.store import breakers as breaker_rows
-from medbay.store import questions, tasks, workers
+from medbay.store import intake, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -181,6 +181,8 @@ def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> 
     mine = held.get(asked.owner.id) if asked.owner is not None and asked.owner.kind in HELD else None
     if asked.owner is not None and mine is not None and mine.question_id == asked.id:
         apply(tx, rules.on_answer(answered, asked.owner.kind, mine))
+    elif asked.owner is not None and asked.owner.kind == "workorder":
+        apply(tx, rules.on_answer(answered, asked.owner.kind, intake.case_of(tx, asked.owner.id)))
     elif not asked.task_ids:
         apply(tx, rules.on_noted(answered))
 
@@ -188,6 +190,8 @@ def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> 
 def _asked(tx: Tx, given: str) -> Question:
     """The open question that is meant, by its own id or by a task; what was asked before says what became of it."""
     asked = questions.get(tx, given)
+    if asked is None and (about := intake.newest_question(tx, given)):
+        asked = questions.get(tx, about)
     if asked is None:
         try:
             task_id = id_of(tx, given)

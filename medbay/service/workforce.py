@@ -14,7 +14,7 @@ from medbay.core.people import question
 from medbay.errors import UsageError
 
 _COST_MAX: Final = 1_000_000_000
-_OF_AGENTS: Final = ("max_tokens", "max_cost", "model")
+_OF_AGENTS: Final = ("max_tokens", "max_cost", "model", "worktree", "setup", "copies", "on_pass")
 _NOT_A_PERSONS: Final = ("cron", "every_ms", "checks", "at", "timeout_ms", "max_iterations")
 
 OF_PERSON: Final[dict[str, Any]] = {"command": (), "runner": question.RUNNER}

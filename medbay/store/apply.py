@@ -30,11 +30,22 @@ from medbay.core.decision import (
 )
 from medbay.core.events import EVENT_NAMES, exists
 from medbay.core.holds.breaker import BreakerChange, CommandUse
+from medbay.core.intake.records import (
+    Candidate,
+    Capture,
+    CaptureEventProcessed,
+    CaptureReady,
+    CapturesFreed,
+    CapturesTaken,
+    ContextSnapshot,
+    RunRecord,
+    Workorder,
+)
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, Triage, changed_fields
 from medbay.core.outcome import Output
 from medbay.core.people.question import send_again_at
 from medbay.errors import StaleClaim
-from medbay.store import breakers, checks, patterns, triages
+from medbay.store import breakers, checks, intake, patterns, triages
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -388,7 +399,12 @@ def _insert_effect(tx: Tx, effect: Effect) -> None:
 
 
 # Where the records that have a lifecycle are kept.
-RECORDS: Final[dict[type, RecordTable]] = {Task: TASK_TABLE}
+RECORDS: Final[dict[type, RecordTable]] = {
+    Task: TASK_TABLE,
+    Capture: intake.CAPTURES,
+    Workorder: intake.WORKORDERS,
+    Candidate: intake.CANDIDATES,
+}
 
 # What writes each type of write. They run in this order, whatever the order in the decision: breakers first, so that
 # locks are taken in one order; what is added before what is changed, which may come after it; a question is closed
@@ -398,6 +414,12 @@ WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
     Added: _insert_added,
     Change: _save_change,
     Rewired: _rewire,
+    CaptureEventProcessed: intake.processed,
+    ContextSnapshot: intake.save_snapshot,
+    CapturesTaken: intake.take_captures,
+    CapturesFreed: intake.free_of,
+    RunRecord: intake.save_run_record,
+    CaptureReady: intake.ready,
     Triage: triages.save,
     AttemptEnd: _end_attempt,
     ChecksPlanned: _plan_checks,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from medbay.core.model import Event, HistoryRow
+from medbay.core.model import Event, HistoryRow, Task
 from medbay.store.database import Row, Tx
-from medbay.store.rows import loads
+from medbay.store.rows import TASK_COLUMNS, loads, task
 
 _COLUMNS: Final = "task_id, source, target, actor, reason, at, context"
 _LATELY: Final = 20_000  # events
@@ -84,3 +84,9 @@ def _transition(row: Row) -> HistoryRow:
         at=at,
         context=loads(context),
     )
+
+
+def created_by(tx: Tx, actor: str, limit: int) -> list[Task]:
+    """What one actor added, the newest first."""
+    sql = f"SELECT {TASK_COLUMNS} FROM task WHERE created_by = ? ORDER BY created_at DESC, id LIMIT ?"
+    return [task(row) for row in tx.rows(sql, (actor, limit))]

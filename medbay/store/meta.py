@@ -69,6 +69,13 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "statistic": ("kind", "hour", "a", "b", "c"),
     "statistic_open": ("kind", "id"),
     "issue": ("source", "issue_id"),
+    "capture": ("id",),
+    "capture_event": ("id",),
+    "context_snapshot": ("id",),
+    "workorder": ("id",),
+    "workorder_capture": ("workorder_id", "capture_id"),
+    "run_record": ("workorder_id",),
+    "candidate": ("id",),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied
 

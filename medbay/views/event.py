@@ -135,7 +135,9 @@ def _triaged(event: Event) -> str:
 
 
 def _gate_passed(event: Event) -> EventLine | None:
-    warning = event.data.get("warning")
+    warning, landed = event.data.get("warning"), event.data.get("landed")
+    if landed and not warning:
+        return _change(event, glyphs.DONE, "done", clean(str(landed)))
     if not warning:
         return None
     return _change(event, glyphs.VERIFYING, "wait", f"accepted with a warning: {clean(str(warning))}")
@@ -249,6 +251,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], EventLine | None]]] = {
     "triage:failed": _triage_went_wrong,
     "task:iteration_done": _iteration_done,
     "task:completed": _completed,
+    "task:rolled_back": lambda event: _change(event, glyphs.YOU, "you", f"its revert is on {event.data['branch']}"),
     "task:requeued": _requeued,
     "task:lost": _lost,
     "task:blocked": _blocked,

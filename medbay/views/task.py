@@ -13,7 +13,7 @@ from medbay.core.holds.resources import crash_loop_key
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE, Task
 from medbay.core.snapshot import TaskDetail, TaskList
 from medbay.core.triage.cycle import cooling_until
-from medbay.views import attempt, breaker, glyphs, moments, question, schedule, spending, triage, work
+from medbay.views import attempt, breaker, glyphs, intake, moments, question, schedule, spending, triage, work
 from medbay.views.status import Phrase, phrase_as_json, says, status_phrase
 from medbay.views.text import clean
 
@@ -125,6 +125,7 @@ def detail(found: TaskDetail) -> dict[str, Any]:
         "triage_cooldown_until": moments.iso(cooling_until(task, found.rules)),
         "held_back": reason_as_json(found.held_back) if found.held_back else None,
         "rescue_threshold": found.rescue_threshold,
+        "candidate": intake.origin_as_json(found.candidate) if found.candidate is not None else None,
     }
 
 

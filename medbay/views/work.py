@@ -94,6 +94,16 @@ def worker_as_json(task: Task) -> dict[str, Any]:
     return {"person": True} if question.is_persons(task) else {}
 
 
+def workspace_as_json(task: Task) -> dict[str, Any]:
+    """Return what the task itself says of its worktree, under the names of `medbay add`; None: its profile decides."""
+    return {
+        "worktree": {"yes": True, "no": False}.get(task.worktree),
+        "setup": task.setup or None,
+        "copy": list(task.copies) or None,
+        "on_pass": task.on_pass or None,
+    }
+
+
 def agent_limits(task: Task) -> dict[str, Any]:
     """Return its agent and what an attempt may use up, as people write it."""
     return {
@@ -102,6 +112,7 @@ def agent_limits(task: Task) -> dict[str, Any]:
         "model": task.model or None,
         "max_tokens": task.max_tokens,
         "max_cost": None if task.max_cost is None else task.max_cost / MILLION,
+        **workspace_as_json(task),
     }
 
 

@@ -63,7 +63,7 @@ def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     again = exported(cli, "--store", OTHER)
 
     full = lines[1]
-    of_agents = {"max_tokens", "max_cost", "model"}
+    of_agents = {"max_tokens", "max_cost", "model", "worktree", "setup", "copy", "on_pass"}
     assert {"run", *requests._FIELDS} - {"on_conflict", "assess"} - of_agents == {*full, *lines[2]} - {"id", "status"}
     assert full["after"] == [lines[0]["id"]]
     assert again[1]["after"] == [again[0]["id"]]

@@ -17,7 +17,7 @@ from tests.cli.calling import call
 MEDBAY = str(Path(sys.executable).parent / "medbay")
 QUICK = "\n".join(
     f'[policy.ladder.{name}]\ndelays = ["10ms", "20ms", "30ms"]'
-    for name in ("transient", "code_error", "test_failure", "timeout", "unknown")
+    for name in ("transient", "code_error", "test_failure", "timeout", "resource_exhaustion", "unknown")
 )
 
 

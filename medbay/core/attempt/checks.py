@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from medbay.core.decision import ChecksPlanned, Decision, Draft, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, known
-from medbay.core.model import Check, CheckResult, CheckStatus, Task
+from medbay.core.model import CHECKS_MAX, Check, CheckResult, CheckStatus, Task
 from medbay.core.outcome import (
     Cancelled,
     Checked,
@@ -25,7 +25,12 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
+from medbay.core.workspace import CONFLICT, PULL_REQUEST, to_land
 
+LANDING: Final = CHECKS_MAX + 1  # the position of what merges the work: it begins when all checks have passed
+PR_REFUSED: Final = 10  # the exit code of a landing whose pull request came back, and of one that did so too often
+PR_GIVEN_UP: Final = 11
+KEPT: Final = "kept on "  # how it says that the work was not merged, and why
 CANNOT_RUN: Final = frozenset({126, 127})  # what a shell says of a command it could not execute or find
 COMMAND_SHOWN: Final = 60
 
@@ -42,7 +47,28 @@ class Gate(Struct, frozen=True, kw_only=True):
 
 
 def judge(results: Sequence[CheckResult], threshold: float = 1.0) -> Gate:
-    """Add the checks up. Those that `fail_fast` stopped are outside of everything that is counted."""
+    """Add the checks up, then look at the landing. What `fail_fast` stopped is outside of everything counted."""
+    landing = next((each for each in results if each.position == LANDING), None)
+    if landing is None:
+        return _added_up(results, threshold)
+    checked = [each for each in results if each is not landing]
+    found = _added_up(checked, threshold) if checked else Gate(verdict="PASS")
+    return _landed(found, landing) if found.verdict == "PASS" else found
+
+
+def _landed(found: Gate, landing: CheckResult) -> Gate:
+    """A result that passed, with what became of it."""
+    if landing.status == "PASS":
+        kept = landing.tail.strip() if landing.tail.startswith(KEPT) else ""
+        return replace(found, warning=", ".join(filter(None, (found.warning, kept))))
+    if landing.status == "FAIL":
+        came_back = landing.exit_code in (PR_REFUSED, PR_GIVEN_UP)
+        why = "its pull request came back" if came_back else "it conflicts with what was merged before it"
+        return Gate(verdict="FAIL", why=why, blamed=landing)
+    return Gate(verdict="ERROR", why=f"{shown(landing.command)} could not be done", blamed=landing)
+
+
+def _added_up(results: Sequence[CheckResult], threshold: float) -> Gate:
     errors = [each for each in results if each.status == "ERROR"]
     late = [each for each in results if each.status == "TIMEOUT"]
     failures = [each for each in results if each.status == "FAIL"]
@@ -115,12 +141,16 @@ def _by_exit(code: int | None, *, broken: bool) -> CheckStatus:
 ROUNDS_MAX: Final = 3  # how often the checks of one attempt are begun before the attempt itself is repeated
 GATE_ERROR: Final = "gate_error"
 EXCERPT_MAX: Final = 300
+CONFLICT_MAX: Final = 2_000
 _EVENTS: Final = {"PASS": "gate:passed", "FAIL": "gate:failed", "ERROR": "gate:error"}
 
 
 def plan(draft: Draft[Task], number: int, checks: tuple[Check, ...], outcome: Succeeded, work: WorkingSet) -> Decision:
     """The work succeeded; whether its result counts is for its checks to say."""
     results = planned(checks, draft.task.id, number)
+    if to_land(outcome) is not None:
+        command = ("medbay", "merge", draft.task.id)
+        results += (CheckResult(task_id=draft.task.id, number=number, position=LANDING, command=command),)
     draft.move("pending_verification", f"attempt {number} succeeded, its checks are to come", attempt=number)
     draft.emit("task:verifying", attempt=number, checks=[shown(each.command) for each in results])
     ended = ChecksPlanned(
@@ -148,6 +178,9 @@ def emit(draft: Draft[Task], number: int, found: Gate, results: Sequence[CheckRe
         said["why"] = found.why
     if found.warning:
         said["warning"] = found.warning
+    landing = next((each for each in results if each.position == LANDING and each.status == "PASS"), None)
+    if landing is not None and not landing.tail.startswith(KEPT):
+        said["landed"] = landing.tail.strip()
     draft.emit(_EVENTS[found.verdict], attempt=number, **said)
 
 
@@ -177,6 +210,35 @@ def diagnose_error(task_id: str, found: Gate) -> Diagnosis:
         excerpt=blamed.tail.strip()[-EXCERPT_MAX:] if blamed else "",
         summary=found.why,
         suggested_fix=f"see that its checks can be run and end in time; {where}",
+    )
+
+
+def diagnose_landing(landing: CheckResult) -> Diagnosis:
+    """Why work that passed could not be merged."""
+    said = landing.tail.strip()
+    if landing.exit_code not in (PR_REFUSED, PR_GIVEN_UP):
+        return diagnose_conflict(said)
+    found = known(
+        PULL_REQUEST,
+        rule="gate.pull_request",
+        excerpt=said[:CONFLICT_MAX],
+        summary=said.partition("\n")[0],
+        suggested_fix=f"change what the checks and reviewers of the pull request ask for: {said[:CONFLICT_MAX]}",
+    )
+    return replace(found, retryable=landing.exit_code == PR_REFUSED)
+
+
+def diagnose_conflict(said: str) -> Diagnosis:
+    """Work that passed and cannot be merged says nothing bad of itself: the other changes came first."""
+    return known(
+        CONFLICT,
+        rule="gate.conflict",
+        excerpt=said[:CONFLICT_MAX],
+        summary=said.partition("\n")[0] or "it conflicts with what was merged before it",
+        suggested_fix=(
+            "the other changes are merged into your worktree and conflict marks stand where both changed the same"
+            " lines: keep what both are for, and leave no mark"
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from medbay.core.durations import format_duration
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
+from medbay.core.workspace import seen
 
 _NOTE: Final = "[medbay]"  # what the runner adds to the end of a log
 _LINE_SHOWN: Final = 120
@@ -33,6 +34,9 @@ _ASKS: Final = re.compile(  # the end of a line that waits for a person at a ter
 def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, handed: str = "") -> Diagnosis:
     """Hand everything the outcome knows to the diagnosis, but not what its attempt was handed."""
     failed = outcome if isinstance(outcome, Failed) else None
+    work = seen(outcome.output.result) if failed else None
+    if work is not None and work.unresolved:
+        return checks.diagnose_conflict(f"Conflict marks are left in {', '.join(work.unresolved)}\n{work.marks}")
     output = without_echo(outcome.output, handed) if handed else outcome.output
     result = output.result
     if isinstance(outcome, OverBudget):
@@ -98,6 +102,8 @@ def diagnose_checked(task: Task, outcome: Checked, now: int, *, zone: tzinfo, ha
     if found.verdict == "ERROR":
         return checks.diagnose_error(task.id, found)
     assert found.blamed is not None
+    if found.blamed.position == checks.LANDING:
+        return checks.diagnose_landing(found.blamed)
     diagnosis = diagnose_outcome(checks.as_failure(found.blamed), now, runner="shell", zone=zone, handed=handed)
     return checks.name_check(diagnosis, found.blamed)
 

@@ -61,6 +61,7 @@ from medbay.core.policy.policy import Policy
 from medbay.core.schedule import occurrences, recurring
 from medbay.core.shell import strong_failure
 from medbay.core.triage import agency
+from medbay.core.workspace import CONFLICT, SETUP, to_land
 
 Settles = Callable[[Any, Outcome, Draft[Task], WorkingSet], Decision]
 
@@ -105,7 +106,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
 
 def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
-    if isinstance(ended.outcome, Succeeded) and ended.checks and not ended.task.cancel_requested:
+    to_check = ended.checks or to_land(ended.outcome)
+    if isinstance(ended.outcome, Succeeded) and to_check and not ended.task.cancel_requested:
         draft.set(warning=_warning(ended))
         return verifying.plan(draft, ended.attempt.number, ended.checks, ended.outcome, work)
     looks = agency.lets(work.breakers.get(agency.KEY)) != "none"  # the breaker of triages stops evaluations too
@@ -346,7 +348,7 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
         last_fingerprint=found.fingerprint,
         last_summary=found.summary,
     )
-    number = ended.attempt.number
+    number, asks = ended.attempt.number, asks or _asks_at_once(task, found)
     draft.move("failed", found.summary, attempt=number, category=kind, before=counters(task))
     how = {"outcome": outcome_word(ended.outcome), "charged": charged, "diagnosis": facts(found)}
     draft.emit("task:failed", attempt=number, **how)
@@ -365,6 +367,15 @@ def _failed(ended: Ended, draft: Draft[Task], work: WorkingSet, *, asks: str = "
     )
     others = owners.failed(draft, ended.owner, follow(draft, failure, work), charged=charged)
     return _decision(ended, draft, others.work, *learned, diagnosis=found, charged=charged, others=others)
+
+
+def _asks_at_once(task: Task, found: Diagnosis) -> str:
+    """Why a person has to look: what an agent was given one try at failed the same way again."""
+    if found.kind != task.last_category or task.streak == 0:
+        return ""
+    why = {CONFLICT: "it still conflicts after it was brought together once", SETUP: "it cannot be set up"}
+    said = why.get(found.subcategory or "")
+    return f"{said}: {found.summary}" if said else ""
 
 
 def _judge(draft: Draft[Task], number: int, *, cured: bool) -> tuple[Learned, ...]:

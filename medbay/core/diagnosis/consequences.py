@@ -213,6 +213,16 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
     "unknown/no_evidence": _row(
         "It said it was done without showing it: ask for the evidence.", charge=True, session="resume"
     ),
+    "unknown/merge_conflict": _row(
+        "Resolve the conflict marks so that both changes stay, and leave no mark.", charge=False, session="resume"
+    ),
+    "unknown/pull_request": _row(
+        "Change what the checks and reviewers of the pull request ask for.", charge=False, session="resume"
+    ),
+    "unknown/setup": _row(
+        "Correct the setup of the worktree (`setup`, `copy`), or what it needs; the work itself was not begun.",
+        charge=False,
+    ),
     "unknown/asked": _row(
         "It asked a person something: answer it, and its session goes on.", charge=False, retry=False, session="resume"
     ),

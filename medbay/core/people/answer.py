@@ -14,6 +14,8 @@ from medbay.core.decision import NOTHING, Decision, Draft, QuestionClosed, toget
 from medbay.core.holds import breaker
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.incident import changed_breaker
+from medbay.core.intake import workorder
+from medbay.core.intake.workorder import IntakeCase
 from medbay.core.model import Event, Option, Question, Task
 from medbay.core.owners import Owned
 from medbay.core.people import question as person
@@ -182,6 +184,24 @@ def _look_after(answer: Answer, mine: Breaker) -> Decision:
     return changed_breaker(mine, replace(mine, probe_at=answer.now)) if mine.spent else NOTHING
 
 
+# The effects on a workorder
+
+
+def _acknowledge(answer: Answer, case: IntakeCase) -> Decision:
+    """Nothing changes but that it was answered."""
+    return on_noted(answer)
+
+
+def _run_again(answer: Answer, case: IntakeCase) -> Decision:
+    """Its captures are triaged again at once."""
+    return together(on_noted(answer), workorder.on_run_again(case, answer.now, actor=answer.actor))
+
+
+def _discard_all(answer: Answer, case: IntakeCase) -> Decision:
+    """What it left is discarded."""
+    return together(on_noted(answer), workorder.on_discard_all(case, answer.now, actor=answer.actor))
+
+
 _Effect = Callable[[Answer, Any], Decision]
 EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("task", "retry"): _retry,
@@ -195,4 +215,7 @@ EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("hold", "retry"): _look_after,
     ("hold", "cancel"): _look_after,
     ("hold", "pause"): _look_after,
+    ("workorder", "note"): _acknowledge,
+    ("workorder", "retry"): _run_again,
+    ("workorder", "discard"): _discard_all,
 }

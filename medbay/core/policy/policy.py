@@ -35,6 +35,7 @@ UNCHARGED_LIMIT_MS: Final = 72 * HOUR_MS
 _UNCHARGED_LISTS: Final[Mapping[str, tuple[int, ...]]] = {
     "rate_limit": DOUBLING_TO_AN_HOUR,
     "usage_limit": DOUBLING_TO_AN_HOUR,
+    "merge_conflict": (1_000, 10_000, 60_000),  # the others are merged already: nothing is to be waited for
     "lock": (5_000, 10_000, 20_000, 40_000, 60_000),
 }
 # What time does not change: a full context, a session that is refused, a model that will not. A fresh session may.

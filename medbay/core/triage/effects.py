@@ -414,6 +414,7 @@ GUIDANCE_SHOWN: Final = 5
 _INHERITED: Final = (
     "runner command shell advice cwd env env_file env_from timeout_ms stall_ms memory_bytes cpu_ms priority queue tags"
     " policy resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
+    " worktree setup copies on_pass"
 ).split()
 
 

@@ -17,7 +17,7 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeAnswer, JudgeFailed
+from medbay.integrations.judges.program import TRIES, Brief, JudgeAnswer, JudgeFailed
 
 TOOLS: Final = ("Read", "Grep", "Glob")  # nothing that writes, runs or reaches a network
 TURNS_MAX: Final = 20
@@ -47,7 +47,7 @@ async def _judge(brief: Brief, roots: list[Path]) -> JudgeAnswer:
     options = ClaudeAgentOptions(
         tools=list(TOOLS),
         can_use_tool=may,
-        system_prompt=SYSTEM,
+        system_prompt=brief.system,
         model=brief.model or None,
         max_turns=TURNS_MAX,
         max_budget_usd=brief.max_cost,

@@ -9,7 +9,7 @@ from pydantic_ai import Agent, ModelRetry, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 from pydantic_ai.models import Model, infer_model
 
-from medbay.integrations.judges.program import SYSTEM, TRIES, Brief, JudgeAnswer, JudgeFailed
+from medbay.integrations.judges.program import TRIES, Brief, JudgeAnswer, JudgeFailed
 
 
 class PieceAnswer(BaseModel):
@@ -54,13 +54,48 @@ class ScoreAnswer(BaseModel):
     why: str = ""
 
 
+class IntakeMetadataAnswer(BaseModel):
+    """Which captures were used."""
+
+    capture_ids: list[str]
+    suggested_target: str = "task"
+
+
+class IntakeCandidateAnswer(BaseModel):
+    """One candidate objective."""
+
+    title: str
+    description: str = ""
+    acceptance_criteria: list[str]
+    captures: list[str] = Field(default_factory=list)
+    confidence: float = 0.5
+
+
+class IntakeNotesAnswer(BaseModel):
+    """How sure it is, and what was not clear."""
+
+    confidence: float = 0.5
+    ambiguities: list[str] = Field(default_factory=list)
+
+
+class BundleAnswer(BaseModel):
+    """Candidate objectives made of captures."""
+
+    title: str
+    metadata: IntakeMetadataAnswer
+    content: list[IntakeCandidateAnswer]
+    notes: IntakeNotesAnswer = Field(default_factory=IntakeNotesAnswer)
+
+
+_OUTPUTS: dict[str, type[BaseModel]] = {"verdict": VerdictAnswer, "score": ScoreAnswer, "bundle": BundleAnswer}
+
+
 def judge(brief: Brief) -> JudgeAnswer:
     """Ask the model once, and again where its answer cannot be used; raises JudgeFailed when none came."""
-    scores = '"score"' in brief.prompt and '"verdict"' not in brief.prompt
-    output: type[BaseModel] = ScoreAnswer if scores else VerdictAnswer
+    output = _OUTPUTS[brief.answers]
     try:
         agent: Agent[object, Any] = Agent(
-            _model(brief.model), output_type=output, instructions=SYSTEM, retries=TRIES - 1, name="triage"
+            _model(brief.model), output_type=output, instructions=brief.system, retries=TRIES - 1, name="triage"
         )
 
         @agent.output_validator

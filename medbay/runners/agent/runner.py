@@ -27,7 +27,12 @@ class PlainWorkplace:
 
     def __init__(self, launch: Launch, profile: Profile) -> None:
         self.cwd = launch.cwd
+        self.files: Path | None = None
         self.env: Mapping[str, str] = {}
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The command itself."""
+        return words
 
     def left(self, outcome: Outcome) -> Outcome:
         """As it ended."""
@@ -68,11 +73,12 @@ class AgentRunner:
             resumes=resumes,
             max_cost=launch.max_cost,
         )
-        launch = replace(launch, cwd=workplace.cwd, env={**launch.env, **workplace.env})
+        env = {**launch.env, **workplace.env}
+        launch = replace(launch, cwd=workplace.cwd, files=workplace.files, env=env)
         before = Spent(tokens_in=launch.session_tokens[0], tokens_out=launch.session_tokens[1])
         known = session if resumes or _names_session(preset) else ""
         transcript = Transcript(session=known, resumed=resumes, before=before if resumes else Spent())
-        agent = Agent(profile, preset, self._commands)
+        agent = Agent(profile, preset, self._commands, workplace)
         return AgentRunning(agent, launch, run, transcript, workplace, monotonic_s)
 
     def left_by(self, runner: str, log_path: str) -> Output:

@@ -47,8 +47,17 @@ class Workplace(Protocol):
         ...
 
     @property
+    def files(self) -> Path | None:
+        """The directory whose files show its progress, where that is another one."""
+        ...
+
+    @property
     def env(self) -> Mapping[str, str]:
         """Variables that it gets besides its own."""
+        ...
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What is started for this command: itself, or what prepares the directory and starts it there."""
         ...
 
     def left(self, outcome: Outcome) -> Outcome:
@@ -63,6 +72,7 @@ class Agent:
     profile: Profile
     preset: Preset
     commands: Runner
+    workplace: Workplace
 
     def start(self, launch: Launch, run: Run, monotonic_s: float) -> Running:
         """Write the prompt and start it."""
@@ -73,7 +83,7 @@ class Agent:
         chosen = {"MEDBAY_MODEL": run.model, "MEDBAY_FRESH_SESSION": str(int(launch.fresh_session))}
         asked = replace(
             launch,
-            command=command_of(self.preset, self.profile, run),
+            command=self.workplace.command(tuple(command_of(self.preset, self.profile, run))),
             env={**self.preset.env, **launch.env, **chosen},
             stdin_text=text if reads else "",
             stdin_path=path if reads else None,

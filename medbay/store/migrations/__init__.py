@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from medbay.errors import StoreTooNew
 from medbay.store.dialect import Dialect
@@ -77,6 +78,18 @@ def version(connection: Executor, dialect: Dialect) -> int:
 
 
 def statements(text: str) -> list[str]:
-    """The statements of a migration; comments may stand on lines of their own."""
-    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
-    return [part.strip() for part in code.split(";") if part.strip()]
+    """The statements of a migration; comments may stand on lines of their own.
+
+    A statement ends at its semicolon. What follows a line `-- statement` is one whole statement, semicolons included,
+    up to the next such line or to `-- statements`: the body of a trigger.
+    """
+    found: list[str] = []
+    for part in _WHOLE.split(text):
+        whole, rest = part.removeprefix(_ONE), part.startswith(_ONE)
+        code = "\n".join(line for line in whole.splitlines() if not line.lstrip().startswith("--"))
+        found += [code] if rest else code.split(";")
+    return [each.strip() for each in found if each.strip()]
+
+
+_ONE: Final = "-- statement\n"
+_WHOLE: Final = re.compile(r"^(?=-- statements?$)", re.MULTILINE)

@@ -1,0 +1,284 @@
+"""Intake: captures, the worker that turns them into workorders, candidates and what becomes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from medbay import app
+from medbay.core.intake.records import QUEUE, SCHEDULED, Candidate, Capture, Workorder
+from medbay.core.intake.workorder import IntakeWork
+from medbay.core.model import DEFAULT_QUEUE, Task
+from medbay.env import Ids
+from medbay.errors import MedbayError, NotAllowed, StaleClaim, UsageError
+from medbay.service import intake, requests
+from medbay.service.intake import WorkorderDetail
+from medbay.store import intake as rows
+from medbay.store.database import Tx
+from medbay.views import intake as view
+
+if TYPE_CHECKING:
+    from medbay.bay import Bay
+
+GIT_S: Final = 5.0
+POLL_S: Final = 1.0
+STOP_S: Final = 10.0
+PROMOTED_AT_ONCE: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeRun:
+    """What one run of the intake worker did."""
+
+    events_processed: int = 0
+    reason: str | None = None
+    captures: tuple[str, ...] = ()
+    snapshot: str | None = None
+    workorder: str | None = None
+    verdict: str | None = None
+    candidates: tuple[Candidate, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """As `medbay intake --once --json` prints it."""
+        return {
+            "events_processed": self.events_processed,
+            "reason": self.reason,
+            "captures": list(self.captures),
+            "snapshot": self.snapshot,
+            "workorder": self.workorder,
+            "verdict": self.verdict,
+            "candidates": [view.candidate_as_json(each) for each in self.candidates],
+            "errors": list(self.errors),
+        }
+
+
+class Intake:
+    """Captures to candidates to tasks."""
+
+    def __init__(self, bay: Bay) -> None:
+        self._bay = bay
+        self._owner = Ids().store()
+
+    # Captures
+
+    def capture(self, text: str) -> Capture:
+        """Store a thought; secrets that are known or look like one are redacted."""
+        said = app.redaction_of(self._bay.place.config, os.environ).text(text)
+        return self._bay.write(lambda tx: intake.capture(tx, said, ids=self._bay.ids, actor=self._bay.actor))
+
+    def captures(self, *, status: Sequence[str] = (), limit: int = 1_000) -> list[Capture]:
+        """The captures, the oldest first."""
+        with self._bay.store.read() as tx:
+            return rows.select(tx, Capture, status=status, limit=limit)
+
+    def show_capture(self, capture_id: str) -> dict[str, Any]:
+        """One capture with the workorders it was in and the candidates made of it."""
+        with self._bay.store.read() as tx:
+            found = intake.resolve(tx, Capture, capture_id)
+            orders = rows.workorders_of(tx, found.id)
+            made = [one for each in orders for one in rows.select(tx, Candidate, workorder=each)]
+            return view.capture_in_full(found, orders, [each for each in made if found.id in each.captures])
+
+    def edit_capture(self, capture_id: str, text: str) -> Capture:
+        """Change the text of a capture that waits."""
+        said = app.redaction_of(self._bay.place.config, os.environ).text(text)
+        return self._bay.write(lambda tx: intake.edit_capture(tx, capture_id, said, actor=self._bay.actor))
+
+    def release_capture(self, capture_id: str) -> Capture:
+        """Let a capture be triaged at once; one that is poison gets new tries."""
+        return self._bay.write(lambda tx: intake.release_capture(tx, capture_id, actor=self._bay.actor))
+
+    def discard(self, record_id: str) -> Capture | Candidate:
+        """Discard a candidate or a capture."""
+        return self._bay.write(lambda tx: intake.discard(tx, record_id, actor=self._bay.actor))
+
+    # Workorders and candidates
+
+    def workorders(self, *, status: Sequence[str] = (), limit: int = 1_000) -> list[Workorder]:
+        """The workorders, the oldest first."""
+        with self._bay.store.read() as tx:
+            return rows.select(tx, Workorder, status=status, limit=limit)
+
+    def workorder(self, workorder_id: str) -> WorkorderDetail:
+        """Everything about one workorder."""
+        with self._bay.store.read() as tx:
+            return intake.detail(tx, workorder_id)
+
+    def candidates(self, *, status: Sequence[str] = (), workorder: str = "", limit: int = 1_000) -> list[Candidate]:
+        """The candidates, the oldest first."""
+        with self._bay.store.read() as tx:
+            return rows.select(tx, Candidate, status=status, workorder=workorder, limit=limit)
+
+    def candidate(self, candidate_id: str) -> Candidate:
+        """One candidate."""
+        with self._bay.store.read() as tx:
+            return intake.resolve(tx, Candidate, candidate_id)
+
+    def edit_candidate(self, candidate_id: str, **changes: Any) -> Candidate:
+        """Change title, description or acceptance_criteria of a candidate that is open."""
+        return self._bay.write(lambda tx: intake.edit_candidate(tx, candidate_id, changes, actor=self._bay.actor))
+
+    def promote(
+        self, candidate_id: str, *, run: str | None = None, agent: str | None = None, story: bool = False
+    ) -> Task:
+        """Make a task of a candidate: a person's, unless a command or an agent is named."""
+        if story:
+            raise NotAllowed("stories are not part of this version", hint="promote it to a task: leave --story out")
+        if run and agent:
+            raise UsageError("--run and --agent exclude each other", hint="choose one")
+        bay = self._bay
+        given = {"title": "-", "run": run, "agent": agent, "person": True if not run and not agent else None}
+
+        def make(tx: Tx) -> Task:
+            defaults = app.defaults_of(bay.place.config)
+            new = requests.new_task(given, now=tx.now, defaults=defaults, agents=bay.profiles)
+            how = {"runner": new.runner, "command": new.command, "cwd": new.cwd, "shell": new.shell}
+            return intake.promote(tx, candidate_id, {**how, "resources": new.resources}, ids=bay.ids, actor=bay.actor)
+
+        return bay.write(make)
+
+    # The worker
+
+    def once(self, *, early: bool = True) -> IntakeRun:
+        """Process the oldest event, with `early` whatever its delay, and run the workorder it leads to.
+
+        Events with nothing left to take are processed on the way. A workorder that a run before this one left
+        unfinished is run first, and reported where no event led to another.
+        """
+        work = self._work(QUEUE)
+        self._bay.write(lambda tx: intake.take_unserved(tx, QUEUE))
+        found = self._schedule(work, early=early)
+        before = [each.id for each in self.workorders(status=("CREATED",))]
+        if before:
+            self._bay.run_until_idle(queues=(QUEUE,))
+        self.promote_due()
+        order = found.workorder or (before[0] if before else None)
+        return self._reported(found, order) if order else found
+
+    def cycle(self, queue: str) -> list[str]:
+        """What a daemon does beside its engine: schedule all that is due, promote what the setting says."""
+        with self._bay.store.read() as tx:
+            due, left = rows.has_due(tx), rows.unbegun_tasks(tx)
+        if left:
+            self._bay.write(lambda tx: intake.take_unserved(tx, queue))
+        self.promote_due()
+        errors: list[str] = []
+        if due:
+            work = self._work(queue)
+            while (found := self._schedule(work)).events_processed and not found.errors:
+                pass
+            errors += found.errors
+        return errors
+
+    def promote_due(self) -> None:
+        """Promote what is at least as sure as the setting wants."""
+        with self._bay.store.read() as tx:
+            found = rows.to_promote(tx, PROMOTED_AT_ONCE)
+        for each in found:
+            try:
+                self.promote(each)
+            except NotAllowed:  # a person was faster
+                continue
+
+    def _schedule(self, work: IntakeWork, *, early: bool = False) -> IntakeRun:
+        """Process events until one leads to a workorder or none is left; each in two transactions."""
+        done, reason = 0, None
+        while True:
+            event = self._bay.write(lambda tx: intake.claim(tx, by=self._owner, early=early))
+            if event is None:
+                return IntakeRun(events_processed=done, reason=reason)
+            try:
+                order, batch = self._bay.write(partial(intake.schedule, event_id=event.id, work=work, by=self._owner))
+            except StaleClaim as error:
+                return IntakeRun(events_processed=done, reason=reason, errors=(str(error),))
+            done += 1
+            reason = "NO_PENDING_CAPTURES"
+            if order is not None:
+                taken = tuple(each.id for each in batch)
+                return IntakeRun(
+                    events_processed=done,
+                    reason=SCHEDULED,
+                    captures=taken,
+                    snapshot=order.snapshot_id,
+                    workorder=order.id,
+                )
+
+    def _reported(self, found: IntakeRun, order: str) -> IntakeRun:
+        detail = self.workorder(order)
+        record = detail.run_record
+        errors = () if record is None or record.gate_result == "PASS" else (record.gate_reason,)
+        if record is None:
+            errors = (f"{order} has not ended: medbay explain {detail.workorder.task_id}",)
+        return IntakeRun(
+            events_processed=found.events_processed,
+            reason=found.reason,
+            captures=found.captures or tuple(each.id for each in detail.captures),
+            snapshot=detail.workorder.snapshot_id,
+            workorder=order,
+            verdict=record.gate_result if record is not None else None,
+            candidates=detail.candidates,
+            errors=(*found.errors, *errors),
+        )
+
+    def _work(self, queue: str) -> IntakeWork:
+        folder = self._bay.place.config.folder or self._bay.place.folder.parent
+        return app.intake_of(self._bay.place.config, folder, queue=queue, commit=_commit(folder))
+
+
+def _commit(folder: Path) -> str | None:
+    """The commit of the repository that a directory belongs to, or none."""
+    command = ["git", "-C", str(folder), "rev-parse", "--verify", "HEAD"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return ran.stdout.strip()[:64] or None if ran.returncode == 0 else None
+
+
+class IntakeThread:
+    """The intake worker beside a daemon, with a store connection of its own; the loop never waits for it."""
+
+    def __init__(self, make: Callable[[], Bay], report: Callable[[str], None], queue: str = DEFAULT_QUEUE) -> None:
+        self._make = make
+        self._report = report
+        self._queue = queue
+        self._said: list[str] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="medbay-intake", daemon=True)
+
+    def start(self) -> None:
+        """Schedule what waits before the daemon starts, so that it finds work; go on beside it."""
+        with self._make() as bay:
+            self._cycle(bay)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the cycle that runs."""
+        self._stopped.set()
+        self._thread.join(timeout=STOP_S)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(POLL_S):
+            try:
+                with self._make() as bay:
+                    self._cycle(bay)
+                    while not self._stopped.wait(POLL_S):
+                        self._cycle(bay)
+            except MedbayError as error:  # the store is away: its connection is made again
+                self._tell([str(error)])
+
+    def _cycle(self, bay: Bay) -> None:
+        self._tell(bay.intake.cycle(self._queue))
+
+    def _tell(self, errors: list[str]) -> None:
+        for error in errors:
+            if error not in self._said:  # once, not at every poll
+                self._report(f"intake: {error}")
+        self._said = errors

@@ -1,0 +1,1 @@
+"""Intake: captures become candidates by way of workorders, an agent and a gate. Pure."""

@@ -1,0 +1,1 @@
+"""Medbay for clients of the Model Context Protocol: tool -> Bay -> views."""
