@@ -58,21 +58,6 @@ def summary_as_json(
 ) -> dict[str, Any]:
     """Return what `stats` prints: the figures with what became of tasks and retries."""
     done = figures["done"]
-    by_status, by_category = Counter[str](), Counter[str]()
-    for status, category, number, _ in retries:
-        by_status[status] += number
-        by_category[category] += number
-    planned, waited_ms = sum(by_status.values()), sum(total for *_, total in retries)
-    success = Counter[tuple[str, str]]()
-    tried = Counter[tuple[str, str]]()
-    for each in figures["retry_success"]:
-        for kind, name in (
-            ("category", each["category"]),
-            ("agent", each["agent"] or ""),
-            ("attempt", each["attempt"]),
-        ):
-            success[kind, str(name)] += each["cured"]
-            tried[kind, str(name)] += each["n"]
     return {
         **figures,
         "completed": sum(number for name, number in done.items() if name != "cancelled"),
@@ -81,24 +66,38 @@ def summary_as_json(
         "waiting": waiting,
         "need_person": need_person,
         "cancelled": done.get("cancelled", 0),
-        "retries": {
-            "pending": by_status["pending"],
-            "executed": by_status["executed"],
-            "cancelled": by_status["cancelled"],
-            "avg_delay_s": round(waited_ms / planned / 1000, 3) if planned else None,
-            "by_category": dict(sorted(by_category.items())),
-        },
+        "retries": _retries(retries),
         "success": {
-            f"by_{kind}": {
-                name: {"n": number, "cured": success[of, name]}
-                for (of, name), number in sorted(tried.items())
-                if of == kind
-            }
-            for kind in ("category", "agent", "attempt")
+            f"by_{kind}": _success(figures["retry_success"], kind) for kind in ("category", "agent", "attempt")
         },
         "cost_by_day": _cost_by_day(figures["cost"]),
         "people_called": sum(each["n"] for each in figures["called"]),
     }
+
+
+def _retries(found: Sequence[tuple[str, str, int, int]]) -> dict[str, Any]:
+    by_status, by_category = Counter[str](), Counter[str]()
+    for status, category, number, _ in found:
+        by_status[status] += number
+        by_category[category] += number
+    planned, waited_ms = sum(by_status.values()), sum(total for *_, total in found)
+    return {
+        "pending": by_status["pending"],
+        "executed": by_status["executed"],
+        "cancelled": by_status["cancelled"],
+        "avg_delay_s": round(waited_ms / planned / 1000, 3) if planned else None,
+        "by_category": dict(sorted(by_category.items())),
+    }
+
+
+def _success(found: Iterable[dict[str, Any]], kind: str) -> dict[str, dict[str, int]]:
+    """How many retries there were and how many succeeded, by category, agent or attempt."""
+    made: dict[str, dict[str, int]] = {}
+    for each in found:
+        sums = made.setdefault(str(each[kind] or ""), {"n": 0, "cured": 0})
+        sums["n"] += each["n"]
+        sums["cured"] += each["cured"]
+    return dict(sorted(made.items()))
 
 
 def _cost_by_day(cost: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
