@@ -320,6 +320,11 @@ class _Offer:
                 left[task.queue] = room - 1 if task.queue in self.left else 1
         return kept
 
+    def places(self, room: int) -> int:
+        """How many can start at all, where every queue of this worker is limited; else as many as there is room for."""
+        limited = all(queue in self.left for queue in self.worker.queues)
+        return min(room, sum(self.left[queue] for queue in self.worker.queues)) if limited else room
+
     def taken(self, task: Task) -> None:
         """One of them is chosen."""
         if task.queue in self.left:
@@ -355,7 +360,8 @@ def _suspects(offer: _Offer, capacity: Capacity) -> list[Task]:
     heads += [each for each in offer.behind_mutexes if each.crashes > 0]
     able = (each for each in heads if each.runner not in past and not (offer.short_of and waits_for_load(each)))
     ordered = sorted(offer.within_queues(able), key=lambda task: (task.crashes, *_urgency(task)))
-    if _share_left(capacity) <= 0 and len(_heads(offer, capacity.free, recovery=False)) >= capacity.free:
+    free = offer.places(capacity.free)
+    if _share_left(capacity) <= 0 and len(_heads(offer, free, recovery=False)) >= free:
         ordered = [task for task in ordered if not task.recovery]
     chosen = _not_held(offer.tx, ordered, offer.work)[:1]
     for task in chosen:
@@ -376,8 +382,9 @@ def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     share = _share_left(capacity)
     if capacity.slots == 1 and fresh and again:
         return (again if capacity.recovery_first else fresh)[: min(1, capacity.free)]
-    if len(fresh) < room:  # then no fresh work is left waiting, and recovery may have the rest
-        share = max(share, room - len(fresh))
+    places = offer.places(room)
+    if len(fresh) < places:  # then no fresh work is left waiting, and recovery may have the rest
+        share = max(share, places - len(fresh))
     again = again[: max(0, share)]
     candidates = sorted([*fresh, *again], key=_urgency) if fresh and again else fresh or again
     if offer.left:

@@ -16,4 +16,5 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (50284, "the same"),
     (310033, "the same, where the triage had waited for its provider"),
     (310206, "hopeless parts of a split, one after another, needed more days than the last phase gave all together"),
+    (711022, "a queue with one slot left gave it to recovery above its share while fresh work was ready"),
 )
