@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from medbay.core.spending import UsedBy
+from medbay.core.spending import UsedBy, summed
 from medbay.service import statistics
-from medbay.store import spending
+from medbay.store import questions, spending
+from medbay.store import statistics as statistic_rows
+from medbay.store import tasks as task_rows
+from medbay.views import report as reports
 from medbay.views import statistics as views
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+
+_QUESTIONS_MAX: Final = 100
+_DAY_MS: Final = 86_400_000
 
 
 class Statistics:
@@ -30,6 +36,37 @@ class Statistics:
         with self._bay.store.read() as tx:
             found = statistics.load(tx, since=tx.now - since_ms, until=tx.now)
         return views.as_json(found, self._bay.place.config.budget)
+
+    def summary(self, since_ms: int) -> dict[str, Any]:
+        """Return the figures with what became of tasks and retries: what `medbay stats` prints."""
+        self.catch_up()
+        with self._bay.store.read() as tx:
+            found = statistics.load(tx, since=tx.now - since_ms, until=tx.now)
+            retries = statistic_rows.retries(tx, since=found.since)
+            asked = questions.tasks_waiting(tx)
+            still_open = sum(task_rows.count_open(tx).values())
+            people = questions.count(tx)
+        figures = views.as_json(found, self._bay.place.config.budget)
+        return views.summary_as_json(figures, retries, waiting=max(0, still_open - len(asked)), need_person=people)
+
+    def report(self, since_ms: int) -> dict[str, Any]:
+        """Return what a person reads in the morning: what to do first, what healed, what it cost, what is next."""
+        bay, summary = self._bay, self.summary(since_ms)
+        asked, (pending, soon) = bay.inbox()[:_QUESTIONS_MAX], bay.pending_retries(1)
+        with bay.store.read() as tx:
+            behind = {each.id: sum(len(task_rows.dependents(tx, one)) for one in each.task_ids) for each in asked}
+            titles = task_rows.titles(tx, sorted({one for each in asked for one in each.task_ids}))
+        days = max(1, -(-since_ms // _DAY_MS))
+        by_task = summed(self.cost(days=days), "task")
+        most = max(by_task, key=lambda each: each.cost or 0, default=None)
+        first = [(each, titles, behind[each.id]) for each in asked]
+        return reports.as_json(
+            summary,
+            first=first,
+            most=(most.name, most.cost or 0) if most is not None and most.cost else None,
+            pending=pending,
+            next_retry=(soon[0][0].id, soon[0][0].title, soon[0][1]) if soon else None,
+        )
 
     def failures(self, since_ms: int) -> list[dict[str, Any]]:
         """Return the failures of the last so long, by hour and category."""

@@ -1,15 +1,17 @@
-"""`medbay stats`: figures of the store. `--cost` is what agents used, by day, agent, model, provider and task."""
+"""`medbay stats`: figures of the store, with bars. `--cost` is what agents used: tokens and money."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from medbay.cli.output import DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.cli.table import Cell, Column, render
+from medbay.core.durations import parse_duration
 from medbay.errors import UsageError
+from medbay.views import moments, report
 from medbay.views import spending as view
 from medbay.views.text import clean
 
@@ -17,26 +19,91 @@ if TYPE_CHECKING:
     from medbay.core.spending import Sum
 
 _COLUMNS: Final = (Column(cut=True, least=12), Column(), Column(), Column(), Column())
+_BARS: Final = (Column(cut=True, least=12), Column(), Column(), Column(cut=True, least=8))
 _HEAD: Final = ("attempts", "tokens in", "tokens out", "cost")
 
 
 @click.command()
+@click.option("--since", default="7d", show_default=True, metavar="TIME", help="How far back: 24h, 7d.")
+@click.option("--by", type=click.Choice(["category", "agent", "day"]), default="category", help="What bars stand for.")
 @click.option("--cost", "of_cost", is_flag=True, help="What agents used: tokens and money.")
-@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Only the last N days, today included.")
+@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Of --cost: the last N days, today included.")
 @json_option
 @pass_session
-def command(session: Session, of_cost: bool, days: int | None) -> None:
-    """Print figures of the store.
+def command(session: Session, since: str, by: str, of_cost: bool, days: int | None) -> None:
+    """Print figures of the store: what was done, what healed, how often retries helped.
 
     \b
     Example:
+      medbay stats --since 7d --by category
       medbay stats --cost --days 7
     """
+    if of_cost:
+        _cost(session, days)
+        return
+    if days is not None:
+        raise UsageError("--days goes with --cost", hint=f"medbay stats --since {days}d")
+    found = session.bay().statistics.summary(parse_duration(since))
+    if session.json:
+        print_json(found)
+        return
+    if screen().terminal:
+        say(f"since {since}: {report.headline(found)}")
+        for words in (_heal_words(found), _retry_words(found)):
+            say(words)
+    else:
+        for name in ("completed", "healed", "waiting", "need_person", "cancelled"):
+            fields("total", name, found[name])
+    _bars(found, by)
+
+
+def _heal_words(found: dict[str, Any]) -> str:
+    heal = found["heal"]
+    if not heal["n"]:
+        return "nothing had to heal"
+    half, most = (moments.short(round(heal[name] * 1000)) for name in ("p50_s", "p90_s"))
+    return f"healing took {half} for half of them, {most} for nine in ten (n={heal['n']})"
+
+
+def _retry_words(found: dict[str, Any]) -> str:
+    made = found["retries"]
+    wait = f", {moments.short(round(made['avg_delay_s'] * 1000))} on average" if made["avg_delay_s"] is not None else ""
+    return f"retries: {made['executed']} executed, {made['pending']} pending, {made['cancelled']} cancelled{wait}"
+
+
+def _bars(found: dict[str, Any], by: str) -> None:
+    """The failures by category or day, or the retries by agent, each with how often a retry succeeded."""
+    success = found["success"].get(f"by_{by}", {})
+    counts = (
+        [(name, each["n"]) for name, each in success.items()]
+        if by == "agent"
+        else report.counted(found["failures"], by_day=by == "day")
+    )
+    shown = screen()
+    rows = []
+    for name, bar, number in report.bars(counts):
+        tried = success.get(name)
+        share = f"{tried['cured']} of {tried['n']} retries succeeded" if tried else ""
+        if not shown.terminal:
+            fields(by, name, number, tried["n"] if tried else "", tried["cured"] if tried else "")
+        rows.append(
+            [
+                Cell(clean(name) or "no agent"),
+                Cell(bar if shown.unicode else "#" * len(bar)),
+                Cell(str(number)),
+                Cell(share, DIM),
+            ]
+        )
+    for line in render(rows, _BARS, shown) if shown.terminal else ():
+        say(line)
+    if not rows:
+        note("no failures in this window")
+
+
+def _cost(session: Session, days: int | None) -> None:
     from medbay.core.spending import GROUPS, summed, total
     from medbay.runners.agent.prices import AS_OF
 
-    if not of_cost:
-        raise UsageError("say which figures", hint="medbay stats --cost")
     rows = session.bay().statistics.cost(days=days)
     if session.json:
         print_json(view.cost_as_json(rows, prices_as_of=AS_OF))

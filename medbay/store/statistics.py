@@ -130,3 +130,12 @@ def _put(tx: Tx, kind: str, name: str, case: OpenCase) -> None:
         " category = excluded.category, person = excluded.person",
         (kind, name, case.failures, case.since, case.category, int(case.person)),
     )
+
+
+def retries(tx: Tx, *, since: int) -> list[tuple[str, str, int, int]]:
+    """The retries that were planned since a moment: status, category, how many, the sum of their waits."""
+    sql = (
+        "SELECT status, category, count(*), sum(delay_ms) FROM retry WHERE scheduled_at >= ?"
+        " GROUP BY status, category ORDER BY status, category"
+    )
+    return [(row[0], row[1], int(row[2]), int(row[3])) for row in tx.rows(sql, (since,))]

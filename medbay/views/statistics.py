@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,6 +51,62 @@ def as_json(found: Figures, budget: Budget) -> dict[str, Any]:
             "daily_cost": None if budget.daily_cost is None else budget.daily_cost / MILLION,
         },
     }
+
+
+def summary_as_json(
+    figures: dict[str, Any], retries: Sequence[tuple[str, str, int, int]], *, waiting: int, need_person: int
+) -> dict[str, Any]:
+    """Return what `stats` prints: the figures with what became of tasks and retries."""
+    done = figures["done"]
+    return {
+        **figures,
+        "completed": sum(number for name, number in done.items() if name != "cancelled"),
+        "healed": done.get("healed", 0),
+        "by_person": done.get("person", 0),
+        "waiting": waiting,
+        "need_person": need_person,
+        "cancelled": done.get("cancelled", 0),
+        "retries": _retries(retries),
+        "success": {
+            f"by_{kind}": _success(figures["retry_success"], kind) for kind in ("category", "agent", "attempt")
+        },
+        "cost_by_day": _cost_by_day(figures["cost"]),
+        "people_called": sum(each["n"] for each in figures["called"]),
+    }
+
+
+def _retries(found: Sequence[tuple[str, str, int, int]]) -> dict[str, Any]:
+    by_status, by_category = Counter[str](), Counter[str]()
+    for status, category, number, _ in found:
+        by_status[status] += number
+        by_category[category] += number
+    planned, waited_ms = sum(by_status.values()), sum(total for *_, total in found)
+    return {
+        "pending": by_status["pending"],
+        "executed": by_status["executed"],
+        "cancelled": by_status["cancelled"],
+        "avg_delay_s": round(waited_ms / planned / 1000, 3) if planned else None,
+        "by_category": dict(sorted(by_category.items())),
+    }
+
+
+def _success(found: Iterable[dict[str, Any]], kind: str) -> dict[str, dict[str, int]]:
+    """How many retries there were and how many succeeded, by category, agent or attempt."""
+    made: dict[str, dict[str, int]] = {}
+    for each in found:
+        sums = made.setdefault(str(each[kind] or ""), {"n": 0, "cured": 0})
+        sums["n"] += each["n"]
+        sums["cured"] += each["cured"]
+    return dict(sorted(made.items()))
+
+
+def _cost_by_day(cost: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    days: dict[str, list[float]] = {}
+    for each in cost:
+        day = days.setdefault(each["hour"][:10], [0, 0.0])
+        day[0] += each["tokens"]
+        day[1] += each["cost"]
+    return [{"day": day, "tokens": int(tokens), "cost": round(used, 6)} for day, (tokens, used) in sorted(days.items())]
 
 
 def series_as_json(found: Iterable[tuple[int, str, int]]) -> list[dict[str, Any]]:

@@ -1,0 +1,201 @@
+"""The morning report: what to do first, what healed, what it cost, what got worse, what comes next.
+
+Nothing healthy is listed by name. The page is one file without anything from outside; every text in it is escaped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from medbay.core.budget import MILLION
+from medbay.core.model import Question
+from medbay.views import moments
+from medbay.views import question as question_views
+from medbay.views.text import clean, cut
+
+_FIRST: Final = 10  # questions that are named
+_NAMED: Final = 5
+_OFTEN: Final = 3  # from how many on a new failure is worth a line
+_BAR: Final = 24  # columns
+
+
+def as_json(
+    summary: dict[str, Any],
+    *,
+    first: Sequence[tuple[Question, Mapping[str, str], int]],
+    most: tuple[str, int] | None,
+    pending: int,
+    next_retry: tuple[str, str, int] | None,
+) -> dict[str, Any]:
+    """Return the report as data, with every figure of `stats`."""
+    cured = Counter[str]()
+    for each in summary["retry_success"]:
+        cured[each["category"]] += each["cured"]
+    tokens, cost = (sum(each[name] for each in summary["cost"]) for name in ("tokens", "cost"))
+    return {
+        **summary,
+        "do_first": [_first(*each) for each in first],
+        "healed_by_category": {name: number for name, number in cured.most_common() if number},
+        "spent": {
+            "cost": round(cost, 6),
+            "tokens": tokens,
+            "most": {"task": most[0], "cost": most[1] / MILLION} if most else None,
+        },
+        "worse": [
+            {name: each[name] for name in ("fingerprint", "summary", "n", "tasks", "new", "back_after_days")}
+            for each in summary["fingerprints"]
+            if each["back_after_days"] is not None or (each["new"] and each["n"] >= _OFTEN)
+        ],
+        "next": {
+            "retries": pending,
+            "first": {"task": next_retry[0], "title": next_retry[1], "due_at": moments.iso(next_retry[2])}
+            if next_retry
+            else None,
+        },
+    }
+
+
+def _first(asked: Question, titles: Mapping[str, str], behind: int) -> dict[str, Any]:
+    name = question_views.name(asked)
+    title = titles.get(name, "")
+    return {
+        "name": name,
+        "title": title or None,
+        "need": asked.need.removeprefix(f"{title}: ") if title else asked.need,
+        "command": f"medbay answer {name} {question_views.answer_words(asked)}",
+        "behind": behind,
+        "asked_at": moments.iso(asked.asked_at),
+    }
+
+
+def headline(found: Mapping[str, Any]) -> str:
+    """Return what became of all tasks, in one line."""
+    alone = found["completed"] - found["by_person"]
+    return (
+        f"{alone} done without anyone ({found['healed']} healed), {found['waiting']} waiting, "
+        f"{found['need_person']} need you, {found['cancelled']} cancelled"
+    )
+
+
+def lines(found: Mapping[str, Any], *, since: int, now: int) -> list[str]:
+    """Return the report for a terminal."""
+    span = f"{moments.local(since):%d %b %H:%M} to {moments.local(now):%d %b %H:%M} {moments.zone(now)}"
+    made = [f"{span}      {headline(found)}"]
+    for number, each in enumerate(found["do_first"][:_FIRST], start=1):
+        what = cut(clean(f"{each['title'] or ''}  {each['need']}".strip()), 70)
+        behind = f"      {each['behind']} wait{'s' if each['behind'] == 1 else ''} for it" if each["behind"] else ""
+        made.append(
+            f"{'DO FIRST' if number == 1 else '':<11}{number} {each['name']} {what}      {each['command']}{behind}"
+        )
+    if (more := len(found["do_first"]) - _FIRST) > 0:
+        made.append(f"{'':<11}and {more} more      medbay inbox")
+    sections = (("HEALED", healed_words(found)), ("COST", cost_words(found)), ("WORSE", worse_words(found)))
+    made += [f"{name:<11}{words}" for name, words in (*sections, ("NEXT", next_words(found, now))) if words]
+    return made
+
+
+def healed_words(found: Mapping[str, Any]) -> str:
+    """Return which failures healed: `37 transient/rate_limit · 12 timeout`."""
+    return " · ".join(f"{number} {clean(name)}" for name, number in [*found["healed_by_category"].items()][:_NAMED])
+
+
+def cost_words(found: Mapping[str, Any]) -> str:
+    """Return what it cost; nothing where nothing was used."""
+    spent = found["spent"]
+    if not spent["cost"] and not spent["tokens"]:
+        return ""
+    most = f"; most: {clean(str(spent['most']['task']))} ${spent['most']['cost']:.2f}" if spent["most"] else ""
+    return f"${spent['cost']:.2f}, {spent['tokens']:,} tokens{most}"
+
+
+def worse_words(found: Mapping[str, Any]) -> str:
+    """Return which failures are new or back."""
+    return " · ".join(_worse(each) for each in found["worse"][:_NAMED])
+
+
+def _worse(each: Mapping[str, Any]) -> str:
+    tasks = f" ({each['tasks']} task{'s' if each['tasks'] != 1 else ''})" if each["tasks"] else ""
+    if each["back_after_days"] is not None:
+        return f"{clean(each['fingerprint'])} is back after {each['back_after_days']} days{tasks}"
+    return f"{clean(each['fingerprint'])} is new, {each['n']} times{tasks}"
+
+
+def next_words(found: Mapping[str, Any], now: int) -> str:
+    """Return what happens by itself."""
+    retries, first = found["next"]["retries"], found["next"]["first"]
+    if not retries or not first:
+        return "nothing is planned"
+    return f"{retries} retr{'ies' if retries != 1 else 'y'}, the first {first['due_at']}: {clean(first['title'])}"
+
+
+def bars(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str, int]]:
+    """Return each name with a bar as long as its number is large."""
+    found = list(counts)
+    largest = max((number for _, number in found), default=0)
+    return [(name, "█" * max(1, round(_BAR * number / largest)), number) for name, number in found if number]
+
+
+def counted(series: Iterable[Mapping[str, Any]], *, by_day: bool = False) -> list[tuple[str, int]]:
+    """Return a series summed by name, most first; or by day."""
+    sums = Counter[str]()
+    for each in series:
+        sums[each["hour"][:10] if by_day else each["name"]] += each["n"]
+    return sorted(sums.items()) if by_day else sums.most_common()
+
+
+def page(found: Mapping[str, Any], *, since: int, now: int) -> str:
+    """Return the report as one HTML file that opens without a network, light and dark."""
+    title = f"Medbay, {moments.local(since):%d %b %H:%M} to {moments.local(now):%d %b %H:%M} {moments.zone(now)}"
+    first = "".join(
+        f"<li><b>{_e(each['name'])}</b> {_e(each['title'] or '')} {_e(each['need'])}"
+        f" <code>{_e(each['command'])}</code></li>"
+        for each in found["do_first"]
+    )
+    rows = (
+        ("Healed", healed_words(found)),
+        ("Cost", cost_words(found)),
+        ("Worse", worse_words(found)),
+        ("Next", next_words(found, now)),
+    )
+    facts = "".join(f"<dt>{name}</dt><dd>{_e(words)}</dd>" for name, words in rows if words)
+    plots = _plot("Failures by category", counted(found["failures"]))
+    plots += _plot("Failures by day", counted(found["failures"], by_day=True))
+    plots += _plot("Healed by category", [*found["healed_by_category"].items()])
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_e(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>{_e(title)}</h1><p class=lead>{_e(headline(found))}</p>"
+        + (f"<h2>Do first</h2><ol>{first}</ol>" if first else "<p>Nothing needs you.</p>")
+        + f"<dl>{facts}</dl>{plots}</html>\n"
+    )
+
+
+def _plot(title: str, counts: Sequence[tuple[str, int]]) -> str:
+    """One bar chart as inline SVG; its numbers stand beside the bars."""
+    if not counts:
+        return ""
+    largest, shown = max(number for _, number in counts), counts[:20]
+    bars_made = "".join(
+        f'<text x="0" y="{at * 24 + 16}">{_e(cut(clean(name), 30))}</text>'
+        f'<rect x="240" y="{at * 24 + 4}" width="{max(2, round(300 * number / largest))}" height="16"/>'
+        f'<text x="{250 + max(2, round(300 * number / largest))}" y="{at * 24 + 16}">{number}</text>'
+        for at, (name, number) in enumerate(shown)
+    )
+    return f'<h2>{_e(title)}</h2><svg viewBox="0 0 640 {24 * len(shown)}" role="img">{bars_made}</svg>'
+
+
+def _e(text: str) -> str:
+    return escape(clean(text))
+
+
+_STYLE: Final = (
+    ":root{color-scheme:light dark;--ink:#1a2129;--ground:#fff;--bar:#1457b8}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--ground:#11161c;--bar:#2f80e8}}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "color:var(--ink);background:var(--ground)}.lead{font-size:1.25rem}h1{font-size:1.3rem}h2{font-size:1.1rem}"
+    "dt{font-weight:600}dd{margin:0 0 .5rem}code{white-space:nowrap}svg{width:100%}"
+    "svg text{fill:var(--ink);font-size:13px}svg rect{fill:var(--bar)}"
+)
