@@ -69,7 +69,10 @@ ANSWERS: Final = tuple(
         {"verdict": "RECOMMEND_CONFIG", "suggestion": "more memory"},
         {"verdict": "ESCALATE", "why": "a person knows", "look_at": "the door"},
         {"verdict": "SPEC_REFRESH", "unclear": "which door"},
-        {"verdict": "SPLIT", "parts": [{"title": "one"}, {"title": "two"}]},
+        {
+            "verdict": "SPLIT",
+            "parts": [{"title": "one", "description": "half"}, {"title": "two", "description": "rest"}],
+        },
         {"verdict": "COMPLETE", "why": "done"},
         {"verdict": "NOOP", "task": "somebody-else"},
     )
@@ -197,7 +200,7 @@ class Work:
 
 
 def _split_into(number: int) -> str:
-    parts = [{"title": f"part {at}"} for at in range(1, number + 1)]
+    parts = [{"title": f"part {at}", "description": f"step {at}"} for at in range(1, number + 1)]
     return json.dumps({"root_cause": "too much at once", "confidence": 0.9, "verdict": "SPLIT", "parts": parts})
 
 

@@ -110,9 +110,10 @@ def live_recovery_by_worker(tx: Tx) -> dict[str, int]:
 def block_kinds_of_lost(tx: Tx, worker_id: str) -> set[str]:
     """How those tasks are blocked whose last attempt was lost since this worker began: their engine died."""
     rows = tx.rows(
-        "SELECT DISTINCT t.block_kind FROM worker w JOIN task t ON t.status = 'blocked' AND t.block_kind IS NOT NULL"
-        " JOIN attempt a ON a.task_id = t.id AND a.number = t.attempts"
-        " WHERE w.id = ? AND a.outcome = 'lost' AND a.ended_at >= w.started_at",
+        # In this order: what is blocked is few, what was ever attempted is not.
+        "SELECT DISTINCT t.block_kind FROM worker w CROSS JOIN task t CROSS JOIN attempt a WHERE w.id = ?"
+        " AND t.status = 'blocked' AND t.status NOT IN ('completed', 'cancelled') AND t.block_kind IS NOT NULL"
+        " AND a.task_id = t.id AND a.number = t.attempts AND a.outcome = 'lost' AND a.ended_at >= w.started_at",
         (worker_id,),
     )
     return {row[0] for row in rows}

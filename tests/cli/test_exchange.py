@@ -54,7 +54,10 @@ def exported(cli: Cli, *words: str) -> list[dict[str, object]]:
 def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     """Each name of `add`, there and back; a field that is forgotten here fails."""
     first = cli.add("first")
-    cli.good("add", "--file", "-", stdin=json.dumps({**FULL, "after": [first]}))
+    variables = cli.folder / "vars.env"
+    variables.write_text("A=1\n", encoding="utf-8")
+    own = {"after": [first], "env_file": str(variables), "env_from": ["HOME"]}
+    cli.good("add", "--file", "-", stdin=json.dumps({**FULL, **own}))
     cli.add("often", "--every", "90s", "--at", "2099-01-01T00:00")
 
     lines = exported(cli)

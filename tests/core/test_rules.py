@@ -450,3 +450,14 @@ def test_a_task_that_nobody_looks_after_ends_or_asks(endings: list[tuple[Outcome
     some = lives.tasks["t-1"]
     if some.status == "blocked":
         assert lives.question_of("t-1") is not None
+
+
+def test_what_waited_behind_a_mutex_skips_the_occurrences_it_missed() -> None:
+    """Of those planned until now the last one runs; with `catch_up = all` each does."""
+    waited = task(cron="* * * * *", zone="UTC", planned_at=NOW - 5 * 60_000, hold="mutex:db", mutex="db")
+
+    names = [each.name for each in rules.on_claimed(waited, NOW, worker_id="w-1").events]
+    every = rules.on_claimed(replace(waited, catch_up="all"), NOW, worker_id="w-1").events
+
+    assert "task:occurrences_skipped" in names
+    assert "task:occurrences_skipped" not in [each.name for each in every]

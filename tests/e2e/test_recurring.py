@@ -107,9 +107,10 @@ def test_the_wait_grows_with_each_failure_and_a_success_returns_to_the_period(te
 
 @pytest.mark.long
 def test_twenty_failures_end_at_the_cap_and_ask_once(terminal: Terminal) -> None:
-    """Scenario 2: the last waits are the cap, at most a tenth earlier; nothing is blocked, one is asked."""
+    """Scenario 2: the last waits are the cap, at most a tenth earlier; nothing is blocked, one question is asked."""
     (terminal.home / "medbay.toml").write_text(
-        '[recurring]\nfailure_backoff_max_delay = "1s"\nfailure_backoff_multiplier = 3\n', encoding="utf-8"
+        '[recurring]\nfailure_backoff_max_delay = "1s"\nfailure_backoff_multiplier = 3\nask_after = "5s"\n',
+        encoding="utf-8",
     )
     task = terminal.must("add", "poll", "--every", "10ms", "--run", "exit 1").strip()
     with Up(terminal):
@@ -119,7 +120,7 @@ def test_twenty_failures_end_at_the_cap_and_ask_once(terminal: Terminal) -> None
     assert all(0.9 <= delay <= 1.0 for delay in delays(shown)[5:])
     assert shown["block_kind"] is None
     (asked,) = json.loads(terminal.must("inbox", "--json"))
-    assert "the same failure again" in asked["why"]
+    assert "failures in a row" in asked["why"]
     said = terminal.must("show", task)
     assert "step 5 of 5 towards the cap of 1s" in said
 

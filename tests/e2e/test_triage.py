@@ -260,7 +260,9 @@ def test_a_verdict_outside_its_rights_is_refused_recorded_and_escalated(
 def test_the_rules_agent_needs_no_configuration(terminal: Terminal) -> None:
     """Out of the box a third failure is looked at, and the next attempt is told to go another way."""
     (terminal.home / "medbay.toml").write_text('[policy.ladder.unknown]\ndelays = ["10ms"]\n', encoding="utf-8")
-    task = terminal.must("add", "import", "--run", "test $MEDBAY_ATTEMPT -gt 3 || { echo odd thing; exit 3; }").strip()
+    task = terminal.must(
+        "add", "import", "--run", "test $MEDBAY_ATTEMPT -gt 3 || { echo odd thing; exit 3; }", "--takes-advice"
+    ).strip()
     assert terminal.run("up", "--until-idle").returncode == 0
     shown = terminal.show(task)
     assert shown["status"] == "completed"

@@ -49,7 +49,7 @@ def test_a_good_task_completes_at_its_first_attempt(world: World) -> None:
 
 def test_a_failing_task_walks_the_ladder_to_a_person_and_heals_when_answered(world: World) -> None:
     """Fails, retried, fails, retried, fails, a different approach, fails, a person, an answer, success."""
-    task = world.add("a", failed(), failed(), failed(), failed(), Succeeded())
+    task = world.add("a", failed(), failed(), failed(), failed(), Succeeded(), takes_advice=True)
     engine = world.engine()
 
     world.run(engine, ticks=12)
@@ -82,7 +82,7 @@ def test_a_failing_task_walks_the_ladder_to_a_person_and_heals_when_answered(wor
 
 def test_clearing_for_retry_never_loses_the_count(world: World) -> None:
     """Fail, release by hand, fail, release, fail: the streak goes on, and a grant ends with the same question."""
-    task = world.add("a", *[failed()] * 10)
+    task = world.add("a", *[failed()] * 10, takes_advice=True)
     engine = world.engine()
     world.run(engine, ticks=12)
     assert world.task(task.id).streak == 4
@@ -96,7 +96,7 @@ def test_clearing_for_retry_never_loses_the_count(world: World) -> None:
 
 def test_a_category_with_fewer_retries_is_exhausted_first(world: World) -> None:
     """Three retries for a time limit; the fourth failure is the end, whatever the rung."""
-    task = world.add("a", *[TimedOut(limit_s=1.0)] * 4)
+    task = world.add("a", *[TimedOut(limit_s=1.0)] * 4, takes_advice=True)
 
     world.run(world.engine(), ticks=12)
 

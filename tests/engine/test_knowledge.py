@@ -95,13 +95,13 @@ def test_advice_that_cured_is_given_to_the_next_attempt(world: World) -> None:
     engine = world.engine()
     engine.start()
     for number in range(2):
-        task = world.add(f"seen {number}", failed(ODD), failed(ODD), failed(ODD), failed(ODD), Succeeded())
+        task = world.add(f"seen {number}", *[failed(ODD)] * 4, Succeeded(), takes_advice=True)
         world.run(engine, ticks=14, step_ms=12_000)
         answer(world, task.id, "tune it with a fork")
         world.run(engine, ticks=3)
         assert world.task(task.id).status == "completed"
 
-    task = world.add("new", failed(ODD), failed(ODD), Succeeded())
+    task = world.add("new", failed(ODD), failed(ODD), Succeeded(), takes_advice=True)
     world.run(engine, ticks=2)
 
     (told,) = world.task(task.id).guidance
@@ -119,7 +119,7 @@ def test_what_nobody_was_told_is_nobodys_cure(world: World) -> None:
     """A release without a note does not credit the guidance of an attempt that failed."""
     engine = world.engine()
     engine.start()
-    task = world.add("a", *[failed(ODD)] * 4, Succeeded())
+    task = world.add("a", *[failed(ODD)] * 4, Succeeded(), takes_advice=True)
     world.run(engine, ticks=14, step_ms=12_000)
     answer(world, task.id, "")
     world.run(engine, ticks=3)

@@ -17,6 +17,7 @@ from medbay.core.policy.policy import category_acted_on
 
 ONLY_A_CHANGE: Final = ("code_error", "test_failure", "dependency_missing")
 _HEARS: Final = ("MEDBAY_GUIDANCE", "MEDBAY_RESULT")
+TIERS: Final = "tiers"  # the policy of issues; their module decides about attempts and cannot be asked here
 _WORDS_MAX: Final = 40
 _WORD: Final = re.compile(r"[\w./~+@%-]{1,300}")
 
@@ -24,6 +25,8 @@ _WORD: Final = re.compile(r"[\w./~+@%-]{1,300}")
 def why_ask(task: Task, found: Diagnosis, *, takes_advice: bool, charged: bool) -> str:
     """Why a person is asked at once; empty where the ladder decides. `task` is as it was before this failure."""
     if takes_advice or not charged or task.streak == 0 or task.recurs or record_of(task).under_grant:
+        return ""
+    if task.policy == TIERS:  # an issue waits by its tier, and is triaged
         return ""
     if category_acted_on(found) not in ONLY_A_CHANGE or found.fingerprint != task.last_fingerprint:
         return ""

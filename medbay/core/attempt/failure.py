@@ -20,7 +20,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import iso
 from medbay.core.holds import incident
 from medbay.core.holds.incident import FailureSurroundings, Fed
-from medbay.core.holds.resources import account_of
+from medbay.core.holds.resources import COMMAND, account_of
 from medbay.core.model import TRACKER, TRIAGE, Event, Owner, Question, Retry, Task
 from medbay.core.people import question
 from medbay.core.policy import policy
@@ -63,7 +63,7 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         higher = replace(record, raised=DIFFERENTLY - record.rung)
         decided = policy.decide(found, higher, failure.policy, draft.now, cause=cause, advice=advice)
     step = policy.ask_a_person(failure.asks) if failure.asks else decided
-    of_tracker = task.policy == tiers.PRESET and failure.charged
+    of_tracker = task.policy == tiers.PRESET and failure.charged and not failure.asks
     if of_tracker:
         step = tiers.decide(step, found, record, draft.now, cause=cause)
     fed = incident.feed(draft, found, cause, failure.around, work)
@@ -76,7 +76,8 @@ def follow(draft: Draft[Task], failure: Failure, work: WorkingSet) -> Decision:
         return replace(together(fed.made, stopped), work=stopped.work)
     if fed.until is not None:
         step = _not_before(step, fed.until, draft.now)
-        draft.task = excuse(draft.task, fed.until - draft.now)
+        if not (account_of(task, found) or "").startswith(COMMAND):  # a limit of its own that never ends is a person's
+            draft.task = excuse(draft.task, fed.until - draft.now)
     if step.action == "triage":
         # The triage of an issue is started by the next cycle over its tracker, which reads its record.
         draft.set(due_at=None, waits_for=TRACKER if of_tracker else TRIAGE, wants_triage=not of_tracker)

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from medbay.core.attempt.cause import Cause
+from medbay.core.attempt.deaf import TIERS
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.policy import policy
 from medbay.core.policy.policy import NextStep, Record
@@ -14,7 +15,7 @@ from medbay.core.tracker.record import UNKNOWN, FailureRecord
 
 Tier = Literal[1, 2, 3]
 
-PRESET: Final = "tiers"  # the policy of a task that is an issue of a tracker
+PRESET: Final = TIERS  # the policy of a task that is an issue of a tracker
 
 TRIAGE_FROM: Final = 3  # failures after which waiting alone is no answer any more
 _MINUTE_MS: Final = 60_000

@@ -218,6 +218,7 @@ def _task(pen: _Pen, task: Task, attempt: int, depth: int) -> dict[str, Any]:
         "attempt": attempt,
         "runner": pen.word(task.runner),
         "command": pen.head(_whole(task.command), _LINE * 2),
+        "takes_advice": {"takes": True, "none": False}.get(task.advice),  # None: by what it runs
         "cwd": pen.head(task.cwd, _LINE),
         "env": pen.words(name for name, _ in task.env),  # never their values
         "description": pen.head(task.description, _TEXT),

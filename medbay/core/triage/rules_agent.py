@@ -114,11 +114,16 @@ def _another_way(context: _View, found: _View, failures: Sequence[_View]) -> dic
 
 def _takes_advice(task: _View) -> bool:
     """Whether the next attempt could do something else: an agent, a function, a script, or what mentions advice."""
+    if task.get("takes_advice") is not None:
+        return bool(task["takes_advice"])
     command = str(task.get("command") or "")
     return task.get("runner") != "shell" or ADVICE_VARIABLE in command or "/" in command.split(" ", 1)[0]
 
 
 def _nothing_left(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
+    """A person; but the schedule of a recurring task goes on, and asks by itself when nothing but failures come."""
+    if context["task"].get("recurs") and _may(context, "NOOP"):
+        return {"verdict": "NOOP", "why": "everything that is known to help was tried; its schedule goes on"}
     return {
         "verdict": "ESCALATE",
         "why": "everything that is known to help was tried",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from medbay.core.attempt import deaf
 from medbay.core.model import Task, changed
@@ -29,6 +30,7 @@ def test_the_second_failure_of_the_same_kind_is_a_persons() -> None:
     ("task", "how"),
     [
         (FAILED, {"takes_advice": True}),
+        (replace(FAILED, policy="tiers"), {}),
         (FAILED, {"charged": False}),
         (FAILED, {"fingerprint": "code_error:00000000"}),
         (FAILED, {"category": "timeout"}),

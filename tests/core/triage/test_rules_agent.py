@@ -250,3 +250,14 @@ def test_a_plain_command_is_never_run_again_without_a_change() -> None:
     said = looks(plain(command="make -j4"), *same(full))
     assert (said["verdict"], said["adjust"]["retry_delay"]) == ("ADJUST", "1h")
     assert looks(plain(command="./fix.sh"), *same(diagnosis()))["verdict"] == "ADJUST"
+
+
+@pytest.mark.parametrize(("advice", "verdict"), [("takes", "ADJUST"), ("none", "ESCALATE")])
+def test_what_a_task_says_of_advice_is_believed(advice: str, verdict: str) -> None:
+    """Whatever its command looks like."""
+    assert looks(plain(advice=advice, command="make"), *same(diagnosis()))["verdict"] == verdict
+
+
+def test_the_schedule_of_a_recurring_task_goes_on_where_nothing_is_left_to_try() -> None:
+    """It asks by itself when nothing but failures come."""
+    assert looks(repeating(advice="none", command="make"), *same(diagnosis()))["verdict"] == "NOOP"

@@ -1,0 +1,1 @@
+-- The index of attempts by worker stays as it is here: the server chooses well between both.
