@@ -22,6 +22,7 @@ from medbay.places.logs import append_note
 from medbay.store import history
 from medbay.store.tasks import TaskFilter
 from medbay.views import explanation
+from medbay.views import intake as intake_views
 from medbay.views import task as task_views
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ TEXT_MAX: Final = 20_000
 LINES_MAX: Final = 2_000
 __all__ = ["ATTEMPT", "NAMES", "SOCKET", "TOKEN", "Tools"]
 
-NAMES: Final = ("add", "list", "show", "log", "explain", "report", "ask", "note")
+NAMES: Final = ("add", "capture", "list", "show", "log", "explain", "report", "ask", "note")
 
 
 class Tools:
@@ -59,6 +60,10 @@ class Tools:
         if self._attempt is not None:
             options = self._within_rights(self._attempt, options)
         return task_views.summary(self._bay.add(title, **options))
+
+    def capture(self, text: str) -> dict[str, Any]:
+        """Write a thought down; it becomes a candidate for work, which a person promotes or discards."""
+        return intake_views.capture_as_json(self._bay.intake.capture(str(text)))
 
     def list(self, status: Sequence[str] = (), limit: int = 50) -> list[dict[str, Any]]:
         """Tasks, what changed last first."""

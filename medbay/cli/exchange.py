@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,13 +12,17 @@ from medbay.cli.output import note, print_json, print_json_lines, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
 
+_ATTEMPTS_MAX: Final = 100_000
+
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also what has ended.")
+@click.option("--trace", "trace_of", metavar="ID", help="The trace of one task instead: TRACE.jsonl.")
+@click.option("--metrics", "metrics_of", metavar="ID", help="The totals of one task instead: METRICS.yaml.")
 @filter_options
 @json_option
 @pass_session
-def export(session: Session, /, everything: bool, **given: Any) -> None:
+def export(session: Session, /, everything: bool, trace_of: str | None, metrics_of: str | None, **given: Any) -> None:
     """Print the open tasks as JSON lines, oldest first: what `medbay import` and `medbay add --file` read.
 
     Variables of a task are printed as they are; keep the file to yourself.
@@ -26,11 +30,31 @@ def export(session: Session, /, everything: bool, **given: Any) -> None:
     \b
     Example:
       medbay export --tag nightly > tasks.jsonl
+      medbay export --trace k7f2
     """
+    if trace_of or metrics_of:
+        if everything or any(given.values()) or (trace_of and metrics_of):
+            raise UsageError("--trace and --metrics are about one task", hint="leave the other options out")
+        _print_trace(session, trace_of, metrics_of)
+        return
     lines = session.bay().export(chosen(given, everything=everything))
     print_json_lines(lines)
     if not lines:
         note("nothing matches" if any(given.values()) else "no open tasks; medbay export --all has the others")
+
+
+def _print_trace(session: Session, trace_of: str | None, metrics_of: str | None) -> None:
+    from medbay.views import trace
+
+    bay = session.bay()
+    task = bay.get(trace_of or metrics_of or "")
+    attempts = bay.attempts(task.id, _ATTEMPTS_MAX)
+    if trace_of:
+        print_json_lines(trace.lines(task, attempts))
+        if not attempts:
+            note("it has not started")
+        return
+    say(trace.metrics(task, attempts).rstrip())
 
 
 @click.command(name="import")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -75,9 +75,16 @@ def command(session: Session, /, words: str, verbose: bool, everything: bool, li
         for row in rows:
             fields(*view.cells(row, verbose=verbose))
     if with_footer:
-        for footer in filter(None, (view.footer(found, rows), view.unserved(rows))):
+        for footer in filter(None, (view.footer(found, rows), view.unserved(rows), *_silent(session.bay()))):
             for line in wrap(footer, shown.width) if shown.terminal else (footer,):
                 note(line)
+
+
+def _silent(bay: Bay) -> Iterator[str]:
+    """One line for each channel that does not deliver."""
+    for state, waiting in bay.channels() if bay.place.config.notify else ():
+        if state.failing_since is not None:
+            yield f"channel {state.name} does not deliver ({waiting} to deliver): medbay notify test {state.name}"
 
 
 def table(rows: Sequence[ListRow], screen: Screen, *, verbose: bool, prefixes: Mapping[str, int]) -> list[str]:

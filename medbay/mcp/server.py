@@ -96,6 +96,12 @@ def _add_work(server: MCPServer[Any], asked: Callable[..., Any]) -> None:
         found: dict[str, Any] = asked("add", title=title, **given)
         return found
 
+    @server.tool()
+    def capture(text: str) -> dict[str, Any]:
+        """Write a thought down that is not your task now; a person decides later what becomes of it."""
+        found: dict[str, Any] = asked("capture", text=text)
+        return found
+
 
 def _add_views(server: MCPServer[Any], asked: Callable[..., Any]) -> None:
     @server.tool(name="list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,3 +110,16 @@ def test_a_channel_for_some_tasks_hears_of_no_other(home: Path, hook: Hook) -> N
         bay.run_until_idle()
 
     assert [each["title"].partition(" needs")[0] for each in hook.bodies] == ["! Medbay: by night"]
+
+
+def test_a_channel_that_is_down_is_one_line_under_the_list(home: Path, hook: Hook) -> None:
+    """With the command that tries it."""
+    hook.answers = [(500, {})]
+    with medbay.open(cwd=home) as bay:
+        bay.add("deploy docs", run=ASKS)
+        bay.run_until_idle()
+
+    screen = {"COLUMNS": "200", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    seen = call(("list",), env={**os.environ, **screen}, terminal=True)
+
+    assert seen.out.count("channel wall does not deliver (1 to deliver): medbay notify test wall") == 1

@@ -1,7 +1,8 @@
-"""`medbay stats` and `medbay report`: the same numbers, what to do first, commands that work as printed."""
+"""`medbay stats`, `report` and `export --trace`: the same numbers, what to do first, commands that work as printed."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -83,3 +84,23 @@ def test_an_empty_store_has_an_empty_report(tmp_path: Path, monkeypatch: pytest.
     medbay.open(cwd=tmp_path).close()
 
     assert "0 done without anyone (0 healed), 0 waiting, 0 need you, 0 cancelled" in call(("report",)).out
+
+
+def test_the_trace_of_a_task_has_every_attempt(night: Path) -> None:
+    """As lines with the totals beside them; two questions at once are refused."""
+    import yaml
+
+    (task,) = (each for each in call(("list", "--all", "--json")).json if each["title"] == "heals")
+
+    lines = [json.loads(line) for line in call(("export", "--trace", task["id"])).lines]
+    totals = yaml.safe_load(call(("export", "--metrics", task["id"])).out)
+
+    spawned = ["agent_spawn", "agent_complete"]
+    assert [each["event"] for each in lines] == ["phase_start", *spawned, *spawned, "phase_complete"]
+    assert lines[0]["storyId"] == task["id"] and lines[-1]["status"] == "completed"
+    assert [each["timestamp"] for each in lines] == sorted(each["timestamp"] for each in lines)
+    assert (totals["story_id"], totals["status"]) == (task["id"], "completed")
+    assert set(totals["totals"]) == {"tokens", "duration_ms", "agent_spawns", "tool_calls"}
+    assert totals["totals"]["agent_spawns"] == totals["phases"][0]["agent_spawns"] == 2
+    assert call(("export", "--trace", "zzzz")).code == 3
+    assert call(("export", "--trace", task["id"], "--all")).code == 2

@@ -89,3 +89,17 @@ def test_claude_reads_below_its_folders_only(tmp_path: Path) -> None:
     assert not _is_below("../other/x", [inside])
     assert not _is_below("link/x", [inside])
     assert _is_below(str(outside / "x"), [inside, outside])
+
+
+def test_a_bundle_is_checked_before_it_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What does not fit its schema is sent back with the reason; which captures there are is for the gate."""
+    content = [{"title": "x", "acceptance_criteria": ["y"]}]
+    answer = {"title": "t", "metadata": {"capture_ids": ["cap-a"]}, "content": content}
+
+    code, out, _ = judged(monkeypatch, capsys, json.dumps(answer), "--answers", "bundle")
+
+    assert code == 0 and json.loads(out)["content"] == content
+    assert "schema" in program._wrong_bundle('{"title": "t"}')
+    assert "candidate objectives" in Brief(model="", prompt="", wrong=str, answers="bundle").system

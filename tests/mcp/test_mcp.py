@@ -17,7 +17,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
 
-TOOLS = {"add", "list", "show", "log", "explain", "report", "ask", "note"}
+TOOLS = {"add", "capture", "list", "show", "log", "explain", "report", "ask", "note"}
 
 # An agent that speaks the protocol: it makes the calls of a file, and writes what came back.
 AGENT = f"""#!{sys.executable}
@@ -86,6 +86,7 @@ def test_a_person_has_every_tool(terminal: Terminal) -> None:
         called(
             terminal,
             ("add", {"title": "one", "run": "echo hello", "tag": ["x"], "priority": 1}),
+            ("capture", {"text": "the login is slow"}),
             ("list", {}),
             ("show", {"id": persons}),
             ("explain", {"id": persons}),
@@ -99,7 +100,8 @@ def test_a_person_has_every_tool(terminal: Terminal) -> None:
     )
 
     assert names == TOOLS
-    assert [wrong for wrong, _ in found] == [False] * 6 + [True] * 4
+    assert [wrong for wrong, _ in found] == [False] * 7 + [True] * 4
+    assert "the login is slow" in terminal.must("captures")
     assert terminal.show(persons)["status"] == "completed"
     assert "Which colour?" in terminal.must("inbox")
     assert {each["title"] for each in json.loads(terminal.must("list", "--all", "--json"))} >= {"one", "Which colour?"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -140,6 +142,34 @@ def test_two_workers_take_different_captures(open_store: Callable[[], Store]) ->
 
     assert len(mine) + len(theirs) == 3
     assert not {each.id for each in mine} & {each.id for each in theirs}
+
+
+def test_workers_at_the_same_time_share_the_captures(open_store: Callable[[], Store]) -> None:
+    """Three workers on their own connections, all at once: every capture is in one workorder, every event done once."""
+    stores = [open_store() for _ in range(3)]
+    ids = captured(stores[0], *(f"thought {number}" for number in range(20)))
+    ready = Barrier(len(stores))
+
+    def work(at: int) -> int:
+        ready.wait()
+        done = 0
+        while True:
+            with stores[at].write() as tx:
+                event = intake.claim(tx, by=f"w{at}")
+            if event is None:
+                return done
+            with stores[at].write() as tx:
+                intake.schedule(tx, event.id, WORK, by=f"w{at}")
+            done += 1
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        assert sum(pool.map(work, range(len(stores)))) == len(ids)
+
+    with stores[0].read() as tx:
+        orders = rows.select(tx, Workorder)
+        taken = [each.id for order in orders for each in rows.captures_of(tx, order.id)]
+    assert sorted(taken) == sorted(ids)
+    assert len(orders) == len(ids) / WORK.batch
 
 
 def test_two_gates_leave_one_run_record(store: Store) -> None:
