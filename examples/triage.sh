@@ -24,7 +24,7 @@ END
 chmod +x agent.sh
 medbay policy check
 
-# This job heals when it is told how; the other one does not.
+# This job heals when it gets the right advice; the other one does not.
 import=$(medbay add "import" --run 'case $MEDBAY_GUIDANCE in *replica*) ;; *) echo "row 77 looks odd"; exit 3 ;; esac')
 report=$(medbay add "report" --run 'echo "the totals look odd"; exit 3')
 medbay up --until-idle || test $? = 75           # 75: something waits for a person

@@ -49,7 +49,7 @@ TABLE: Final = (
     Entry("capture", "capture", "write a thought down; it becomes a candidate for work", START),
     Entry("captures", "captures", "what was captured: list, show, edit, retry, discard", VIEW),
     Entry("workorders", "workorders", "the runs of the intake agent: list, show", VIEW),
-    Entry("candidates", "candidates", "what captures were made into: list, show, edit, promote, discard", VIEW),
+    Entry("candidates", "candidates", "proposed from captures: list, show, edit, promote, discard", VIEW),
     Entry("workers", "workers", "the engines on this store and what they run", VIEW),
     Entry("incidents", "incidents", "one failure shared by many tasks; show ID has the rest", VIEW),
     Entry("diff", "branches", "what the agent of a task changed in its repository", VIEW, "diff"),

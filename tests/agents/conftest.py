@@ -18,7 +18,7 @@ QUIET = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
 }
-SETTINGS = f'{QUICK}\n[policy.ladder.resource_exhaustion]\ndelays = ["10ms"]\n[engine]\nworkers = 6\n'
+SETTINGS = f"{QUICK}\n[engine]\nworkers = 6\n"
 
 
 def claude() -> str:

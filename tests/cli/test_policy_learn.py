@@ -53,4 +53,4 @@ def test_too_few_retries_say_how_many_are_needed(cli: Cli) -> None:
     with cli.bay().store.write() as tx:
         tx.execute("DELETE FROM retry WHERE attempt = 101 AND executed_at IS NOT NULL")
     told = cli.screen("policy", "learn").out
-    assert "12 retries tell too little, 20 are needed" in told
+    assert "12 retries are too few, 20 are needed" in told

@@ -342,10 +342,10 @@ def test_a_triage_under_way_is_what_comes_next(watched: Cli) -> None:
         (watched.folder / "go").touch()
 
     own = f".triage-{looking}-1"
-    assert row == f"◷ {waiting}  waits  {own} looks at the same failure"
+    assert row == f"◷ {waiting}  waits  {own} examines the same failure"
     assert first["next"][0].startswith(f"the verdict of {own}, at the latest ")
     assert f"medbay log {own} -f" in first["change"][0]
-    assert f"no triage of it has started: {own} looks at the same failure" in second["why"]
+    assert f"no triage of it has started: {own} examines the same failure" in second["why"]
     assert second["next"] == ["a triage, when what keeps it back is over"]
 
 
@@ -423,8 +423,8 @@ def test_what_cannot_be_looked_at_says_why_and_what_helps(watched: Cli) -> None:
     for given, told in (
         (task, f"{task} is paused; medbay resume {task} first"),
         (fresh, f"{fresh} has not failed; medbay explain {fresh} says where it stands"),
-        (done, f"{done} is cancelled: there is nothing to look at; medbay show {done} has its attempts"),
-        (f".triage-{task}-1", f".triage-{task}-1 is a triage itself; medbay show {task} is what it looks at"),
+        (done, f"{done} is cancelled: there is nothing to triage; medbay show {done} has its attempts"),
+        (f".triage-{task}-1", f".triage-{task}-1 is a triage itself; medbay show {task} is what it examines"),
     ):
         refused = watched("triage", given)
         assert (refused.code, refused.err) == (4, f"medbay: {told}\n")

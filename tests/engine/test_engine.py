@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +20,9 @@ from tests.worlds import ManualClock, World, failed
 
 
 @pytest.fixture
-def world(store: Store, clock: ManualClock) -> World:
+def world(store: Store, clock: ManualClock, tmp_path: Path) -> World:
     """A store with engines on it."""
-    return World(store, clock)
+    return World(store, clock, root=tmp_path)  # what a task comes after is handed to it in a file
 
 
 def events_of(world: World, task_id: str) -> list[str]:

@@ -345,7 +345,7 @@ def test_an_outage_that_comes_back_soon_is_not_looked_at_again(store: Store, clo
 
     assert len(night.looked()) == 1
     assert night.incident().data["triage"] == ""
-    assert "looked at the same failure" in night.incident().data["triage_why"]
+    assert "examined the same failure" in night.incident().data["triage_why"]
     assert len(night.questions()) == 1
     assert {each.status for each in now_of(night, again)} <= {"pending", "failed"}
 

@@ -36,6 +36,7 @@ FEW = {
     "breaker_probe",
     "question_open",
     "question_scope",
+    "question_owner",
 }
 # How it is planned depends on how many tasks there are; tests/store/test_query_plans.py asks with many.
 LOCK = POSTGRES.lock_tasks_sql

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,9 +29,9 @@ ORDER = {"attempt": "x.number", "history": "x.id", "event": "x.seq", "retry": "x
 
 
 @pytest.fixture
-def world(store: Store, clock: ManualClock) -> World:
+def world(store: Store, clock: ManualClock, tmp_path: Path) -> World:
     """A store with engines on it; whatever fails is tried again at once."""
-    return World(store, clock, policy=quick_policy(0))
+    return World(store, clock, policy=quick_policy(0), root=tmp_path)
 
 
 def live_through(world: World, engine: Engine) -> list[list[Any]]:
@@ -39,7 +40,7 @@ def live_through(world: World, engine: Engine) -> list[list[Any]]:
     world.add("after", after=[first.id])
     world.add("good")
     world.add("asks", Requeued(asked=True, why="later"), failed())
-    world.add("hopeless", *[failed("ModuleNotFoundError: No module named 'x'")] * ROUNDS)
+    world.add("hopeless", *[failed("ModuleNotFoundError: No module named 'x'")] * ROUNDS, takes_advice=True)
     world.add("cannot start", "no such program")
     cancelled = world.add("cancelled", None)
     world.add("later", at="+10s")
@@ -74,7 +75,10 @@ def test_a_turn_comes_to_what_its_steps_come_to(world: World, monkeypatch: pytes
 
     clock = ManualClock()
     other = World(
-        SqliteStore(":memory:", clock, new_store_id="other", machine_id="machine"), clock, policy=quick_policy(0)
+        SqliteStore(":memory:", clock, new_store_id="other", machine_id="machine"),
+        clock,
+        policy=quick_policy(0),
+        root=world.root,
     )
     monkeypatch.setattr(Engine, "turn", lambda self: False)
     step_by_step = live_through(other, other.engine(slots=20))
