@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from medbay.core.attempt import checks as gate
 from medbay.core.attempt.checks import Gate, judge, status_of
+from medbay.core.decision import Draft
 from medbay.core.model import Check, CheckResult, CheckStatus
 from medbay.core.outcome import (
     Cancelled,
@@ -21,6 +23,7 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
+from tests.core.builders import NOW, task
 
 ENDS: tuple[CheckStatus, ...] = ("PASS", "FAIL", "ERROR", "TIMEOUT", "STOPPED")
 
@@ -185,3 +188,14 @@ def test_a_check_is_named_on_one_short_line() -> None:
     assert gate.shown(("echo", "a b")) == "echo 'a b'"
     assert gate.shown("make\n  test") == "make test"
     assert len(gate.shown("x" * 500)) == gate.COMMAND_SHOWN
+
+
+@pytest.mark.parametrize(("said", "landed"), [("merged into main\n", "merged into main"), ("kept on medbay/t-1", None)])
+def test_the_event_of_a_gate_says_where_the_work_landed(said: str, landed: str | None) -> None:
+    """Where it was merged; work that stays on its branch landed nowhere."""
+    draft = Draft(task(), NOW, actor="engine")
+    landing = replace(checks("PASS")[0], position=gate.LANDING, tail=said)
+
+    gate.emit(draft, 1, judge((landing,)), (landing,))
+
+    assert draft.events[-1].data.get("landed") == landed
