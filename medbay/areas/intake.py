@@ -16,7 +16,7 @@ from medbay.core.intake.records import QUEUE, SCHEDULED, Candidate, Capture, Wor
 from medbay.core.intake.workorder import IntakeWork
 from medbay.core.model import DEFAULT_QUEUE, Task
 from medbay.env import Ids
-from medbay.errors import MedbayError, NotAllowed, StaleClaim, UsageError
+from medbay.errors import MedbayError, NotAllowed, StaleClaim, StoreRemoved, UsageError
 from medbay.service import intake, requests
 from medbay.service.intake import WorkorderDetail
 from medbay.store import intake as rows
@@ -271,6 +271,8 @@ class IntakeThread:
                     self._cycle(bay)
                     while not self._stopped.wait(POLL_S):
                         self._cycle(bay)
+            except StoreRemoved:  # a new connection would write beside the old ones; the daemon says it and ends
+                return
             except MedbayError as error:  # the store is away: its connection is made again
                 self._tell([str(error)])
 

@@ -185,6 +185,7 @@ class SqliteStore:
             with self._translated:
                 self.migrated = migrations.migrate(self._connection, SQLITE)
             self.store_id = self._identify(new_store_id, machine_id)
+            self._log_inode = inode(f"{self._path}-wal") if self._path != ":memory:" else None
         except BaseException:
             self._connection.close()
             raise
@@ -284,8 +285,7 @@ class SqliteStore:
         if now is None:  # nobody has begun another log: what this one holds can still be saved
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        else:
-            forbid_checkpoint(self._path)
+        forbid_checkpoint(self._path)  # the end of this process would take away the log that others begin meanwhile
         what = f"{self._path}-wal was removed while it was in use"
         raise StoreRemoved(what, hint="start again, and never remove the files beside a store")
 
