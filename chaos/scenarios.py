@@ -260,7 +260,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
         share=0.02,
         small_disk=True,
         databases=("sqlite",),  # a server's disk is the server's business, and empty logs need no room
-        expect=_felt("disk is full"),
+        expect=_felt("no space is left"),
     ),
     Scenario(name="logs_unwritable", play=logs_unwritable, share=0.02, expect=_felt("cannot create the log file")),
     Scenario(name="two_daemons", play=two_daemons, share=0.02, expect=_they_shared_the_work),

@@ -163,6 +163,6 @@ FLEET: Final = (
         title="compile app",
         ails="broken for good",
         script="sleep 1; echo \"src/app.ts(45,12): error TS2304: Cannot find name 'fo0'.\"; exit 2",
-        check=_blocked("exhausted"),
+        check=_blocked("human"),
     ),
 )
