@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from medbay import app
 from medbay.core.intake.records import QUEUE, SCHEDULED, Candidate, Capture, Workorder
 from medbay.core.intake.workorder import IntakeWork
-from medbay.core.model import DEFAULT_QUEUE, Task
+from medbay.core.model import Task
 from medbay.env import Ids
-from medbay.errors import MedbayError, NotAllowed, StaleClaim, StoreRemoved, UsageError
+from medbay.errors import NotAllowed, StaleClaim, UsageError
 from medbay.service import intake, requests
 from medbay.service.intake import WorkorderDetail
 from medbay.store import intake as rows
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 GIT_S: Final = 5.0
 POLL_S: Final = 1.0
-STOP_S: Final = 10.0
 PROMOTED_AT_ONCE: Final = 100
 
 
@@ -240,47 +238,3 @@ def _commit(folder: Path) -> str | None:
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     return ran.stdout.strip()[:64] or None if ran.returncode == 0 else None
-
-
-class IntakeThread:
-    """The intake worker beside a daemon, with a store connection of its own; the loop never waits for it."""
-
-    def __init__(self, make: Callable[[], Bay], report: Callable[[str], None], queue: str = DEFAULT_QUEUE) -> None:
-        self._make = make
-        self._report = report
-        self._queue = queue
-        self._said: list[str] = []
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="medbay-intake", daemon=True)
-
-    def start(self) -> None:
-        """Schedule what waits before the daemon starts, so that it finds work; go on beside it."""
-        with self._make() as bay:
-            self._cycle(bay)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End after the cycle that runs."""
-        self._stopped.set()
-        self._thread.join(timeout=STOP_S)
-
-    def _run(self) -> None:
-        while not self._stopped.wait(POLL_S):
-            try:
-                with self._make() as bay:
-                    self._cycle(bay)
-                    while not self._stopped.wait(POLL_S):
-                        self._cycle(bay)
-            except StoreRemoved:  # a new connection would write beside the old ones; the daemon says it and ends
-                return
-            except MedbayError as error:  # the store is away: its connection is made again
-                self._tell([str(error)])
-
-    def _cycle(self, bay: Bay) -> None:
-        self._tell(bay.intake.cycle(self._queue))
-
-    def _tell(self, errors: list[str]) -> None:
-        for error in errors:
-            if error not in self._said:  # once, not at every poll
-                self._report(f"intake: {error}")
-        self._said = errors

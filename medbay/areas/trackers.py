@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,6 @@ from medbay.core.tracker.issue import Issue, in_order, workflow_of
 from medbay.core.tracker.mirror import IssueLink, Wanted
 from medbay.core.tracker.record import FailureRecord, UnreadableRecord
 from medbay.core.triage.cycle import TRIAGES_AT_ALL, Cycle, Item
-from medbay.env import Ids
 from medbay.errors import MedbayError, UsageError
 from medbay.integrations.trackers import beads
 from medbay.integrations.trackers.protocol import Tracker, TrackerError
@@ -38,9 +36,9 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.engine.daemon import Daemon
 
+QUEUE: Final = beads.NAME  # of the tasks that are issues
 FAULTS_MAX: Final = 3  # failed clears in a row after which an issue is a person's
 AT_ONCE: Final = 1_000
-STOP_S: Final = 40.0
 TURN_MS: Final = 60_000  # how much longer than two polls a daemon keeps its turn
 SKIPPED: Final = ("active_record", "needs_human", "untagged", "unreadable")
 _NOTHING: Final = ("false",)  # what an import runs before anything is configured: dispatch replaces it
@@ -433,42 +431,3 @@ def _write_private(path: Path, text: str) -> None:
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     part.replace(path)
-
-
-class TrackerThread:
-    """Cycles over the tracker beside a daemon, with a store connection of its own; the loop never waits for it."""
-
-    queue = beads.NAME  # of its tasks
-
-    def __init__(self, make: Callable[[], Bay], report: Callable[[str], None]) -> None:
-        self._make = make
-        self._report = report
-        self._owner = Ids().store()
-        self._said: list[str] = []
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="medbay-tracker", daemon=True)
-
-    def start(self) -> None:
-        """Take up what is open before the daemon starts, so that it finds work; go on beside it."""
-        with self._make() as bay:
-            self._cycle(bay)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End with a last cycle, in which what just ended is mirrored."""
-        self._stopped.set()
-        self._thread.join(timeout=STOP_S)
-
-    def _run(self) -> None:
-        with self._make() as bay:
-            wait_s = bay.place.config.beads.poll_ms / 1000
-            while not self._stopped.wait(wait_s):
-                self._cycle(bay)
-            self._cycle(bay)
-
-    def _cycle(self, bay: Bay) -> None:
-        errors = bay.trackers.cycle(self._owner)
-        for error in errors:
-            if error not in self._said:  # a tracker that is away is reported once, not every time
-                self._report(f"tracker: {error}")
-        self._said = errors

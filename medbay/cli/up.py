@@ -41,7 +41,8 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
     person (or it was stopped before all was done), else 0.
     """
 
-    from medbay.areas.intake import IntakeThread
+    from medbay.areas.beside import CycleThread
+    from medbay.areas.intake import POLL_S
     from medbay.bay import Bay
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
@@ -52,16 +53,19 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
         return Bay(bay.place, actor=bay.actor)
 
     with ExitStack() as threads:
-        intake = IntakeThread(another, _report, (queues or (DEFAULT_QUEUE,))[0])
+        served = (queues or (DEFAULT_QUEUE,))[0]
+        intake = CycleThread("intake", another, lambda each: each.intake.cycle(served), _report, every_s=POLL_S)
         intake.start()
         threads.callback(intake.stop)
         if bay.place.config.beads.dispatch:
-            from medbay.areas.trackers import TrackerThread
+            from medbay.areas.trackers import QUEUE
 
-            tracker = TrackerThread(another, _report)
+            owner, every_s = bay.ids.store(), bay.place.config.beads.poll_ms / 1000
+            turns = partial(CycleThread, "tracker", another, lambda each: each.trackers.cycle(owner), _report)
+            tracker = turns(every_s=every_s, last=True)
             tracker.start()
             threads.callback(tracker.stop)
-            queues = (*(queues or (DEFAULT_QUEUE,)), tracker.queue)
+            queues = (*(queues or (DEFAULT_QUEUE,)), QUEUE)
         return run(queues=queues)
 
 
