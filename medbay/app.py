@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from medbay import env
 from medbay.config import load as configuration
@@ -43,7 +43,7 @@ from medbay.integrations.protocol import Sender, SenderMeans
 from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
-from medbay.places.protocol import Runner
+from medbay.places.protocol import Launch, Place, Runner
 from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
@@ -56,6 +56,9 @@ from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
+
+if TYPE_CHECKING:
+    from medbay.places.temporal_worker import TemporalWorker
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -108,6 +111,15 @@ def find_config(start: Path) -> Path | None:
     home = find_home(start)
     file = home / configuration.FILE_NAME if home else None
     return file if file and (file.exists() or file.is_symlink()) else None
+
+
+def find_settings(start: Path, environ: Mapping[str, str], *, trust_file: bool = False) -> Config:
+    """The settings of a machine that has no store of its own: those of the file here, or of the project above."""
+    home = find_home(start) or start.resolve()
+    file = home / configuration.FILE_NAME
+    config = configuration.load(file if file.exists() or file.is_symlink() else None, environ, {})
+    check_file(config, home, environ, trust_file=trust_file)
+    return config
 
 
 def check_file(config: Config, home: Path, environ: Mapping[str, str], *, trust_file: bool = False) -> None:
@@ -187,6 +199,7 @@ def build_engine(
         crash_budget=config.engine.crash_budget,
         recovery_share=config.engine.slots_for_recovery,
         queue_slots=config.queue_slots,
+        place_slots={each.name: each.slots for each in config.places.values()},
         load_aware=config.policy.load_aware,
         policy=policy_of(config),
         limits=config.limits,
@@ -204,7 +217,7 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        place=_here(config, workers=settings.slots, guard=guard, passes=passes),
+        place=_places(config, store.store_id, _here(config, workers=settings.slots, guard=guard, passes=passes)),
         see=partial(see, host=host),
         settings=settings,
         host=host,
@@ -312,12 +325,62 @@ def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) ->
     return Here(runners, HostLeftovers(), later={"python": python})
 
 
+def _places(config: Config, store_id: str, here: Here) -> Place:
+    """This machine, and the places elsewhere that are configured."""
+    if not config.places:
+        return here
+    from medbay.places.routing import Places
+    from medbay.places.temporal import TemporalPlace
+
+    return Places(here, {name: TemporalPlace(each, store_id=store_id) for name, each in config.places.items()})
+
+
+def build_place_worker(
+    config: Config, name: str, *, slots: int | None, notice: Callable[[str], None]
+) -> TemporalWorker:
+    """What runs here the attempts that engines elsewhere send to a place; it needs no store."""
+    from medbay.engine.errand import Errand
+    from medbay.places.orders import read_order
+    from medbay.places.temporal_worker import TemporalWorker
+
+    if name not in config.places:
+        known = ", ".join(config.places) or "none"
+        raise NotFound(f"no place is called {name}; there is {known}", hint=f"[places.{name}] in medbay.toml makes one")
+    cluster, clock, guard, host = config.places[name], SystemClock(), Ids().store(), this_host().name
+    slots = slots or config.engine.workers
+    here = _here(config, workers=slots, guard=guard, passes=None)
+    folder = state_folder(os.environ) / "places" / name
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    redaction = redaction_of(config, os.environ)
+
+    def begin(launch: Launch) -> Errand:
+        now_s = clock.monotonic_s()
+        return Errand(launch, here, host=host, redaction=redaction, now_ms=clock.now_ms, monotonic_s=now_s)
+
+    return TemporalWorker(
+        cluster,
+        read=partial(read_order, folder=folder),
+        begin=begin,
+        guard=Guardian(guard, lease_ms=cluster.heartbeat_ms),
+        slots=slots,
+        folder=folder,
+        host=host,
+        clock=clock,
+        notice=notice,
+    )
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where what belongs to this user and to no store is kept on this machine."""
+    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "medbay"
+
+
 def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
     """Where the worktrees of agents are on this machine."""
     if config.git.worktrees:
         return Path(os.path.abspath((config.folder or Path()) / Path(config.git.worktrees).expanduser()))
-    state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "medbay" / "worktrees"
+    return state_folder(environ) / "worktrees"
 
 
 def agents_of(config: Config) -> KnownProfiles:
@@ -404,7 +467,8 @@ def shell_of(config: Config) -> str:
 
 def defaults_of(config: Config) -> Defaults:
     """What a new task has that does not say otherwise."""
-    return Defaults(cwd=os.getcwd(), shell=shell_of(config))
+    queues = {each.name: each.place for each in config.queues.values() if each.place}
+    return Defaults(cwd=os.getcwd(), shell=shell_of(config), places=tuple(config.places), queue_places=queues)
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:

@@ -137,6 +137,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("agents", _agents),
         ("sandbox", _sandbox),
         ("channels", _channels),
+        ("places", _places),
         ("tracker", _tracker),
         ("engines", _engines),
         ("standstill", _standstills),
@@ -260,6 +261,20 @@ def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         said = f"failing since {since} ({found.error}); {last}{waits}"
         fix = f"medbay notify test {found.name}; it is tried again by itself"
         yield DoctorLine("warning", f"channel {found.name}", said, fix)
+
+
+def _places(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """Each place elsewhere is asked once, from here."""
+    for name, cluster in bay.place.config.places.items():
+        from medbay.places.temporal import probe
+
+        where = f"{cluster.kind} at {cluster.address}, namespace {cluster.namespace}, task queue {cluster.task_queue}"
+        away = probe(cluster)
+        if away:
+            fix = f"mend [places.{name}] or start the cluster; tasks of that place wait, everything else goes on"
+            yield DoctorLine("failed", f"place {name}", away, fix)
+        else:
+            yield DoctorLine("fine", f"place {name}", f"{where}; medbay worker --place {name} runs attempts there")
 
 
 def _tracker(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

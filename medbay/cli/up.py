@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -76,17 +78,33 @@ def _report(error: str) -> None:
 @click.command(name="worker")
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
+@click.option("--place", metavar="NAME", help="Run what engines send to this place, [places.NAME]; needs no store.")
 @pass_session
-def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
+def worker(session: Session, /, queue: str | None, workers: int | None, place: str | None) -> int:
     """Run attempts of a store that others use too, until stopped. Ctrl-C stops gracefully, twice stops now.
+
+    With --place it is a worker of that cluster: it runs what engines elsewhere start there, and has no store.
 
     \b
     Example:
       medbay worker --queue gpu,default --workers 2
+      medbay worker --place cluster --workers 8
     """
-
+    if place is not None:
+        return _serve_place(session, place, queue, workers)
     queues = named_queues(queue)
     return serve(when_there_is_room(session.bay), "medbay worker", workers=workers, queues=queues)
+
+
+def _serve_place(session: Session, place: str, queue: str | None, workers: int | None) -> int:
+    from medbay import app
+
+    if queue is not None:
+        raise UsageError("a place has its own task queue", hint="leave --queue out; [places.NAME] task_queue names it")
+    config = app.find_settings(Path.cwd(), os.environ, trust_file=session.trust_file)
+    app.build_place_worker(config, place, slots=workers, notice=lambda said: note(clean(said))).run()
+    note("stopped")
+    return 0
 
 
 def when_there_is_room(make: Callable[[], Made], wait: Callable[[float], None] = time.sleep) -> Made:

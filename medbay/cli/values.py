@@ -77,6 +77,9 @@ _OPTIONS: Final = (
     click.option("--provider", multiple=True, metavar="NAME", help="A service it needs, NAME or NAME/ACCOUNT."),
     click.option("--mutex", metavar="NAME", help="Of all tasks with this name at most one runs at a time."),
     click.option("--queue", metavar="Q", help="The queue it waits in."),
+    click.option(
+        "--place", metavar="NAME", help="Where its attempts run, as [places.NAME] says. Default: on this machine."
+    ),
     click.option("--cwd", metavar="DIR", help="The directory it runs in. Default: this one."),
     click.option("--env", multiple=True, metavar="K=V", help="A variable for its process (repeatable); it is stored."),
     click.option(
@@ -146,6 +149,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "--expect-by",
         "--priority",
         "--queue",
+        "--place",
         "--mutex",
     ),
     "Limits": ("--timeout", "--stall", "--memory", "--cpu-time", "--max-tokens", "--max-cost", "--provider"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from medbay.core import delivery
 from medbay.core.agent import Profile
 from medbay.core.budget import Budget
+from medbay.core.cluster import Cluster
 from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
@@ -147,10 +148,11 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
-    """A queue whose tasks have only so many slots, on all engines together."""
+    """A queue whose tasks have only so many slots, on all engines together, or run at a place of their own."""
 
     name: str
-    slots: int
+    slots: int | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +183,7 @@ class Config:
     models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
+    places: Mapping[str, Cluster] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
     intake: IntakeConfig = field(default_factory=IntakeConfig)
     folder: Path | None = None  # where the file is
@@ -194,7 +197,7 @@ class Config:
     @property
     def queue_slots(self) -> Mapping[str, int]:
         """How many tasks of each limited queue may run at once."""
-        return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
+        return {each.name: each.slots for each in self.queues.values() if each.slots} if self.queues else {}
 
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
@@ -214,6 +217,7 @@ NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = Mapping
         "models": (ModelClasses, ModelClasses),
         "notify": (Channel, delivery.channel),
         "queues": (QueueConfig, QueueConfig),
+        "places": (Cluster, Cluster),
     }
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""

@@ -33,7 +33,14 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_CALLED = {"agents": "an agent", "models": "a provider", "notify": "a channel", "queues": "a queue"}
+_EXAMPLES = {"queues": "slots = 2", "places": 'kind = "temporal"'}
+_CALLED = {
+    "agents": "an agent",
+    "models": "a provider",
+    "notify": "a channel",
+    "queues": "a queue",
+    "places": "a place",
+}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -233,9 +240,10 @@ class _Reading:
             self._check_agent(name, raw, parts)
             return
         needed = _needed(parts[0])
-        if needed and len(needed & set(raw)) != 1:
+        said_both = parts[0] == "queues" and len(needed & set(raw)) > 1  # its slots and its place go together
+        if needed and len(needed & set(raw)) != 1 and not said_both:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
-            hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is reached"
+            hint = _EXAMPLES.get(parts[0], f"write how {name} is reached")
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
     def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:

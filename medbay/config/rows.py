@@ -39,6 +39,7 @@ from medbay.config.kinds import (
     zone,
 )
 from medbay.core.agent import SPEC_ROLE
+from medbay.core.cluster import TEMPORAL
 from medbay.core.policy.presets import LADDER
 
 NAMED: Final = "NAME"
@@ -64,7 +65,8 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
         "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
-        "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
+        "queues.NAME": "A queue whose tasks have only so many slots, or run at a place. One table for each.",
+        "places.NAME": "A place elsewhere where attempts run: `medbay add --place NAME`. One table for each.",
         "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
@@ -415,9 +417,50 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key,
             _COUNT,
             "How many tasks of the queue run at once, on all engines together; the others wait.",
-            default_is="none (required)",
+            default_is="none (this or `place`)",
             needed=True,
             example=2,
+        ),
+        "queues.NAME.place": partial(
+            Key,
+            text,
+            "Where new tasks of the queue run that name no place themselves: the name of a table `[places.NAME]`.",
+            default_is="none (this or `slots`)",
+            needed=True,
+            example="cluster",
+        ),
+        "places.NAME.kind": partial(
+            Key,
+            partial(choice, TEMPORAL),
+            "What runs attempts there. Temporal is the one kind so far (`medbay[temporal]`).",
+            default_is="none (required)",
+            needed=True,
+            example=TEMPORAL,
+        ),
+        "places.NAME.address": partial(Key, address, "Host and port of the cluster.", example="temporal.internal:7233"),
+        "places.NAME.namespace": partial(Key, text, "The namespace; it has to exist."),
+        "places.NAME.task_queue": partial(Key, text, "The task queue that `medbay worker --place NAME` serves."),
+        "places.NAME.tls": partial(Key, switch, "Whether the cluster speaks TLS; a file below switches it on as well."),
+        "places.NAME.server_ca": partial(
+            Key, text, "A file with the certificate of the authority to trust, where that is not a public one."
+        ),
+        "places.NAME.client_cert": partial(Key, text, "A file with our certificate, for clusters that ask for one."),
+        "places.NAME.client_key": partial(Key, text, "The file with its key."),
+        "places.NAME.api_key_env": partial(
+            Key, variable, "The name of the variable that has the API key; the key itself is never stored."
+        ),
+        "places.NAME.slots": partial(
+            Key,
+            partial(whole, 1, 100_000),
+            "How many attempts of one engine run there; they take no slot here.",
+        ),
+        "places.NAME.heartbeat": partial(
+            Key,
+            _FROM_1S,
+            "A worker that is silent for this long has lost its attempts: tried again, uncharged.",
+        ),
+        "places.NAME.start_within": partial(
+            Key, _FROM_1S, "What no worker takes up within this time comes back, uncharged."
         ),
         "models.NAME.small": partial(Key, text, "The model for focused checks and status work.", example="haiku"),
         "models.NAME.medium": partial(Key, text, "The model for code.", example="sonnet"),

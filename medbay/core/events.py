@@ -19,7 +19,7 @@ EVENT_NAMES: Final = frozenset(
     capture:ready workorder:created workorder:executed workorder:passed workorder:failed
     gate:passed gate:failed gate:error story:moved phase:started phase:ended
     agent:asked
-    worker:started worker:stopped worker:lost clock:jumped delivery:failed delivery:restored
+    worker:started worker:stopped worker:lost place:away place:back clock:jumped delivery:failed delivery:restored
     """.split()
 )
 

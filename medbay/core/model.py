@@ -27,6 +27,7 @@ ISOLATED: Final = "isolated"  # the last word of a call in a process of its own
 PERSON: Final = "person"  # the runner of what no engine ever claims
 TURN: Final = "turn"  # what a task of a loop waits for
 BOOT: Final = "boot"  # what a task waits for that runs once after each start of its machine
+HERE: Final = "here"  # the place of a task that names none: the machine of its engine
 MUTEX: Final = "mutex:"  # what the key begins with that tasks are parked under behind a mutex
 TRIAGE: Final = "triage"  # what a one-off at rung 3 waits for
 TRACKER: Final = "tracker"  # what an issue waits for: its record is cleared there, or its parts are made
@@ -93,6 +94,7 @@ class Task(Struct, frozen=True):
     env_file: str = ""  # a file of variables that is read when an attempt starts
     env_from: tuple[str, ...] = ()  # names of variables that come from the environment of the engine
     mutex: str = ""  # of those that name it at most one runs at a time, on all engines together
+    place: str = ""  # where its attempts run, by the name of its settings; nothing: on the machine of its engine
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False
@@ -242,6 +244,7 @@ class Attempt(Struct, frozen=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     tool_calls: int | None = None
+    place: str = ""  # where it runs; nothing: on the machine of its engine
 
 
 class Triage(Struct, frozen=True, kw_only=True):
@@ -350,6 +353,7 @@ class Worker(Struct, frozen=True):
     stopped_at: int | None = None
     how: str = ""  # how it ended: stopped, lost, crashed
     short_of: str = ""  # what its machine lacks, in words, while retries wait for that
+    places: tuple[tuple[str, str], ...] = ()  # the places it starts attempts at, each with why it cannot be reached
 
 
 class HistoryRow(Struct, frozen=True, kw_only=True):

@@ -144,3 +144,12 @@ def to_land(outcome: Outcome) -> WorkSeen | None:
     """The work of a success that more has to follow from than a kept branch."""
     work = seen(outcome.output.result) if isinstance(outcome, Succeeded) else None
     return work if work is not None and work.lands else None
+
+
+def kept(outcome: Outcome) -> Outcome:
+    """The outcome of work elsewhere: its branch stays in the repository of that machine, and nothing merges it here."""
+    result = outcome.output.result
+    if result is None or not isinstance(result.get(FACTS), Mapping):
+        return outcome
+    facts = {**result[FACTS], "on_pass": "keep"}
+    return replace(outcome, output=replace(outcome.output, result={**result, FACTS: facts}))

@@ -98,14 +98,17 @@ class CheckStarter:
 
     def _fitting(self, found: list[Claim], held: Collection[Claim]) -> list[Claim]:
         """What fits into the slots; of those whose engine died before, one at a time."""
-        free = self._settings.slots - len(held)
+        free = self._settings.slots - sum(not claim.task.place for claim in held)
         suspect = any(claim.task.crashes > 0 for claim in held)
         chosen: list[Claim] = []
+        elsewhere: list[Claim] = []
         for claim in sorted(found, key=lambda claim: (claim.task.crashes, claim.task.priority, claim.task.id)):
-            if len(chosen) < free and not (suspect and claim.task.crashes > 0):
+            if claim.task.place:  # checked there, right after the work: this only reads how that ended
+                elsewhere.append(claim)
+            elif len(chosen) < free and not (suspect and claim.task.crashes > 0):
                 chosen.append(claim)
                 suspect = suspect or claim.task.crashes > 0
-        return chosen
+        return chosen + elsewhere
 
     def _end_earlier_rounds(self, chosen: list[Claim]) -> None:
         """What was begun before may still run. Before anything is recorded: a store that is away stops us here."""
@@ -147,6 +150,7 @@ class CheckStarter:
             env=dict(task.env),
             guidance=attempt.guidance,
             timeout_s=task.check_timeout_ms / 1000,
+            place=task.place,
         )
         if begun.work is not None:
             launch = _at_work(launch, begun.work, task, check)
@@ -157,6 +161,7 @@ class CheckStarter:
         return replace(
             launch,
             part="evaluation",
+            place="",
             timeout_s=self._settings.means.timeout_ms / 1000,
             stdin_text=shown,
             stdin_path=self._settings.context_path(launch.task_id, launch.number),

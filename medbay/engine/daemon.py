@@ -222,6 +222,7 @@ class Daemon:
         grace_s = engine.settings.grace_ms / 1000
         self._drained_by_s = begun_s + grace_s
         asked = False
+        engine.leave_elsewhere()
         engine.hand_back_all("the worker is stopping", waiting_only=True)
         while engine.live or not engine.collect():
             spent_s = self._clock.monotonic_s() - begun_s

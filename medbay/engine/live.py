@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from medbay.core import workspace
 from medbay.core.agent import class_of, is_agents
@@ -133,7 +133,17 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         ahead=ahead,
         keep_log=task.crashes > 0,
         work=workspace.requested(task) if is_agents(task) else None,
+        place=task.place,
+        **_checks(task),
     )
+
+
+def _checks(task: Task) -> dict[str, Any]:
+    """What is checked right after the work, where that is done elsewhere."""
+    if not task.place or not task.checks:
+        return {}
+    by = {"check_timeout_s": task.check_timeout_ms / 1000, "fail_fast": task.fail_fast, "threshold": task.threshold}
+    return {"checks": task.checks, **by}
 
 
 def _stall_s(task: Task, settings: Settings) -> float | None:

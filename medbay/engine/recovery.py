@@ -72,7 +72,8 @@ def _orphans(tx: Tx, task_ids: Collection[str], *, see: Callable[[Worker], Sight
     dead = {worker.id for worker, _, _ in workers.find_dead(tx, None, see=see, grace_ms=grace_ms)}
     dead |= {worker.id for worker in worker_rows.left_behind(tx)}
     found = (attempt_rows.get(tx, task.id, task.live) for task in asked if task.live)
-    return [each for each in found if each is not None and each.worker_id in dead]
+    # What runs elsewhere is ended by the engine that takes it up: nobody else can.
+    return [each for each in found if each is not None and each.worker_id in dead and not each.place]
 
 
 def _live_beside(store: Store, orphan: Attempt) -> frozenset[tuple[str, int]]:

@@ -118,7 +118,7 @@ class Engine:
                 self._wake(tx)
                 self.triager.notice(tx)
                 cancelled = task_rows.cancel_requests(tx)
-                claims, lasting = self._claim_in(tx, capacity) if capacity.room > 0 else ([], [])
+                claims, lasting = self._claim_in(tx, capacity) if capacity.has_room else ([], [])
         except Exception as error:
             log.info("the steps of a round are taken one by one (%s)", error)
             return False
@@ -192,7 +192,19 @@ class Engine:
             self._clock_watch.recorded()
         self._sweep()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
+            self._note_places()
             self.recover()
+
+    def _note_places(self) -> None:
+        """Record which places can be reached, when that has changed: others are told from the store."""
+        if not self.settings.place_slots:
+            return
+        why = self._place.unreachable()
+        known = tuple((name, why.get(name, "")) for name in sorted(self.settings.place_slots))
+        if known != self.worker.places and self.lease.state() == "held":
+            with self.store.write() as tx:
+                self.worker = workers.note_places(tx, self.worker, known)
+            self._claim_again_s = self._clock.monotonic_s()
 
     def hold_reaping(self) -> None:
         """Renew first, and take nothing over for one lease: the others may only have been cut off like us."""
@@ -208,7 +220,7 @@ class Engine:
             over = worker_rows.left_behind(tx)
             left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
             left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
-        running = self._place.still_running({(each.task_id, each.number) for each in left})
+        running = self._place.still_running({(each.task_id, each.number): each.place for each in left})
         remains = self._remains(left)
         if dead:  # first their processes, then their rows: from then on any engine may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
@@ -297,7 +309,7 @@ class Engine:
         """Fill the free slots and what may wait ahead. Nothing new while how something ended is not stored."""
         known = self._checker.count(self.worker.id, self.slots.begun)
         capacity, self._claim_again_s = self.slots.capacity(recovery_first=self._recovery_first), None
-        ready = known and capacity.room > 0 and not self._settler.unstored and self.lease.state() == "held"
+        ready = known and capacity.has_room and not self._settler.unstored and self.lease.state() == "held"
         if not ready or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
@@ -373,13 +385,20 @@ class Engine:
         self.slots.turn_over()  # some may have ended beside the commit
 
     def hand_back_all(self, why: str, *, waiting_only: bool = False) -> None:
-        """Ask every live attempt, or all that are not begun, to end and be started again elsewhere or later."""
+        """Ask every live attempt, or all that are not begun, to end and be started again. Elsewhere they go on."""
         for each in self.live.values():
             if not waiting_only or self._place.waits(each.running):
                 each.running.hand_back(self._clock.monotonic_s(), why=why)
 
+    def leave_elsewhere(self) -> None:
+        """Let what runs at other places go on without this engine; the next one takes it up."""
+        for key, each in list(self.live.items()):
+            if each.claim.task.place and not each.verifying:
+                each.running.kill()
+                del self.live[key]
+
     def kill_all(self) -> None:
-        """End every live attempt at once."""
+        """End every live attempt of this machine at once; what runs elsewhere goes on, unwatched."""
         for each in self.live.values():
             each.running.kill()
 
@@ -457,4 +476,5 @@ class Engine:
     def _live_anywhere(self, dead: frozenset[str] = frozenset()) -> frozenset[tuple[str, int]]:
         with self.store.read() as tx:
             lost = (each for worker_id in dead for each in attempt_rows.live_of_worker(tx, worker_id))
-            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost}
+            # What its place runs goes on without its engine, perhaps on this very machine.
+            return attempt_rows.live_keys(tx) - {(each.task_id, each.number) for each in lost if not each.place}

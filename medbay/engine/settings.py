@@ -36,6 +36,7 @@ class Settings:
     crash_budget: int = 3
     recovery_share: float = 0.5
     queue_slots: Mapping[str, int] = field(default_factory=dict)  # of a queue, on all engines together
+    place_slots: Mapping[str, int] = field(default_factory=dict)  # how many attempts of this engine run at each place
     load_aware: bool = False  # retries that start processes wait while the machine is short of something
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)

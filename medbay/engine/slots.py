@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from medbay.core.model import Task
 from medbay.engine.checker import CheckStarter
 from medbay.engine.lease import Lease
 from medbay.engine.live import Live
@@ -85,7 +86,8 @@ class Slots:
     def capacity(self, *, recovery_first: bool) -> Capacity:
         """What can be claimed now."""
         self.begin_waiting()
-        held = [each.claim.task for each in self._live.values()]
+        live = [each.claim.task for each in self._live.values()]
+        held = [task for task in live if not task.place]
         recovery = sum(task.recovery for task in (*held, *self._checker.waiting))  # checks have their attempt's slot
         free = self.free
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
@@ -102,7 +104,25 @@ class Slots:
             recovery_first=recovery_first,
             queue_slots=self._settings.queue_slots,
             short_of=self._place.short_of() if self._settings.load_aware else "",
+            elsewhere=self._elsewhere(live, recovery_first) if self._settings.place_slots else {},
         )
 
+    def _elsewhere(self, live: Sequence[Task], recovery_first: bool) -> dict[str, Capacity]:
+        """The same for each other place that can be reached: what runs there takes no slot here."""
+        away, found = self._place.unreachable(), {}
+        for place, slots in self._settings.place_slots.items():
+            there = [task for task in live if task.place == place]
+            if place not in away:
+                found[place] = Capacity(
+                    slots=slots,
+                    free=max(0, slots - len(there)),
+                    live_recovery=sum(task.recovery for task in there),
+                    live_suspects=sum(task.crashes > 0 for task in there),
+                    recovery_share=self._settings.recovery_share,
+                    recovery_first=recovery_first,
+                )
+        return found
+
     def _left(self) -> int:
-        return self._settings.slots - len(self.begun) - len(self._checker.waiting)
+        here = sum(not claim.task.place for claim in self.begun)
+        return self._settings.slots - here - sum(not task.place for task in self._checker.waiting)

@@ -6,7 +6,7 @@ means is not its business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from medbay.core.outcome import Output
@@ -63,7 +63,7 @@ class Here:
             runner = self._add(kind, self._later[kind]())
         return runner.start(launch, monotonic_s)
 
-    def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
+    def still_running(self, attempts: Mapping[AttemptKey, str]) -> frozenset[AttemptKey]:
         """None: an orphan's exit code cannot be read, so it is ended and its attempt is lost."""
         return frozenset()
 
@@ -107,6 +107,10 @@ class Here:
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
         return {queue: room for each in self._feeding for queue, room in each.room_ahead(free).items()}
+
+    def unreachable(self) -> Mapping[str, str]:
+        """None: this machine is always here."""
+        return {}
 
     def short_of(self) -> str:
         """What this machine has too little of to start retries now; empty when there is enough of everything."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from medbay.core.model import Check
 from medbay.core.outcome import Outcome, Output
 from medbay.core.workspace import WorkRequest
 from medbay.places.processes import PART_MARK
@@ -56,6 +57,11 @@ class Launch(Struct, frozen=True, kw_only=True):
     keep_log: bool = False  # its output is kept from the first byte on: an engine died over it
     part: str = ""  # which of several trees of one attempt: each is ended alone
     work: WorkRequest | None = None  # what an agent's directory is prepared for
+    place: str = ""  # where it runs; nothing: on the machine of its engine
+    checks: tuple[Check, ...] = ()  # elsewhere they run right after the work, where that was done
+    check_timeout_s: float = 0.0
+    fail_fast: bool = False
+    threshold: float = 1.0
     files: Path | None = None  # the directory whose files show its progress, where that is not its own
 
     @property
@@ -164,8 +170,8 @@ class Place(Protocol):
         """Start it, or let it wait ahead; raises SpawnFailed when there is nothing to run."""
         ...
 
-    def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
-        """Those of a dead engine's attempts that go on there and can be taken up; asked outside any transaction."""
+    def still_running(self, attempts: Mapping[AttemptKey, str]) -> frozenset[AttemptKey]:
+        """Those of a dead engine's attempts that go on at the place named; asked outside any transaction."""
         ...
 
     def left_by(self, runner: str, log_path: str) -> Output:
@@ -198,6 +204,10 @@ class Place(Protocol):
 
     def room_ahead(self, free: int) -> Mapping[str, int]:
         """How many more attempts than there are free slots may be started ahead, by the queue they wait in."""
+        ...
+
+    def unreachable(self) -> Mapping[str, str]:
+        """Why attempts cannot be started at a place elsewhere, by its name; empty where they can."""
         ...
 
     def short_of(self) -> str:

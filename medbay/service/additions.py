@@ -69,6 +69,7 @@ class NewTask:
     env_file: str = ""
     env_from: tuple[str, ...] = ()
     mutex: str = ""
+    place: str = ""
     checks: tuple[Check, ...] = ()
     check_timeout_ms: int = CHECK_TIMEOUT_MS
     fail_fast: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,11 +97,17 @@ class Capacity(Struct, frozen=True, kw_only=True):
     home: str = ""  # the directory of a task that names none
     queue_slots: Mapping[str, int] = {}  # how many tasks of a queue may run, on all engines together
     short_of: str = ""  # what this machine lacks: retries that start processes wait
+    elsewhere: Mapping[str, Capacity] = {}  # the same for each other place that can be reached
 
     @property
     def room(self) -> int:
         """How many can be claimed, in free slots and ahead."""
         return self.free + sum(self.ahead.values())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether anything can be claimed, here or elsewhere."""
+        return self.room > 0 or any(each.room > 0 for each in self.elsewhere.values())
 
 
 def claim(
@@ -118,14 +125,23 @@ def claim(
         return []
     behind = _not_held(tx, _behind_mutexes(tx, worker), work)
     offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of)
-    chosen = _suspects(offer, capacity)
-    again = sum(task.recovery for task in chosen)
-    rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
-    chosen += _in_shares(offer, rest)
+    chosen = _chosen(offer, capacity)
+    for place, there in capacity.elsewhere.items():
+        chosen += _chosen(dataclasses.replace(offer, place=place, short_of=""), there)
     sent = _sent_for(worker, chosen, work) if work.breakers else [(task, None) for task in chosen]
     may_start = {task.id for task in budgets.reserve(tx, [task for task, _ in sent], budget)}
     with tx.together():
         return [_claim_one(tx, worker, task, log_path, sent_for) for task, sent_for in sent if task.id in may_start]
+
+
+def _chosen(offer: _Offer, capacity: Capacity) -> list[Task]:
+    """What is claimed for one place."""
+    chosen = _suspects(offer, capacity)
+    again = sum(task.recovery for task in chosen)
+    rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
+    for task in (shared := _in_shares(offer, rest)):
+        offer.taken(task)
+    return chosen + shared
 
 
 def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement) -> WorkingSet | None:
@@ -309,6 +325,17 @@ class _Offer:
     left: dict[str, int]  # how many more tasks of a queue may run, where that is limited
     behind_mutexes: Sequence[Task]  # the first of those that wait behind each free mutex
     short_of: str
+    place: str = ""
+
+    @property
+    def stopped_runners(self) -> tuple[str, ...]:
+        """The runners that are not started there now: their tasks are read past, for another host or later."""
+        if not self.work.breakers:
+            return ()
+        loops = (each for each in self.work.breakers.values() if each.kind == "crash_loop")
+        ours = (each.name.rpartition("@") for each in loops if not _lets_one_through(each))
+        host = self.place or self.worker.host
+        return tuple(sorted(runner for runner, _, of in ours if of == host))
 
     def within_queues(self, ordered: Iterable[Task]) -> list[Task]:
         """Those that find room in their queues, in their order."""
@@ -355,9 +382,10 @@ def _suspects(offer: _Offer, capacity: Capacity) -> list[Task]:
     """At most one task at a time whose engine died before, so that the next death has a name."""
     if capacity.free <= 0 or capacity.live_suspects > 0:
         return []
-    past = _stopped_runners(offer.worker, offer.work)
+    past = offer.stopped_runners
     heads = [each for queue in offer.worker.queues for each in tasks.suspects(offer.tx, queue, HEAD_MAX)]
     heads += [each for each in offer.behind_mutexes if each.crashes > 0]
+    heads = [each for each in heads if each.place == offer.place]
     able = (each for each in heads if each.runner not in past and not (offer.short_of and waits_for_load(each)))
     ordered = sorted(offer.within_queues(able), key=lambda task: (task.crashes, *_urgency(task)))
     free = offer.places(capacity.free)
@@ -399,13 +427,14 @@ def _share_left(capacity: Capacity) -> int:
 
 
 def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
-    past = _stopped_runners(offer.worker, offer.work)
+    past = offer.stopped_runners
     heads = []
     for queue in offer.worker.queues:
         most = min(limit, offer.left.get(queue, limit)) if not offer.work.parks else limit
         if offer.left.get(queue, 1) > 0:
-            heads.append(tasks.claim_head(offer.tx, queue, recovery=recovery, limit=most, past=past))
-    waiting = [each for each in offer.behind_mutexes if each.recovery == recovery and each.crashes == 0]
+            heads.append(tasks.claim_head(offer.tx, queue, recovery=recovery, limit=most, past=past, place=offer.place))
+    fitting = (each for each in offer.behind_mutexes if each.recovery == recovery and each.place == offer.place)
+    waiting = [each for each in fitting if each.crashes == 0]
     if waiting:
         heads.append([each for each in waiting if each.runner not in past and offer.left.get(each.queue, 1) > 0])
     # What one queue has is in this order already.
@@ -434,15 +463,6 @@ def _canary_of(task: Task, work: WorkingSet) -> Breaker | None:
     return next((each for each in work.breakers.values() if each.canary_task == task.id), None)
 
 
-def _stopped_runners(worker: Worker, work: WorkingSet) -> tuple[str, ...]:
-    """The runners that are not started on this host now: their tasks are read past, for another host or later."""
-    if not work.breakers:
-        return ()
-    loops = (each for each in work.breakers.values() if each.kind == "crash_loop" and not _lets_one_through(each))
-    ours = (each.name.rpartition("@") for each in loops)
-    return tuple(sorted(runner for runner, _, host in ours if host == worker.host))
-
-
 def _lets_one_through(loop: Breaker) -> bool:
     return loop.state == "half_open" and loop.canary_task is None
 
@@ -452,7 +472,7 @@ def _sent_for(worker: Worker, chosen: Sequence[Task], work: WorkingSet) -> list[
     sent: dict[str, tuple[Task, Breaker | None]] = {}
     loops: set[str] = set()
     for task in chosen:
-        loop = work.breakers.get(crash_loop_key(task.runner, worker.host))
+        loop = work.breakers.get(crash_loop_key(task.runner, task.place or worker.host))
         if loop is not None and loop.key in loops:
             continue
         if loop is not None:
@@ -469,12 +489,13 @@ def _claim_one(
     change = decision.writes[0]
     assert isinstance(change, Change)
     agent = profile_of(task.runner)
-    known = prompts.brief(tx, task, host=worker.host) if agent else prompts.NOTHING
+    host = task.place or worker.host  # elsewhere it is known only once it runs
+    known = prompts.brief(tx, task, host=host) if agent else prompts.NOTHING
     attempt = Attempt(
         task_id=task.id,
         number=change.after.attempts,
         worker_id=worker.id,
-        host=worker.host,
+        host=host,
         iteration=task.iteration,
         planned_at=occurrences.planned_for(changed(task, planned_at=change.after.planned_at), tx.now),
         started_at=tx.now,
@@ -483,7 +504,8 @@ def _claim_one(
         log_path=log_path(task.id, change.after.attempts),
         guidance=guidance.render(task.guidance, attempt=change.after.attempts),
         agent=agent,
-        resumes=known.resumes,
+        resumes="" if task.place else known.resumes,
+        place=task.place,
     )
     apply(tx, decision)
     attempts.insert(tx, attempt)

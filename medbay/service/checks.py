@@ -91,7 +91,7 @@ def take_over(tx: Tx, attempt: Attempt, me: Worker, *, why: str, hard: bool, cra
     crashed = hard and running  # what only waited for its turn had no part in it
     if all(each.round >= ROUNDS_MAX for each in results) or (crashed and task.crashes + 1 >= crash_budget):
         return False
-    if not attempts.take_over(tx, attempt, worker_id=me.id, host=me.host):
+    if not attempts.take_over(tx, attempt, worker_id=me.id, host=attempt.place or me.host):
         return False
     checks.save(tx, tuple(replace(each, status="WAITING") for each in results))
     number = attempt.number

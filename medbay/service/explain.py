@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from medbay.core.attempt import rescue
 from medbay.core.attempt.knowledge import apply_teaching
+from medbay.core.cluster import away
 from medbay.core.holds import holding
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.holding import Circumstances, Reason
@@ -148,7 +149,7 @@ def first_reasons(
     around: dict[tuple[object, ...], Circumstances] = {}
     for task in some:
         own = (task.resources, command_key(task), task.last_fingerprint) if known else ()
-        alike = (task.queue, task.runner, task.hold, task.recovery, task.mutex, own)
+        alike = (task.queue, task.runner, task.hold, task.recovery, task.mutex, task.place, own)
         if task.finished:
             continue
         if task.unmet or alike not in around:
@@ -169,7 +170,7 @@ def circumstances(
     waiting = [other for other, status in tasks.comes_after(tx, task.id) if status != "completed"] if task.unmet else []
     serving = _serving(tx, task)
     busy = activity.live_by_worker(tx) if serving else {}
-    full = bool(serving) and all(busy.get(each.id, 0) >= each.slots for each in serving)
+    full = bool(serving) and not task.place and all(busy.get(each.id, 0) >= each.slots for each in serving)
     stopped = _stopped(tx, task, serving)
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
     if held is not None and held.kind == "incident":
@@ -185,6 +186,7 @@ def circumstances(
         mutex=_mutex(tx, task),
         queue_full=_queue_full(tx, task, queue_slots),
         load=_load(serving),
+        place_away=away(task.place, serving),
         queue_served=bool(serving),
         recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,
@@ -214,7 +216,7 @@ def _serving(tx: Tx, task: Task) -> list[Worker]:
 
 def _stopped(tx: Tx, task: Task, serving: Sequence[Worker]) -> Breaker | None:
     """The crash loop that keeps its runner from starting, on every host that would run it."""
-    loops = [breakers.get(tx, crash_loop_key(task.runner, each.host)) for each in serving]
+    loops = [breakers.get(tx, crash_loop_key(task.runner, task.place or each.host)) for each in serving]
     looping = [each for each in loops if each is not None and each.state != "closed"]
     return looping[0] if looping and len(looping) == len(serving) else None
 

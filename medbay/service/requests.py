@@ -12,7 +12,17 @@ from msgspec import Struct
 
 from medbay.core.agent import Profile
 from medbay.core.durations import LATEST_MS, parse_duration, parse_size
-from medbay.core.model import CHECKS_MAX, FAILURE_RESTARTS, PRIORITIES, PYTHON, TEXT_MAX, TITLE_MAX, Check
+from medbay.core.model import (
+    CHECKS_MAX,
+    DEFAULT_QUEUE,
+    FAILURE_RESTARTS,
+    HERE,
+    PRIORITIES,
+    PYTHON,
+    TEXT_MAX,
+    TITLE_MAX,
+    Check,
+)
 from medbay.core.rules import Loop
 from medbay.core.schedule.cron import EXPRESSION_MAX
 from medbay.core.schedule.expectation import time_of_day
@@ -34,6 +44,8 @@ class Defaults(Struct, frozen=True):
 
     cwd: str = ""
     shell: str = ""
+    places: tuple[str, ...] = ()  # the names of those that are configured
+    queue_places: Mapping[str, str] = {}  # where the tasks of a queue run
 
 
 NO_DEFAULTS: Final = Defaults()
@@ -62,7 +74,17 @@ def new_task(
     renamed = schedules.checked(_renamed(fields), now)
     workforce.refuse_what_does_not_fit(renamed, work)
     own = {"cwd": defaults.cwd, "shell": defaults.shell}
-    return NewTask(**{**own, **workforce.with_account(renamed, work, agents)})
+    made = {**own, **workforce.with_account(renamed, work, agents)}
+    return NewTask(**{**made, "place": _place(made, defaults)})
+
+
+def _place(fields: Mapping[str, Any], defaults: Defaults) -> str:
+    """Where it runs: as it says, else as its queue says; `here` is the machine of its engine."""
+    place = fields.get("place") or defaults.queue_places.get(fields.get("queue", DEFAULT_QUEUE), "")
+    if place in ("", HERE) or place in defaults.places:
+        return "" if place == HERE else str(place)
+    known = ", ".join((HERE, *defaults.places))
+    raise UsageError(f'no place is called "{place}"', hint=f"there is {known}; [places.{place}] makes one")
 
 
 def new_tasks(
@@ -389,6 +411,7 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "policy": ("policy", _policy),
     "provider": ("resources", _resources),
     "mutex": ("mutex", _text("the mutex", NAME_MAX)),
+    "place": ("place", _text("the place", NAME_MAX)),
     "check": ("checks", _commands),
     "required_check": ("checks", _commands),
     "check_timeout": ("check_timeout_ms", _duration("the time limit of a check")),

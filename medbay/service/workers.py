@@ -58,6 +58,19 @@ def stop(tx: Tx, worker: Worker) -> None:
         _adopt(tx, worker, serving_only=True)  # a triage that was handed back, a fix that was filed
 
 
+def note_places(tx: Tx, worker: Worker, known: tuple[tuple[str, str], ...]) -> Worker:
+    """Record which places this worker reaches; one that is away or back is an event."""
+    before, events = dict(worker.places), []
+    for name, why in known:
+        if why and not before.get(name):
+            events.append(Event(name="place:away", data={"place": name, "why": why, "worker": worker.id}))
+        elif not why and before.get(name):
+            events.append(Event(name="place:back", data={"place": name, "worker": worker.id}))
+    if events:
+        write_events(tx, tuple(events))
+    return workers.note_places(tx, worker, known)
+
+
 def find_dead(
     tx: Tx, me: Worker | None, *, see: Callable[[Worker], Sighting], grace_ms: int
 ) -> list[tuple[Worker, str, bool]]:
@@ -123,7 +136,9 @@ def inherit(
     for each in attempts.live_of_worker(tx, over.id):  # asked again: another engine may have been faster
         if (each.task_id, each.number) in running and (claim := _take_up(tx, each, me)) is not None:
             taken_up.append(claim)
-        elif here and checks.take_over(tx, each, me, why=why, hard=hard, crash_budget=crash_budget):
+        elif (here or each.place) and checks.take_over(
+            tx, each, me, why=why, hard=hard and not each.place, crash_budget=crash_budget
+        ):
             taken_over += 1
         else:
             known = remains.get((each.task_id, each.number))
@@ -136,7 +151,7 @@ def inherit(
 def _take_up(tx: Tx, attempt: Attempt, me: Worker) -> Claim | None:
     """Let an attempt that still runs be this worker's; None when it is not there to be had."""
     task = tasks.get(tx, attempt.task_id)
-    if task is None or not attempts.take_over(tx, attempt, worker_id=me.id, host=me.host):
+    if task is None or not attempts.take_over(tx, attempt, worker_id=me.id, host=attempt.host):
         return None
     taken = attempts.get(tx, attempt.task_id, attempt.number)
     return None if taken is None else Claim(task, taken)

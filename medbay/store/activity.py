@@ -18,7 +18,7 @@ LIVE_ATTEMPT_SQL: Final = (
 )
 FRESH_SQL: Final = (
     "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes = 0"
-    " ORDER BY queue, recovery, priority, ready_at, id LIMIT 1"
+    " ORDER BY queue, recovery, place, priority, ready_at, id LIMIT 1"
 )
 SUSPECT_SQL: Final = (
     "SELECT 1 FROM task WHERE queue = ? AND ready = 1 AND hold IS NULL AND crashes > 0"

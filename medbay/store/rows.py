@@ -264,6 +264,7 @@ def worker(row: Row) -> Worker:
     """A worker from its row."""
     values = dict(zip(WORKER_FIELDS, row, strict=True))
     values["queues"] = _strings(values["queues"])
+    values["places"] = _pairs(values["places"])
     return Worker(**values)
 
 

@@ -17,7 +17,7 @@ _LISTED_AT_ONCE: Final = 16
 
 # The statements of the loop; a test reads their query plans.
 CLAIM_HEAD_SQL: Final = (
-    f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND recovery = ? AND ready = 1 AND hold IS NULL"
+    f"SELECT {TASK_COLUMNS} FROM task WHERE queue = ? AND recovery = ? AND place = ? AND ready = 1 AND hold IS NULL"
     " AND crashes = 0 ORDER BY priority, ready_at, id LIMIT ?"
 )
 CLAIM_SUSPECTS_SQL: Final = (
@@ -207,12 +207,14 @@ def how_many(tx: Tx, adding: int = 1) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def claim_head(tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = ()) -> list[Task]:
+def claim_head(
+    tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = (), place: str = ""
+) -> list[Task]:
     """The most urgent ready tasks of a queue: fresh ones, or ones that failed before. Reads past some runners."""
     sql = CLAIM_HEAD_SQL
     if past:
         sql = sql.replace(" ORDER BY", f" AND runner NOT IN ({', '.join('?' * len(past))}) ORDER BY")
-    return [task(row) for row in tx.rows(sql + tx.locks.take_free, (queue, int(recovery), *past, limit))]
+    return [task(row) for row in tx.rows(sql + tx.locks.take_free, (queue, int(recovery), place, *past, limit))]
 
 
 def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:

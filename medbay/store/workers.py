@@ -10,12 +10,13 @@ from medbay.core.model import Worker
 from medbay.store.database import Tx
 from medbay.store.rows import WORKER_COLUMNS, WORKER_FIELDS, dumps, worker
 
+_LISTS: Final = ("queues", "places")
 ALIVE_SQL: Final = f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NULL ORDER BY id"
 
 
 def insert(tx: Tx, new: Worker) -> None:
     """Register a worker; the identity is new every time."""
-    values = [dumps(new.queues) if name == "queues" else getattr(new, name) for name in WORKER_FIELDS]
+    values = [dumps(getattr(new, name)) if name in _LISTS else getattr(new, name) for name in WORKER_FIELDS]
     tx.execute(f"INSERT INTO worker ({WORKER_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
 
 
@@ -58,6 +59,12 @@ def note_shortage(tx: Tx, noted: Worker, short_of: str) -> Worker:
     """Record what the machine of a worker lacks, while retries wait for that."""
     tx.execute("UPDATE worker SET short_of = ? WHERE id = ?", (short_of, noted.id))
     return replace(noted, short_of=short_of)
+
+
+def note_places(tx: Tx, noted: Worker, places: tuple[tuple[str, str], ...]) -> Worker:
+    """Record which places a worker starts attempts at, and why some of them cannot be reached now."""
+    tx.execute("UPDATE worker SET places = ? WHERE id = ?", (dumps(places), noted.id))
+    return replace(noted, places=places)
 
 
 def end(tx: Tx, ended: Worker, *, how: str) -> Worker | None:

@@ -205,6 +205,11 @@ def _worker_lost(event: Event) -> EventLine:
     return _change(event, glyphs.LOST, "idle", f"worker {event.data.get('worker', '')} is gone: {why}".rstrip(": "))
 
 
+def _place_away(event: Event) -> EventLine:
+    why = clean(str(event.data["why"]))[:SUMMARY_MAX]
+    return _change(event, glyphs.FAILED, "fail", f"place {event.data['place']} is away: {why}")
+
+
 def _channel_down(event: Event) -> EventLine:
     why = clean(str(event.data["why"]))[:SUMMARY_MAX]
     return _change(event, glyphs.FAILED, "fail", f"channel {event.data['channel']} does not deliver: {why}")
@@ -263,6 +268,8 @@ _WORDS: Final[Mapping[str, Callable[[Event], EventLine | None]]] = {
     "question:answered": _answered,
     "clock:jumped": _clock,
     "worker:lost": _worker_lost,
+    "place:away": _place_away,
+    "place:back": lambda event: _change(event, glyphs.READY, "idle", f"place {event.data['place']} is back"),
     "delivery:failed": _channel_down,
     "delivery:restored": _channel_back,
 }

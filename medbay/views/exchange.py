@@ -35,6 +35,7 @@ def as_line(task: Task, after: Sequence[str]) -> dict[str, Any]:
         "policy": task.policy,
         "provider": [each.removeprefix("provider:") for each in task.resources],
         "mutex": task.mutex,
+        "place": task.place,
         "expect_by": task.expect_by,
         **_checks(task),
         **_schedule(task),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from medbay.core.cluster import away
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.holding import Reason, waits_for_load
 from medbay.core.holds.resources import crash_loop_key
@@ -150,6 +151,7 @@ def _specification(task: Task) -> dict[str, Any]:
         "takes_advice": work.ADVISED[task.advice],
         "providers": [each.removeprefix("provider:") for each in task.resources],
         "mutex": task.mutex or None,
+        "place": task.place or None,
         "expect_by": task.expect_by or None,
         "expected_at": moments.iso(task.expect_at),
         "checks": [{"command": work.words(each.command), "required": each.required} for each in task.checks],
@@ -270,6 +272,8 @@ def facts(task: Task) -> list[str]:
         said.append(f"expected by {task.expect_by}")
     if task.mutex:
         said.append(f"mutex {clean(task.mutex)}")
+    if task.place:
+        said.append(f"place {clean(task.place)}")
     if task.timeout_ms:
         said.append(f"time limit {moments.short(task.timeout_ms)}")
     return said
@@ -343,12 +347,14 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
 
 
 def _why_not_started(found: TaskList, task: Task) -> str:
-    """Why a ready task has not started: its queue, the load, a crash loop, its share; else how it failed or recurs."""
+    """Why a ready task has not started: its queue, load, place, runner or share; else how it failed or recurs."""
     if task.queue in found.full_queues:
         slots = found.full_queues[task.queue]
         return f'{"the one slot" if slots == 1 else f"all {slots} slots"} of the queue "{task.queue}" taken'
     if waits_for_load(task) and (short := _short_of(found, task)):
         return f"the machine is short of {short}: retries wait"
+    if gone := away(task.place, [each for each in found.serving if task.queue in each.queues]):
+        return gone
     if (looping := _crash_loop(found, task)) is not None:
         return f"held by {looping.key}: {breaker.holding(looping, found.now)}"
     if task.recovery and task.queue in found.out_of_share:
@@ -369,7 +375,7 @@ def _short_of(found: TaskList, task: Task) -> str:
 
 def _crash_loop(found: TaskList, task: Task) -> Breaker | None:
     """What keeps its runner from starting, on every host that would run it."""
-    hosts = {each.host for each in found.serving if task.queue in each.queues}
+    hosts = {task.place or each.host for each in found.serving if task.queue in each.queues}
     loops = [found.breakers.get(crash_loop_key(task.runner, host)) for host in sorted(hosts)]
     return loops[0] if loops and all(loops) else None
 

@@ -51,7 +51,7 @@ def test_no_attempt_on_this_machine_is_taken_up_again(tmp_path: Path) -> None:
     place = Here({"shell": ScriptedRunner()}, NoLeftovers())
     place.start(launch(tmp_path, ["true"]), 0.0)
 
-    assert place.still_running({("k7f2", 1)}) == frozenset()
+    assert place.still_running({("k7f2", 1): ""}) == frozenset()
     with pytest.raises(SpawnFailed):
         place.reattach(launch(tmp_path, ["true"]), 0.0)
 

@@ -104,6 +104,30 @@ def status_of(outcome: Outcome) -> CheckStatus:
             assert_never(outcome)
 
 
+def outcome_of(result: CheckResult) -> Outcome:
+    """How a check ended that was run elsewhere, as its runner would have said; the inverse of `status_of`."""
+    output = Output(head=result.head, tail=result.tail, total_bytes=result.total_bytes, log_path=result.log_path)
+    ran_s = ((result.ended_at or 0) - (result.started_at or 0)) / 1000
+    match result.status:
+        case "PASS":
+            return Succeeded(output=output)
+        case "TIMEOUT":
+            return TimedOut(output=output, limit_s=ran_s)
+        case "STOPPED":
+            return Cancelled(output=output)
+        case "FAIL":
+            return Failed(output=output, exit_code=result.exit_code)
+        case _:  # an error, or one that was never begun
+            broken = _broken_by(result)
+            return Failed(output=output, exit_code=result.exit_code, signal=result.signal, spawn_error=broken)
+
+
+def _broken_by(result: CheckResult) -> str:
+    """Why a check could not answer, where neither its exit code nor a signal says so."""
+    said = result.exit_code is not None or result.signal is not None
+    return "" if said else f"it was not run there ({result.status})"
+
+
 def planned(checks: Iterable[Check], task_id: str, number: int) -> tuple[CheckResult, ...]:
     """The checks of an attempt before they begin."""
     return tuple(

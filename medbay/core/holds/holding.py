@@ -1,7 +1,7 @@
-"""What holds a task back: the eighteen reasons, in their one order. A task starts only when none applies.
+"""What holds a task back: the nineteen reasons, in their one order. A task starts only when none applies.
 
-1 to 7 need an event, 8 a time, 9 to 12 heal by themselves or by a person, 13 to 18 need capacity. A published number
-stays: 16 to 18 came later and stand between 12 and 13.
+1 to 7 need an event, 8 a time, 9 to 12 heal by themselves or by a person, 13 to 19 need capacity. A published number
+stays: 16 to 19 came later and stand between 12 and 13.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     mutex: str | None = None  # who has the mutex that it needs
     queue_full: str | None = None
     load: str | None = None  # what the machines lack that would run it
+    place_away: str | None = None  # why nothing can be started at its place
     queue_served: bool = True
     recovery_share_used: bool = False
     slots_busy: bool = False
@@ -159,6 +160,10 @@ def waits_for_load(task: Task) -> bool:
     return task.streak > 0 and not (task.forced or task.canary or warm)
 
 
+def _place_away(task: Task, now: int, around: Circumstances) -> str | None:
+    return around.place_away if task.place else None
+
+
 def _queue_unserved(task: Task, now: int, around: Circumstances) -> str | None:
     return None if around.queue_served else f'no live worker serves the queue "{task.queue}"'
 
@@ -190,6 +195,7 @@ _RULES: Final[tuple[HoldingRule, ...]] = (
     HoldingRule(16, "mutex", "capacity", _mutex),
     HoldingRule(17, "queue_slots", "capacity", _queue_full),
     HoldingRule(18, "load", "capacity", _load),
+    HoldingRule(19, "place_away", "capacity", _place_away),
     HoldingRule(13, "queue_unserved", "capacity", _queue_unserved),
     HoldingRule(14, "recovery_share", "capacity", _recovery_share),
     HoldingRule(15, "no_slot", "capacity", _no_slot),
