@@ -447,7 +447,11 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "places.NAME.client_cert": partial(Key, text, "A file with our certificate, for clusters that ask for one."),
         "places.NAME.client_key": partial(Key, text, "The file with its key."),
         "places.NAME.api_key_env": partial(
-            Key, variable, "The name of the variable that has the API key; the key itself is never stored."
+            Key,
+            variable,
+            "The name of the variable that has the API key; the key itself is never stored.",
+            default_is="none",
+            example="TEMPORAL_API_KEY",
         ),
         "places.NAME.slots": partial(
             Key,

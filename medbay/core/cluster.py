@@ -24,7 +24,7 @@ class Cluster:
     server_ca: str = ""  # files
     client_cert: str = ""
     client_key: str = ""
-    api_key_env: str = ""  # the name of the variable that has it
+    api_key_env: str | None = None  # the name of the variable that has it
     slots: int = 100
     heartbeat_ms: int = 30_000  # a worker that is silent for this long is lost
     start_within_ms: int = 600_000  # what no worker takes within this time comes back

@@ -14,7 +14,7 @@ from medbay.core.outcome import Checked, Outcome, Requeued, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.engine.verification import Verification
 from medbay.places.environment import known_variables
-from medbay.places.orders import Report
+from medbay.places.orders import AttemptReport
 from medbay.places.protocol import Launch, Place, Running
 
 
@@ -50,7 +50,7 @@ class Errand:
         """Readable when there is something to poll; -1 when it has to be polled."""
         return self._running.fileno()
 
-    def poll(self, monotonic_s: float) -> Report | None:
+    def poll(self, monotonic_s: float) -> AttemptReport | None:
         """How all of it ended, once it did."""
         outcome = self._running.poll(monotonic_s)
         if outcome is None:
@@ -79,13 +79,13 @@ class Errand:
         """End the whole of it at once."""
         self._running.kill()
 
-    def _report(self, outcome: Outcome, results: tuple[CheckResult, ...] = ()) -> Report:
+    def _report(self, outcome: Outcome, results: tuple[CheckResult, ...] = ()) -> AttemptReport:
         if self._handed_back and not isinstance(outcome, Requeued) and not results and self._launch.checks:
             outcome = Requeued(asked=False, why=self._handed_back)  # its work may be done, its checks were not begun
         shown = redacted(workspace.kept(outcome), self._redaction)
         judged = redacted(Checked(results=results), self._redaction)
         assert isinstance(judged, Checked)
-        return Report(outcome=shown, host=self._host, checks=judged.results)
+        return AttemptReport(outcome=shown, host=self._host, checks=judged.results)
 
     def _verification(self, outcome: Succeeded, monotonic_s: float) -> Verification:
         launch, seen = self._launch, workspace.seen(outcome.output.result)

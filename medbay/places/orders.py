@@ -38,7 +38,7 @@ _KINDS: Final[dict[str, type[Any]]] = {
 }
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class AttemptReport(Struct, frozen=True, kw_only=True):
     """How an attempt ended, and how its checks did where its work had succeeded."""
 
     outcome: Outcome
@@ -93,7 +93,7 @@ def read_order(text: bytes, *, folder: Path) -> Launch:
     return launch
 
 
-def write_report(report: Report) -> bytes:
+def write_report(report: AttemptReport) -> bytes:
     """A report, bounded."""
     outcome = msgspec.to_builtins(report.outcome, enc_hook=str)
     outcome["output"] = _bounded(outcome["output"], report.host)
@@ -106,15 +106,15 @@ def write_report(report: Report) -> bytes:
     )
 
 
-def read_report(text: bytes) -> Report:
+def read_report(text: bytes) -> AttemptReport:
     """How it ended elsewhere; what cannot be read is an attempt that was lost."""
     try:
         found = msgspec.json.decode(text, type=_Report)
         outcome = msgspec.convert(found.outcome, _KINDS[found.kind], strict=False)
         checks = msgspec.convert(found.checks, tuple[CheckResult, ...], strict=False)
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError) as error:
-        return Report(outcome=Lost(why=f"its report cannot be read: {error}"), host="")
-    return Report(outcome=outcome, host=found.host, checks=checks)
+        return AttemptReport(outcome=Lost(why=f"its report cannot be read: {error}"), host="")
+    return AttemptReport(outcome=outcome, host=found.host, checks=checks)
 
 
 def _plain(launch: Launch) -> dict[str, Any]:

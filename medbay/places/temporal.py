@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from medbay.core.cluster import Cluster
 from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output
 from medbay.errors import ConfigError
-from medbay.places.orders import Report, read_report, write_order
+from medbay.places.orders import AttemptReport, read_report, write_order
 from medbay.places.protocol import AttemptKey, Identity, Launch, Running
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class TemporalPlace:
         with self._guard:
             loop, self._loop = self._loop, None
         if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
+            asyncio.run_coroutine_threadsafe(_end_all(loop), loop)
 
     def _watch(self, launch: Launch, order: bytes) -> RunningElsewhere:
         key = f"{launch.store_id}:{launch.task_id}:{launch.number}"
@@ -360,7 +360,7 @@ class TemporalPlace:
         """Keep the newest output of one that runs where `log` looks for it."""
         if watched.part or not watched.launch.log_path:
             return
-        seen = await handle.describe(rpc_timeout=timedelta(seconds=_ANSWER_S))
+        seen = await handle.describe(include_heartbeat_details=True, rpc_timeout=timedelta(seconds=_ANSWER_S))
         self._away = ""
         details = await seen.heartbeat_details() or []
         beat = details[0] if details and isinstance(details[0], dict) else {}
@@ -402,9 +402,18 @@ class TemporalPlace:
             os.eventfd_write(self._wake, 1)
 
 
-def _outcome_of(report: Report, watched: _Watched) -> Outcome:
+def _outcome_of(report: AttemptReport, watched: _Watched) -> Outcome:
     outcome = report.of_part(watched.part) if watched.part else report.outcome
     return replace(outcome, output=replace(outcome.output, log_path=watched.launch.log_path))
+
+
+async def _end_all(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is still watched, then end the loop."""
+    rest = [each for each in asyncio.all_tasks(loop) if each is not asyncio.current_task()]
+    for each in rest:
+        each.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    loop.stop()
 
 
 def _keep_output(path: str, text: str) -> None:

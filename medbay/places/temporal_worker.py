@@ -20,7 +20,7 @@ from medbay.core.outcome import Failed, Output
 from medbay.env import Clock
 from medbay.errors import SpawnFailed
 from medbay.places.logs import read_ends
-from medbay.places.orders import Report, write_report
+from medbay.places.orders import AttemptReport, write_report
 from medbay.places.protocol import Launch
 from medbay.places.temporal import ACTIVITY, REFUSED, connect, in_words, reach
 
@@ -37,7 +37,7 @@ _KEPT_S: Final = 7 * 86_400.0  # how long the logs of what ran here are kept
 _SWEPT_EVERY_S: Final = 3_600.0
 
 
-class Errand(Protocol):
+class OrderedAttempt(Protocol):
     """One ordered attempt that runs on this machine."""
 
     @property
@@ -49,7 +49,7 @@ class Errand(Protocol):
         """Readable when there is something to poll; -1 when it has to be polled."""
         ...
 
-    def poll(self, monotonic_s: float) -> Report | None:
+    def poll(self, monotonic_s: float) -> AttemptReport | None:
         """How it ended, once it did."""
         ...
 
@@ -90,7 +90,7 @@ class TemporalWorker:
         settings: Cluster,
         *,
         read: Callable[[bytes], Launch],
-        begin: Callable[[Launch], Errand],
+        begin: Callable[[Launch], OrderedAttempt],
         guard: Guard,
         slots: int,
         folder: Path,
@@ -109,7 +109,7 @@ class TemporalWorker:
         self._notice = notice
         self._beat_s = settings.heartbeat_ms / 1000
         self._reached_s = 0.0
-        self._errands: set[Errand] = set()
+        self._errands: set[OrderedAttempt] = set()
         self._stopping = asyncio.Event()
 
     def run(self) -> None:
@@ -184,14 +184,14 @@ class TemporalWorker:
         except SpawnFailed as error:
             said = str(error)
             failed = Failed(spawn_error=said, output=Output(tail=said, total_bytes=len(said)))
-            return write_report(Report(outcome=failed, host=self._host))
+            return write_report(AttemptReport(outcome=failed, host=self._host))
         self._errands.add(errand)
         try:
             return await self._until_it_ends(errand)
         finally:
             self._errands.discard(errand)
 
-    async def _until_it_ends(self, errand: Errand) -> bytes:
+    async def _until_it_ends(self, errand: OrderedAttempt) -> bytes:
         from temporalio import activity
         from temporalio.exceptions import ApplicationError
 
@@ -216,7 +216,7 @@ class TemporalWorker:
                     errand.cancel(self._clock.monotonic_s())
                 asyncio.current_task().uncancel()  # type: ignore[union-attr]
 
-    def _progress(self, errand: Errand) -> dict[str, Any]:
+    def _progress(self, errand: OrderedAttempt) -> dict[str, Any]:
         _, tail, total = read_ends(errand.log_path) if Path(errand.log_path).exists() else ("", "", 0)
         return {"host": self._host, "bytes": total, "tail": tail[-_SHOWN:]}
 

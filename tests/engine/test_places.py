@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import pytest
 
@@ -20,12 +20,12 @@ class Elsewhere(Here):
 
     def __init__(self, runners: dict[str, Runner], leftovers: Leftovers) -> None:
         super().__init__(runners, leftovers)
-        self.asked: list[Collection[AttemptKey]] = []
+        self.asked: list[Mapping[AttemptKey, str]] = []
         self.taken_up: list[ScriptedRunning] = []
         self.gone: set[AttemptKey] = set()  # asked in time
         self.vanishing = False  # gone between the question and the answer
 
-    def still_running(self, attempts: Collection[AttemptKey]) -> frozenset[AttemptKey]:
+    def still_running(self, attempts: Mapping[AttemptKey, str]) -> frozenset[AttemptKey]:
         """All but those that are gone."""
         self.asked.append(attempts)
         return frozenset(attempts) - self.gone

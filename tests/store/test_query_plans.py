@@ -21,7 +21,7 @@ from tests.worlds import ManualClock, World
 
 TAKE = POSTGRES.locks.take_free
 LOOP = {
-    "claim fresh and recovering work": (tasks.CLAIM_HEAD_SQL, TAKE, ("default", 0, 4), "task_claim"),
+    "claim fresh and recovering work": (tasks.CLAIM_HEAD_SQL, TAKE, ("default", 0, "", 4), "task_claim"),
     "claim suspects": (tasks.CLAIM_SUSPECTS_SQL, TAKE, ("default", 1), "task_suspect"),
     "release what is due": (tasks.DUE_SQL, TAKE, (0, 500), "task_due"),
     "find the next breaker to look after": (breakers.NEXT_LOOK_SQL, "", (), "breaker_probe"),

@@ -1,4 +1,4 @@
-"""The eighteen reasons that hold a task back: each by itself, all in order, and who may pass."""
+"""The nineteen reasons that hold a task back: each by itself, all in order, and who may pass."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ ONE_BY_ONE = [
     Held(16, "t-2 has it", "capacity", task(mutex="db"), Circumstances(mutex="t-2 has it")),
     Held(17, "all 2 slots taken", "capacity", task(), Circumstances(queue_full="all 2 slots taken")),
     Held(18, "short of CPU", "capacity", task(streak=1), Circumstances(load="short of CPU")),
+    Held(19, "it is away", "capacity", task(place="cluster"), Circumstances(place_away="it is away")),
 ]
 
 EVERYTHING = Circumstances(
@@ -66,6 +67,7 @@ EVERYTHING = Circumstances(
     mutex="t-2 has it",
     queue_full="taken",
     load="short of CPU",
+    place_away="it is away",
     queue_served=False,
     recovery_share_used=True,
     slots_busy=True,
@@ -95,10 +97,10 @@ def test_without_its_rule_the_task_would_start(held: Held, monkeypatch: pytest.M
     assert reasons(held.task, NOW, held.around) == ()
 
 
-def test_there_are_eighteen_and_each_is_tested() -> None:
+def test_there_are_nineteen_and_each_is_tested() -> None:
     """One more needs its row above; the newer ones stand between 12 and 13."""
-    assert [held.number for held in ONE_BY_ONE] == list(range(1, 19))
-    assert [rule.number for rule in holding._RULES] == [*range(1, 13), 16, 17, 18, 13, 14, 15]
+    assert [held.number for held in ONE_BY_ONE] == list(range(1, 20))
+    assert [rule.number for rule in holding._RULES] == [*range(1, 13), 16, 17, 18, 19, 13, 14, 15]
 
 
 def test_nobody_passes_a_mutex_and_only_retries_wait_for_the_load() -> None:
@@ -118,7 +120,7 @@ def test_each_number_has_a_code_that_stays() -> None:
     """Published names: programs rely on them."""
     codes = (
         "finished cancel_requested running blocked paused waits after not_due budget provider_hold incident"
-        " crash_loop queue_unserved recovery_share no_slot mutex queue_slots load"
+        " crash_loop queue_unserved recovery_share no_slot mutex queue_slots load place_away"
     ).split()
 
     assert {number: CODES[number] for number in sorted(CODES)} == dict(enumerate(codes, start=1))
