@@ -25,7 +25,7 @@ from medbay.engine.slots import Slots
 from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError, StoreTooNew
-from medbay.places.protocol import Place
+from medbay.places.protocol import CONNECTING, Place
 from medbay.service import attempts, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
@@ -201,6 +201,8 @@ class Engine:
             return
         why = self._place.unreachable()
         known = tuple((name, why.get(name, "")) for name in sorted(self.settings.place_slots))
+        if CONNECTING in why.values():
+            return
         if known != self.worker.places and self.lease.state() == "held":
             with self.store.write() as tx:
                 self.worker = workers.note_places(tx, self.worker, known)

@@ -14,6 +14,7 @@ from medbay.core.workspace import WorkRequest
 from medbay.places.processes import PART_MARK
 
 LASTING_S: Final = 0.05  # what runs for less than this is over before it could be observed
+CONNECTING: Final = "not connected yet"  # a place elsewhere that has not been reached since the engine began
 IDLE: Final = "idle"  # in place of task and number, in the mark of a process that runs no attempt now
 
 AttemptKey = tuple[str, int]  # task, attempt number

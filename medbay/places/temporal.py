@@ -25,7 +25,7 @@ from medbay.core.cluster import Cluster
 from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output
 from medbay.errors import ConfigError
 from medbay.places.orders import AttemptReport, read_report, write_order
-from medbay.places.protocol import AttemptKey, Identity, Launch, Running
+from medbay.places.protocol import CONNECTING, AttemptKey, Identity, Launch, Running
 
 if TYPE_CHECKING:
     from temporalio.client import ActivityHandle, Client
@@ -160,7 +160,7 @@ class TemporalPlace:
     def __init__(self, settings: Cluster, *, store_id: str) -> None:
         self._settings = settings
         self._store_id = store_id
-        self._away = "not connected yet"
+        self._away = CONNECTING
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Client | None = None
         self._connecting: asyncio.Lock | None = None
@@ -386,7 +386,9 @@ class TemporalPlace:
                 within_s = self._settings.start_within_ms // 1000
                 return Lost(why=f"no worker of {self._settings.name} took it within {within_s}s ({cause})")
             case TimeoutError(type=TimeoutType.HEARTBEAT):
-                return Lost(why=f"its worker at {self._settings.name} fell silent ({cause})", hard_crash=True)
+                # One that was never heard of may have gone to a worker that was dead already: not its doing.
+                begun = bool(cause.last_heartbeat_details)
+                return Lost(why=f"its worker at {self._settings.name} fell silent ({cause})", hard_crash=begun)
             case ApplicationError(type=kind) if kind == REFUSED:
                 said = cause.message
                 return Failed(spawn_error=said, output=Output(tail=said, total_bytes=len(said)))

@@ -40,6 +40,13 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+def runs(pid: str) -> bool:
+    """Whether a process is there and is no zombie, which a stopped parent has not looked after."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 class Server:
     """A development server with its record in a file, so that it can be killed and started again."""
 
@@ -205,9 +212,10 @@ def test_a_cancel_ends_the_tree_elsewhere_and_output_is_seen_meanwhile(fleet: Fl
     fleet.must("cancel", task)
     wait_for(lambda: fleet.status(task) == "cancelled")
 
-    assert not Path(f"/proc/{fleet.file('pid')}").exists()
+    assert not runs(fleet.file("pid"))
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_or_falls_silent_loses_its_attempts_uncharged(fleet: Fleet) -> None:
     """kill -9, then SIGSTOP past its heartbeat: its trees end by themselves, and another worker does it again."""
     first = fleet.worker()
@@ -222,19 +230,21 @@ def test_a_worker_that_dies_or_falls_silent_loses_its_attempts_uncharged(fleet: 
     wait_for(lambda: len(fleet.file("pids").split()) == 3)
     one, two, three = fleet.file("pids").split()
 
-    assert Path(f"/proc/{three}").exists() and not Path(f"/proc/{one}").exists()
-    wait_for(lambda: not Path(f"/proc/{two}").exists())
+    assert runs(three) and not runs(one)
+    wait_for(lambda: not runs(two))
     second.send_signal(signal.SIGCONT)
     (fleet.home / "go").touch()
     wait_for(lambda: fleet.status(task) == "completed")
 
     shown = fleet.show(task)
     lost = [each for each in fleet.events() if each["name"] == "task:lost"]
-    assert [each["outcome"] for each in shown["attempts"]] == ["lost", "lost", "succeeded"]
+    *before, last = (each["outcome"] for each in shown["attempts"])  # a stopped worker may take some that never begin
+    assert len(before) >= 2 and set(before) == {"lost"} and last == "succeeded"
     assert not any(each["charged"] for each in shown["attempts"])
-    assert all("fell silent" in json.dumps(each) for each in lost) and len(lost) == 2
+    assert len(lost) == len(before) and all("fell silent" in json.dumps(each) for each in lost)
 
 
+@pytest.mark.long
 def test_a_server_that_is_away_holds_its_own_tasks_alone(tmp_path: Path) -> None:
     """What runs here goes on, what is there waits and says why; when it is back everything ends, once."""
     own = Server(tmp_path)
