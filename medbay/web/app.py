@@ -35,7 +35,7 @@ ERRORS = {
     )
 }
 RESOURCES = (
-    "now tasks attempts questions breakers patterns events fleet statistics people live health".split()
+    "now tasks attempts questions links breakers patterns events fleet statistics people live health".split()
 )  # one file each
 
 
