@@ -137,9 +137,7 @@ class Runner:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log, encoding="utf-8")
         result = {"tokens": rng.randrange(8_000, 90_000), "cost": round(rng.uniform(0.04, 0.9), 3)}
-        output = Output(
-            tail=log, total_bytes=len(log), log_path=launch.log_path, result=result if job.agent else None
-        )
+        output = Output(tail=log, total_bytes=len(log), log_path=launch.log_path, result=result if job.agent else None)
         outcome = Failed(output=output, exit_code=1) if failing else Succeeded(output=output)
         return Attempt(outcome, monotonic_s + minutes * 60)
 
