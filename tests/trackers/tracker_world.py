@@ -61,7 +61,7 @@ class DoubledBeads(Beads):
         try:
             with (
                 mock.patch.dict(os.environ, {"BEADS_DIR": str(self.folder)}),
-                mock.patch.object(bd_double.time, "sleep", _never_ends),
+                mock.patch("tests.trackers.bd_double.time.sleep", _never_ends),
                 redirect_stdout(out),
                 redirect_stderr(err),
             ):
