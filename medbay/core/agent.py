@@ -29,7 +29,7 @@ CUSTOM: Final = "custom"  # the preset of a command of one's own
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 FIRST_WORD_MS: Final = 10_000
 _ONLY_A_CHANGE: Final = ("code_error", "test_failure")
-_NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "refused", "no_evidence"})
+_NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "loop", "refused", "no_evidence"})
 _PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
 
 
@@ -185,7 +185,7 @@ def filled(command: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]
     for word in command:
         found = _PLACEHOLDER.findall(word)
         if any(not values.get(each) for each in found):
-            if word == found[0] and words and words[-1].startswith("-"):
+            if not word.startswith("-") and words and words[-1].startswith("-"):
                 words.pop()
             continue
         words.append(_PLACEHOLDER.sub(lambda each: values[each[0]], word))

@@ -22,7 +22,11 @@ def configure(home: Path, url: str) -> dict[str, str]:
     options = {"baseURL": f"{url}/v1", "apiKey": "x"}
     fake = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": {"m": {"name": "m"}}}
     opencode = {"provider": {"fake": fake}, "model": "fake/m", "autoupdate": False, "share": "disabled"}
-    gemini = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+    gemini = {
+        "general": {"maxAttempts": 2},
+        "privacy": {"usageStatisticsEnabled": False},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+    }
     files = {
         ".codex/config.toml": codex,
         ".config/opencode/opencode.json": json.dumps(opencode),
@@ -31,7 +35,8 @@ def configure(home: Path, url: str) -> dict[str, str]:
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, encoding="utf-8")
-    return {"HOME": str(home), "GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+    environ = {"HOME": str(home), "GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+    return {**environ, "OPENAI_API_BASE": f"{url}/v1"}  # aider
 
 
 @pytest.mark.timeout(300)

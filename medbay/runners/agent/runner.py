@@ -77,7 +77,7 @@ class AgentRunner:
         launch = replace(launch, cwd=workplace.cwd, files=workplace.files, env=env)
         before = Spent(tokens_in=launch.session_tokens[0], tokens_out=launch.session_tokens[1])
         known = session if resumes or _names_session(preset) else ""
-        transcript = Transcript(session=known, resumed=resumes, before=before if resumes else Spent())
+        transcript = Transcript(session=known, model=run.model, resumed=resumes, before=before if resumes else Spent())
         agent = Agent(profile, preset, self._commands, workplace)
         return AgentRunning(agent, launch, run, transcript, workplace, monotonic_s)
 

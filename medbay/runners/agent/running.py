@@ -22,7 +22,7 @@ from medbay.errors import SpawnFailed
 from medbay.foreign import open_regular
 from medbay.places.protocol import Identity, Launch, Runner, Running
 from medbay.places.spawn import write_private
-from medbay.runners.agent import ending
+from medbay.runners.agent import ending, session
 from medbay.runners.agent.preset import Preset, Run, command_of
 from medbay.runners.agent.transcript import Spent, Transcript
 
@@ -110,10 +110,14 @@ class AgentRunning:
         self._workplace = workplace
         self._outcome: Outcome | None = None
         self._over = ""  # in which way it used up its budget
+        self._turns = ""  # in which way it used up its turns
+        self._ending = False  # it was told to end for one of the two
         self._handing: Transcript | None = None  # the turn in which it hands back
         self._stopped = False  # by the worker or a person: then there is no such turn
         self._look_s = monotonic_s + LOOK_S
         self.transcript = transcript
+        if run.resumes:
+            session.pass_over(agent.preset, transcript, launch.env)
         self._process = agent.start(launch, run, monotonic_s)
 
     @property
@@ -138,13 +142,13 @@ class AgentRunning:
             return None
         self._look(last=True)
         if isinstance(ended, Succeeded) and self.transcript.ended and self._handing is None:
-            self._over = ""  # work that is done stays done
+            self._over = self._turns = ""  # work that is done stays done
         if self._hands_back(monotonic_s):
             return None
         self._take_back()
         self._save()
-        over = "" if self._stopped else self._over
-        judged = ending.judged(self._agent.preset, self.transcript, ended, over=over)
+        over, turns = ("", "") if self._stopped else (self._over, self._turns)
+        judged = ending.judged(self._agent.preset, self.transcript, ended, over=over, turns=turns)
         self._outcome = self._workplace.left(judged)
         return self._outcome
 
@@ -176,9 +180,11 @@ class AgentRunning:
             return
         transcript = self._handing or self.transcript
         path = self._launch.log_path if self._handing is None else _hand_back_log(self._launch.log_path)
-        before = transcript.offset
+        before = transcript.offset, transcript.session_offset
         read_on(self._agent.preset, transcript, path, last=last)
-        if transcript.offset != before and self._handing is None:
+        if not transcript.ended:  # its last record has the sums of it all
+            session.read_on(self._agent.preset, transcript, self._launch.env)
+        if (transcript.offset, transcript.session_offset) != before and self._handing is None:
             self._save()
 
     def _save(self) -> None:
@@ -186,11 +192,20 @@ class AgentRunning:
             save(self.transcript, self._launch.log_path)
 
     def _enforce(self, monotonic_s: float) -> None:
-        """At its limit it is stopped, while its last turn still fits."""
-        if self._over or self._stopped or not (why := over_budget(self.transcript, self._launch)):
+        """At its limit it is stopped, while its last turn still fits. The turn to hand back is one turn."""
+        handing, preset = self._handing, self._agent.preset
+        if self._stopped or self._ending:
             return
-        self._over = why
-        self._process.hand_back(monotonic_s, why=why)
+        turns = 1 if handing is not None else self._agent.profile.max_turns
+        if not preset.limits_turns and (why := over_turns(handing or self.transcript, turns)):
+            self._turns = why if handing is None else ""
+        elif handing is None and (preset.limits_turns or self.transcript.goes_on):
+            why = self._over = over_budget(self.transcript, self._launch)
+        else:
+            return
+        if why:
+            self._ending = True
+            self._process.hand_back(monotonic_s, why=why)
 
     def _hands_back(self, monotonic_s: float) -> bool:
         """Let an agent that used up its budget write down where it is: one turn, then it is over."""
@@ -201,7 +216,8 @@ class AgentRunning:
         if not self._over or self._handing is not None or not can:
             return False
         log_path = _hand_back_log(self._launch.log_path)
-        run = replace(self._run, session=transcript.session, resumes=True, turns=1, tools=(), max_cost=None)
+        tools = preset.handing_back
+        run = replace(self._run, session=transcript.session, resumes=True, turns=1, tools=tools, max_cost=None)
         run = replace(run, prompt_file=os.path.abspath(prompt_path(Path(log_path))))
         asked = replace(
             self._launch, prompt=STOP, log_path=log_path, part=HAND_BACK, timeout_s=HANDS_BACK_S, fresh_session=False
@@ -210,7 +226,9 @@ class AgentRunning:
             tokens_in=transcript.before.tokens_in + transcript.tokens_in,
             tokens_out=transcript.before.tokens_out + transcript.tokens_out,
         )
-        self._handing = Transcript(session=transcript.session, resumed=True, before=before)
+        self._handing = Transcript(session=transcript.session, model=self._run.model, resumed=True, before=before)
+        session.pass_over(preset, self._handing, self._launch.env)
+        self._ending = False
         try:
             self._process = self._agent.start(asked, run, monotonic_s)
         except SpawnFailed:
@@ -228,6 +246,12 @@ class AgentRunning:
         mine.cost = None if cost is None or more is None else cost + more
         mine.turns += handed.turns
         mine.says(handed.said)
+
+
+def over_turns(transcript: Transcript, most: int | None) -> str:
+    """That a live agent has used up its turns and goes on; empty while it may."""
+    used_up = most is not None and transcript.goes_on and transcript.turns >= most
+    return f"used up its {most} turns" if used_up else ""
 
 
 def over_budget(transcript: Transcript, launch: Launch) -> str:
@@ -272,6 +296,8 @@ def restore(preset: Preset, log_path: str) -> Transcript:
     with suppress(OSError, ValueError, msgspec.DecodeError), open(open_regular(record_path(log_path)), "rb") as file:
         transcript = msgspec.json.decode(file.read(READ_BYTES), type=Transcript)
     read_on(preset, transcript, log_path, last=True)
+    if not transcript.ended:
+        session.read_on(preset, transcript, os.environ)
     return transcript
 
 

@@ -183,5 +183,6 @@ PRESET: Final = Preset(
     install="npm install -g @anthropic-ai/claude-code",
     sign_in="claude, then /login; or set ANTHROPIC_API_KEY",
     forgotten=("No conversation found",),
+    limits_turns=True,
     read=read,
 )

@@ -12,6 +12,7 @@ from medbay.runners.agent.transcript import Spent, Transcript, count, part
 _OPTIONS: Final = ("--json", "--skip-git-repo-check", "--model", "{model}", "-c", 'sandbox_mode="{tools}"')
 _RECONNECTS: Final = re.compile(r"Reconnecting\.{3} \d+/\d+")
 _QUIET: Final = frozenset({"turn.started", "item.updated", "thread.name_updated"})
+_ITEM_CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
 _CALLS: Final = ("command_execution", "file_change", "mcp_tool_call", "web_search", "patch_apply", "custom_tool_call")
 
 
@@ -27,7 +28,7 @@ def read(record: Mapping[str, Any], into: Transcript) -> bool:
             _item(record.get("item"), into)
         case "turn.completed":
             _spend(record.get("usage"), into)
-            into.turns += 1
+            into.turns = max(1, into.turns)
             into.ends()
         case "turn.failed":
             into.ends()
@@ -86,6 +87,35 @@ def _spend(usage: object, into: Transcript) -> None:
     into.spends("session", Spent(into.model, plain, out, cached))
 
 
+def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
+    """Take one record of its rollout: what each call of the model used, when it has ended."""
+    body = record.get("payload")
+    match record.get("type"), part(body, "type"):
+        case "turn_context", _:
+            into.begins(model=part(body, "model"))
+        case "token_usage_record", _:
+            _step(part(body, "thread_token_usage"), part(body, "usage"), into)
+        case "event_msg", "token_count":
+            _step(part(body, "info", "total_token_usage"), part(body, "info", "last_token_usage"), into)
+        case "response_item", kind if kind in _ITEM_CALLS:
+            into.goes_on = True
+        case "response_item", "message" if part(body, "role") == "assistant":
+            into.goes_on = False
+        case _:
+            return False
+    return True
+
+
+def _step(whole: object, last: object, into: Transcript) -> None:
+    """The sums of the session, and what its newest call added; both are told more than once."""
+    before = into.tokens
+    _spend(whole, into)
+    if into.tokens > before:
+        into.turns += 1
+        cached = count(part(last, "cached_input_tokens"))
+        into.step = Spent(into.model, count(part(last, "input_tokens")), count(part(last, "output_tokens")), cached)
+
+
 PRESET: Final = Preset(
     name="codex",
     title="Codex CLI",
@@ -94,11 +124,15 @@ PRESET: Final = Preset(
     resume=("codex", "exec", "resume", *_OPTIONS, "{session}", "-"),
     prompt="stdin",
     tools=("workspace-write",),
-    models={"small": "gpt-5-mini", "medium": "gpt-5-codex", "large": "gpt-5"},
+    models={"small": "gpt-6-luna", "medium": "gpt-6.1-sol", "large": "gpt-6-astra"},
     accounts=("OPENAI_API_KEY", "CODEX_API_KEY"),
     account_files=("~/.codex/auth.json",),
     install="npm install -g @openai/codex",
     sign_in="codex login",
     forgotten=("no rollout found",),
+    handing_back=("read-only",),
+    session_home=("CODEX_HOME", "~/.codex"),
+    session_file="sessions/*/*/*/rollout-*-{session}.jsonl",
+    read_session=read_session,
     read=read,
 )
