@@ -116,14 +116,16 @@ class Trackers:
             raise UsageError("[beads] says neither agent nor run", hint='run = "./work.sh" in [beads] of medbay.toml')
         found = Dispatch()
         try:
-            open_issues = tracker.open_issues()
+            listed = tracker.open_issues()
         except TrackerError as error:
             found.broken = f"the issues could not be listed: {error}"
             return found
-        found.issues_found = len(open_issues)
+        found.issues_found = len(listed.issues) + len(listed.unreadable)
+        found.skipped["unreadable"] += listed.unreadable
+        found.errors += filter(None, (listed.left_out,))
         found.errors += self.sync(tracker)
         taken: dict[str, str] = {}  # task -> issue
-        for issue in in_order(open_issues):
+        for issue in in_order(listed.issues):
             try:
                 if (task := self._take_up(tracker, issue, found)) is not None:
                     taken[task.id] = issue.id
@@ -249,13 +251,13 @@ class Trackers:
     def triage(self, tracker: Tracker, *, dry_run: bool = False, judge: bool = True) -> Cycle:
         """One cycle over the failed issues, oldest failure first; without `judge` a triage is left to the engine."""
         try:
-            open_issues = tracker.open_issues()
+            listed = tracker.open_issues()
         except TrackerError as error:
             return Cycle(broken=f"the issues could not be listed: {error}")
         if not dry_run:
             self.sync(tracker)
         failed: list[tuple[Issue, FailureRecord | UnreadableRecord]] = []
-        for issue in open_issues:
+        for issue in listed.issues:
             notes = record.read(issue.notes)
             if notes.human is None and notes.record is not None:
                 failed.append((issue, notes.record))

@@ -6,8 +6,9 @@ import pytest
 
 from medbay.core.budget import Budget
 from medbay.service import statistics, tasks
+from medbay.store import history
 from medbay.store import statistics as rows
-from medbay.store.database import Store
+from medbay.store.database import Store, Tx
 from medbay.views import statistics as views
 from tests.worlds import ManualClock, World, failed
 
@@ -51,6 +52,26 @@ def test_what_healed_and_what_a_person_did(world: World, store: Store) -> None:
     said = views.as_json(found, Budget())
     assert said["heal"]["n"] == 1 and said["heal"]["p50_s"] <= said["heal"]["p90_s"]
     assert said["fingerprints"][0]["new"] is True
+
+
+def test_counting_ends_while_more_happens_all_the_time(
+    world: World, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes while it counts is left to the next time."""
+    counting = statistics.roll_up
+
+    def busy(tx: Tx, limit: int = 5) -> int:
+        counted = counting(tx, limit)
+        tx.execute("INSERT INTO event (at, name, data) VALUES (?, 'worker:started', '{}')", (tx.now,))
+        return counted
+
+    monkeypatch.setattr(statistics, "roll_up", busy)
+    with store.read() as tx:
+        before = history.last_event_seq(tx)
+
+    assert before <= statistics.catch_up(store, batches=before * 2) <= before + 5
+    with store.read() as tx:
+        assert rows.cursor(tx) >= before
 
 
 def test_a_recount_gives_the_same(world: World, store: Store) -> None:

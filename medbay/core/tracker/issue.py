@@ -48,6 +48,14 @@ class Issue(Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
+class Listing(Struct, frozen=True, kw_only=True):
+    """What a tracker listed: its issues, the entries that are none, and what the list leaves out, in words."""
+
+    issues: tuple[Issue, ...] = ()
+    unreadable: tuple[str, ...] = ()  # what is wrong with each entry that is no issue
+    left_out: str = ""
+
+
 def checked_id(issue_id: str) -> str:
     """An id that may be handed to a tracker: never blank, never an option, no control characters."""
     if not issue_id.strip():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medbay.core.redaction import redact
-from medbay.core.tracker.issue import Issue, checked_id
+from medbay.core.tracker.issue import Issue, Listing, checked_id
 from medbay.core.untrusted import line, parsed
 from medbay.integrations.trackers.protocol import TrackerError, TrackerFault
 
@@ -61,9 +61,15 @@ class Beads:
         """The name of the system."""
         return NAME
 
-    def open_issues(self) -> list[Issue]:
-        """Every open issue; one whose shape is no issue's is left out of the list by raising for all."""
-        return [_issue(each) for each in _objects(self._json("list", "--status", "open", "--limit", "0"))]
+    def open_issues(self) -> Listing:
+        """Every open issue; an entry whose shape is no issue's affects no other."""
+        found, unreadable = [], []
+        for each in _objects(self._json("list", "--status", "open", "--limit", "0")):
+            try:
+                found.append(_issue(each))
+            except TrackerError as error:
+                unreadable.append(str(error))
+        return Listing(issues=tuple(found), unreadable=tuple(unreadable))
 
     def read(self, issue_id: str) -> Issue:
         """One issue as it is now."""
