@@ -10,6 +10,7 @@ from typing import Final
 
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Attempt, Task
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget
@@ -130,6 +131,14 @@ def next_agent(task: Task) -> tuple[str, tuple[str, ...]] | None:
     names = [name for name, _ in task.agents]
     at = names.index(profile_of(task.runner)) + 1 if profile_of(task.runner) in names else len(names)
     return task.agents[at] if at < len(names) else None
+
+
+def outwaits(task: Task, hold: Breaker, now: int, patience_ms: int) -> bool:
+    """Whether another agent takes a task, because the account of its own is held for longer than it may wait."""
+    if next_agent(task) is None or task.recurs or task.canary or hold.key not in task.resources:
+        return False
+    held_ms = now - hold.opened_at if hold.until is None else hold.until - now  # without a named end: so far
+    return hold.only_a_person_ends or held_ms > patience_ms
 
 
 def asks_a_person(task: Task, outcome: Outcome, found: Diagnosis) -> str:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+STOPS = "Stop here: "  # what an agent is told that hands back; this model obeys
 STEP = re.compile(r"\[\[(\w+)(?:\s+(.*?))?\]\]", re.DOTALL)
 ERRORS = {
     400: ("invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"),
@@ -93,6 +94,8 @@ class Turn:
 
 def step_of(turns: list[Turn]) -> Step:
     """The step that is due: as many were taken as the model has spoken since they were set."""
+    if turns and turns[-1].text.startswith(STOPS):
+        return Step("say", "Some of it is done, the rest is not.", turns[-1].text, None)
     for place in reversed(range(len(turns))):
         steps = [] if turns[place].mine else STEP.findall(turns[place].text)
         if steps:

@@ -181,8 +181,9 @@ class AgentRunning:
         transcript = self._handing or self.transcript
         path = self._launch.log_path if self._handing is None else _hand_back_log(self._launch.log_path)
         before = transcript.offset, transcript.session_offset
+        session.read_on(self._agent.preset, transcript, self._launch.env)  # first: it is written last
         read_on(self._agent.preset, transcript, path, last=last)
-        if not transcript.ended:  # its last record has the sums of it all
+        if last:  # the name of its session may have come only now
             session.read_on(self._agent.preset, transcript, self._launch.env)
         if (transcript.offset, transcript.session_offset) != before and self._handing is None:
             self._save()
@@ -296,8 +297,7 @@ def restore(preset: Preset, log_path: str) -> Transcript:
     with suppress(OSError, ValueError, msgspec.DecodeError), open(open_regular(record_path(log_path)), "rb") as file:
         transcript = msgspec.json.decode(file.read(READ_BYTES), type=Transcript)
     read_on(preset, transcript, log_path, last=True)
-    if not transcript.ended:
-        session.read_on(preset, transcript, os.environ)
+    session.read_on(preset, transcript, os.environ)
     return transcript
 
 

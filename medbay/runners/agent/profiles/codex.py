@@ -9,6 +9,7 @@ from typing import Any, Final
 from medbay.runners.agent.preset import Preset
 from medbay.runners.agent.transcript import Spent, Transcript, count, part
 
+SESSION: Final = "session"
 _OPTIONS: Final = ("--json", "--skip-git-repo-check", "--model", "{model}", "-c", 'sandbox_mode="{tools}"')
 _RECONNECTS: Final = re.compile(r"Reconnecting\.{3} \d+/\d+")
 _QUIET: Final = frozenset({"turn.started", "item.updated", "thread.name_updated"})
@@ -81,10 +82,12 @@ def _status(message: object) -> int | None:
 
 def _spend(usage: object, into: Transcript) -> None:
     """The sums are those of the whole session, also where this run continues one."""
+    if any(name != SESSION for name in into.open):
+        return  # its session told of every call
     plain = max(0, count(part(usage, "input_tokens")) - into.before.tokens_in)
     out = max(0, count(part(usage, "output_tokens")) - into.before.tokens_out)
     cached = min(plain, count(part(usage, "cached_input_tokens")))
-    into.spends("session", Spent(into.model, plain, out, cached))
+    into.spends(SESSION, Spent(into.model, plain, out, cached))
 
 
 def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
@@ -94,9 +97,9 @@ def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
         case "turn_context", _:
             into.begins(model=part(body, "model"))
         case "token_usage_record", _:
-            _step(part(body, "thread_token_usage"), part(body, "usage"), into)
+            _call_ended(str(part(body, "response_id")), part(body, "usage"), into)
         case "event_msg", "token_count":
-            _step(part(body, "info", "total_token_usage"), part(body, "info", "last_token_usage"), into)
+            _sums(part(body, "info", "total_token_usage"), part(body, "info", "last_token_usage"), into)
         case "response_item", kind if kind in _ITEM_CALLS:
             into.goes_on = True
         case "response_item", "message" if part(body, "role") == "assistant":
@@ -106,14 +109,25 @@ def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
     return True
 
 
-def _step(whole: object, last: object, into: Transcript) -> None:
-    """The sums of the session, and what its newest call added; both are told more than once."""
+def _call_ended(name: str, usage: object, into: Transcript) -> None:
+    """What one call of the model used: of a turn that was stopped the sums leave it out."""
+    into.turns += name not in into.open
+    into.open.pop(SESSION, None)
+    into.spends(name, _spent(usage, into.model))
+
+
+def _sums(whole: object, last: object, into: Transcript) -> None:
+    """The sums of the session, and what its newest call added, where the calls are not told of one by one."""
     before = into.tokens
     _spend(whole, into)
     if into.tokens > before:
         into.turns += 1
-        cached = count(part(last, "cached_input_tokens"))
-        into.step = Spent(into.model, count(part(last, "input_tokens")), count(part(last, "output_tokens")), cached)
+        into.step = _spent(last, into.model)
+
+
+def _spent(usage: object, model: str) -> Spent:
+    plain, out = count(part(usage, "input_tokens")), count(part(usage, "output_tokens"))
+    return Spent(model, plain, out, min(plain, count(part(usage, "cached_input_tokens"))))
 
 
 PRESET: Final = Preset(

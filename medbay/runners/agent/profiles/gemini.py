@@ -64,6 +64,7 @@ def _message(record: Mapping[str, Any], into: Transcript) -> None:
     if record.get("role") != "assistant":
         into.seen = []
         return
+    into.goes_on = False
     text = record.get("content")
     if record.get("delta") and isinstance(text, str) and into.seen == ["speaking"] and into.words:
         into.said = (into.said + text)[-8_000:]
@@ -118,17 +119,14 @@ def line(text: str, into: Transcript) -> bool:
 def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
     """Take one record of its chat: a message is told of when it has come, and again when its tools have ended."""
     tokens, name = record.get("tokens"), str(record.get("id"))
-    if record.get("type") != "gemini" or not isinstance(tokens, Mapping):
+    if record.get("type") != "gemini" or not isinstance(tokens, Mapping) or into.ended:  # its last record has the sums
         return False
     if name not in into.open:
         into.turns += 1
-        into.goes_on = False
     out = count(tokens.get("output")) + count(tokens.get("thoughts"))
     into.spends(
         name, Spent(str(record.get("model") or ""), count(tokens.get("input")), out, count(tokens.get("cached")))
     )
-    if record.get("toolCalls"):
-        into.goes_on = True
     return True
 
 
