@@ -268,7 +268,7 @@ def _tracker(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     if not (chosen.dispatch or chosen.agent or chosen.run or chosen.path):
         return
     tracker = bay.trackers.beads(bay.place.config.folder)
-    number = len(tracker.open_issues())
+    number = len(tracker.open_issues().issues)
     by = f"worked on by {chosen.agent or chosen.run}" if chosen.agent or chosen.run else "nothing works on them"
     yield DoctorLine("fine", "beads", f"{number} open issues, {by}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from medbay.core.tracker.issue import Issue
+from medbay.core.tracker.issue import Issue, Listing
 from medbay.errors import MedbayError
 
 TrackerFault = Literal["missing", "no_workspace", "not_found", "refused", "unreadable", "timeout", "limited", "failed"]
@@ -28,8 +28,8 @@ class Tracker(Protocol):
         """The name of the system, as it stands in the store."""
         ...
 
-    def open_issues(self) -> list[Issue]:
-        """Every open issue."""
+    def open_issues(self) -> Listing:
+        """The open issues: all of them, unless the listing says what it leaves out."""
         ...
 
     def read(self, issue_id: str) -> Issue:
