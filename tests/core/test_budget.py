@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -232,7 +233,7 @@ def test_input_and_output_tokens_are_read() -> None:
     ],
 )
 def test_what_is_short_is_said_in_numbers(
-    limits: dict[str, int], used: Amount, asks: dict[str, int], said: str
+    limits: dict[str, Any], used: Amount, asks: dict[str, int], said: str
 ) -> None:
     """What is left and what an attempt needs, of the day as it is now."""
     held = budget.used_up(DAY, Budget(**limits), NOON)

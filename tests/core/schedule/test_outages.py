@@ -102,7 +102,7 @@ def test_after_an_hour_of_nothing_but_failures_a_person_is_asked_beside_the_sche
 
     assert after(made).status == "failed" and only(made, Retry).due_at == after(made).due_at
     assert asked.scope == together_scope("transient/network", free().fingerprint)
-    assert made.work.questions[asked.scope] == asked.id
+    assert made.work.questions[asked.scope or ""] == asked.id
     assert "10 failures in a row and no success for 1h: connection refused" in asked.why
     assert "question:asked" in names(made) and "task:escalated" not in names(made)
 
