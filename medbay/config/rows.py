@@ -180,7 +180,8 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "recurring.ask_after": partial(
             Key,
             duration,
-            "After this long of nothing but failures a person is asked, once, while the schedule goes on; 0s: never.",
+            "After this long of nothing but failures, or at once where the next run is twelve times as far away, a "
+            "person is asked, once, while the schedule goes on; 0s: never.",
         ),
         "triage.agent": partial(
             Key,
