@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
-from medbay.runners.agent import ending, session
+from medbay.runners.agent import ending, record
 from medbay.runners.agent.ending import question_in
 from medbay.runners.agent.prices import PRICES, price_of
 from medbay.runners.agent.profiles import codex, names, preset
@@ -173,7 +173,7 @@ def test_what_codex_used_is_known_while_it_runs_from_its_rollout(tmp_path: Path)
     first = [{"type": "turn_context", "payload": {"model": "gpt-5"}}, call, called("r1")]
     rollout.write_text("".join(f"{json.dumps(each)}\n" for each in first) + '{"type":"token_us', encoding="utf-8")
 
-    session.read_on(preset("codex"), transcript, env)
+    record.read_session(preset("codex"), transcript, env)
     at_work = (
         transcript.tokens,
         transcript.turns,
@@ -183,7 +183,7 @@ def test_what_codex_used_is_known_while_it_runs_from_its_rollout(tmp_path: Path)
     )
     words = {"type": "response_item", "payload": {"type": "message", "role": "assistant"}}
     rollout.write_text("".join(f"{json.dumps(each)}\n" for each in [*first, words, called("r2")]), encoding="utf-8")
-    session.read_on(preset("codex"), transcript, env)
+    record.read_session(preset("codex"), transcript, env)
     ending.feed(
         preset("codex"), transcript, '{"type":"turn.completed","usage":{"input_tokens":240,"output_tokens":34}}'
     )
@@ -199,10 +199,10 @@ def test_the_sums_of_an_older_rollout_are_taken_where_calls_are_not_told_of() ->
     transcript = Transcript(session="abc", before=Spent(tokens_in=100, tokens_out=10))
     last = {"input_tokens": 120, "output_tokens": 17}
     info = {"total_token_usage": {"input_tokens": 220, "output_tokens": 27}, "last_token_usage": last}
-    record = {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
+    counted = {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
 
     for _ in range(2):
-        codex.read_session(record, transcript)
+        codex.read_session(counted, transcript)
 
     assert (transcript.tokens, transcript.turns, transcript.last_turn.tokens_in) == (137, 1, 120)
 
@@ -216,12 +216,12 @@ def test_a_continued_session_counts_from_where_it_was(tmp_path: Path) -> None:
     chat.write_text(f"{said}\n", encoding="utf-8")
     transcript, env = Transcript(session="0f0f0f0f-1111"), {"HOME": str(tmp_path)}
 
-    session.pass_over(preset("gemini"), transcript, env)
+    record.pass_over(preset("gemini"), transcript, env)
     chat.write_text(f"{said}\n" + 2 * f"{said.replace('m1', 'm2')}\n", encoding="utf-8")
-    session.read_on(preset("gemini"), transcript, env)
+    record.read_session(preset("gemini"), transcript, env)
 
     assert (transcript.tokens_in, transcript.tokens_out, transcript.turns) == (100, 27, 1)
-    session.read_on(preset("claude"), transcript, env)  # it says everything on its output
+    record.read_session(preset("claude"), transcript, env)  # it says everything on its output
 
 
 def test_a_model_has_the_price_of_its_own_name_or_none() -> None:

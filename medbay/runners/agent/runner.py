@@ -16,7 +16,8 @@ from medbay.places.protocol import Launch, Runner, Running
 from medbay.runners.agent import ending
 from medbay.runners.agent.preset import Preset, Run, model_of
 from medbay.runners.agent.profiles import preset_of
-from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path, restore
+from medbay.runners.agent.record import restore
+from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path
 from medbay.runners.agent.transcript import Spent, Transcript
 
 Prepare = Callable[[Launch, Profile], Workplace]  # raises SpawnFailed when there is nowhere to work
