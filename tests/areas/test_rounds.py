@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,7 +20,7 @@ from medbay.areas.rounds import DaemonRounds, MorningReport
 from medbay.areas.traces import Traces
 from medbay.bay import Bay
 from medbay.config.fields import KeepConfig, ReportConfig
-from medbay.core.delivery import channel, report_due
+from medbay.core.delivery import channel
 from medbay.service import upkeep
 from medbay.store import effects
 from tests.worlds import ManualClock
@@ -184,28 +183,6 @@ def test_history_goes_to_the_archive_in_bounded_rounds(opened: Opened, monkeypat
     assert len(moved) > 2
     assert bay.check().sound and bay.events(task_id=open_one.id)
     assert list((bay.place.folder / "archive").glob("*.jsonl"))
-
-
-BERLIN = ZoneInfo("Europe/Berlin")
-
-
-@pytest.mark.parametrize(
-    ("now", "due"),
-    [
-        ("2026-03-28T06:59:59+00:00", None),
-        ("2026-03-28T07:00:00+00:00", "2026-03-28T08:00:00+01:00"),
-        ("2026-03-29T05:59:59+00:00", None),  # an hour earlier: summer time began
-        ("2026-03-29T06:00:00+00:00", "2026-03-29T08:00:00+02:00"),
-        ("2026-03-29T12:00:00+00:00", None),  # too late to be of the morning
-        ("2026-10-25T07:00:00+00:00", "2026-10-25T08:00:00+01:00"),
-    ],
-)
-def test_the_report_is_due_by_the_clock_on_the_wall(now: str, due: str | None) -> None:
-    """Whatever summer time does."""
-    found = report_due(8 * 60, BERLIN, round(datetime.fromisoformat(now).timestamp() * 1000))
-
-    wanted = None if due is None else datetime.fromisoformat(due).astimezone(UTC)
-    assert (None if found is None else datetime.fromtimestamp(found / 1000, tz=UTC)) == wanted
 
 
 def test_the_report_of_the_day_is_one_message_for_each_channel(opened: Opened) -> None:
