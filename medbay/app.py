@@ -257,7 +257,16 @@ def build_deliveries(
 
     def made(store: Store) -> Deliverer:
         heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
-        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats, budget=config.budget)
+        return Deliverer(
+            store,
+            clock,
+            channels,
+            senders,
+            owner=owner,
+            heartbeats=heartbeats,
+            budget=config.budget,
+            link_key=Ids().token(),
+        )
 
     return DeliveryThread(made, clock, pulse)
 

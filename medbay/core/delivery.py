@@ -147,6 +147,7 @@ class MessageFacts:
     waiting: tuple[Question, ...] = ()
     cost: int = 0  # of the day, in millionths
     daily_cost: int | None = None
+    link: str = ""  # signed, answers the question; only where the channel's readers reach the page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

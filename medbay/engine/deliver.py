@@ -20,7 +20,7 @@ from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StoreError
 from medbay.integrations.protocol import Sender, Sending
-from medbay.service import deliveries
+from medbay.service import deliveries, links
 from medbay.store.database import Store
 
 AT_ONCE: Final = 8  # deliveries under way
@@ -46,6 +46,7 @@ class Deliverer:
         owner: str,
         heartbeats: Heartbeats | None = None,
         budget: Budget | None = None,
+        link_key: str = "",
     ) -> None:
         self.under_way: dict[str, tuple[Delivery, Sending]] = {}  # by key
         self._store = store
@@ -55,6 +56,7 @@ class Deliverer:
         self._owner = owner
         self._heartbeats = heartbeats
         self._budget = budget or Budget()
+        self._link_key = link_key  # for a store that has none yet
         self._read: dict[str, int] = {}  # how far each channel has read
         self._stored: dict[str, int] = {}  # how much of that is stored
         self._ended: list[tuple[Delivery, str]] = []  # and not recorded yet
@@ -64,6 +66,8 @@ class Deliverer:
         """Read on where the channels were, new ones from now on. Nothing that happens after this is missed."""
         with self._store.write() as tx:
             self._stored = {each.name: deliveries.begin_reading(tx, each) for each in self._channels.values()}
+            if self._link_key and any(each.page for each in self._channels.values()):
+                links.keep_key(tx, self._link_key)
         self._read = dict(self._stored)
 
     def deliver(self) -> None:

@@ -10,6 +10,7 @@ from medbay.core import delivery as rules
 from medbay.core.budget import Budget
 from medbay.core.delivery import DIGEST, KEPT_MS, Channel, ChannelState, Delivery, Later, MessageFacts
 from medbay.core.model import Event
+from medbay.service import links
 from medbay.store import breakers, budgets, effects, history, questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import write_events
@@ -81,7 +82,10 @@ def begin(
             continue
         each = replace(found, tries=found.tries + 1, owner=owner, lease_until=until)
         if each.kind != "command":
-            each = replace(each, facts=facts_of(tx, each.event, budget))
+            facts = facts_of(tx, each.event, budget)
+            if facts.question is not None and channels[each.channel].page:
+                facts = replace(facts, link=links.signed(tx, facts.question.id, each.channel))
+            each = replace(each, facts=facts)
         if each.facts is not None and rules.is_moot(each.event, each.facts):
             effects.save(tx, rules.on_ended(each, "", tx.now))
         else:

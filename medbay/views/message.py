@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from medbay.core.budget import MILLION
 from medbay.core.delivery import DIGEST, HEARTBEAT, TEST, MessageFacts
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.core.redaction import redact
 from medbay.views import event as event_views
@@ -77,7 +78,7 @@ def _question(event: Event, facts: MessageFacts, page: str) -> Message:
     name = question_views.name(asked)
     about = clean(facts.task.title) if facts.task else ""
     command = f"medbay answer {name} {question_views.answer_words(asked)}"
-    link = f"{page}/inbox/{name}" if page else ""
+    link = _answer_link(page, name, facts)
     common: dict[str, Any] = {"event": event.name, "link": link, "task": event.task_id, "question": asked.id}
     if event.data.get("again"):
         waited, subject = moments.short(facts.now - asked.asked_at), about or clean(asked.need)
@@ -126,11 +127,21 @@ def _opened(event: Event, facts: MessageFacts, page: str) -> Message:
         event=event.name,
         title=f"{glyphs.HELD} Medbay: {subject}, {hold}",
         text=cut(clean(redact(of.why)), LINE),
-        link=f"{page}/incidents/{of.name.rpartition(':')[2]}" if page and of.kind == "incident" else page,
+        link=_answer_link(page, name, facts) if asked is not None else _incident_link(page, of),
         command=f"medbay answer {name} 1" if asked is not None else "medbay breaker list",
         task=event.task_id,
         question=asked.id if asked is not None else None,
     )
+
+
+def _answer_link(page: str, name: str, facts: MessageFacts) -> str:
+    """Where the question is answered; behind the # stands what opens it, which no server and no preview gets."""
+    signed = f"#answer={facts.link}" if facts.link else ""
+    return f"{page}/inbox/{name}{signed}" if page else ""
+
+
+def _incident_link(page: str, of: Breaker) -> str:
+    return f"{page}/incidents/{of.name.rpartition(':')[2]}" if page and of.kind == "incident" else page
 
 
 def _closed(event: Event, facts: MessageFacts, page: str) -> Message:
