@@ -198,6 +198,12 @@ class Config:
         """How many tasks of each limited queue may run at once."""
         return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
 
+    @property
+    def dispatching(self) -> tuple[str, ...]:
+        """The trackers whose issues `medbay up` takes up."""
+        own = ("beads",) if self.beads.dispatch else ()
+        return (*own, *(each.name for each in self.trackers.values() if each.dispatch))
+
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
         return path in self.given and self.given[path].document is not None
