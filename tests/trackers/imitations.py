@@ -108,7 +108,7 @@ class Board:
         """Whether an issue is open."""
         return not self.entry(issue_id).closed
 
-    def fail(self, match: str, status: int, *, times: int = 1_000_000, body: Any = None, **headers: str) -> None:
+    def fail(self, match: str, status: int, *, body: Any = None, times: Any = 1_000_000, **headers: str) -> None:
         """Let requests go wrong whose method and path match."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.faults.append(Fault(match, status, named, body, times))

@@ -43,8 +43,13 @@ class Place:
         return [(each["does"], each["issue_id"]) for each in self.sync(*options, code=code)["steps"]]
 
     def up(self) -> int:
-        """Run what there is."""
+        """Run what there is, until nothing waits to be retried."""
         return self.cli("up", "--until-idle", "--queue", "default,work").code
+
+    def work(self) -> None:
+        """Take up what there is and run it, one attempt each."""
+        with open_bay(cwd=self.cli.folder) as bay:
+            bay.trackers.dispatch(bay.trackers.open("work"))
 
     def tasks(self) -> list[dict[str, Any]]:
         """Every task."""
@@ -88,9 +93,8 @@ def test_an_issue_fails_waits_for_a_person_and_succeeds(place: Place) -> None:
     """Its record is one comment, the person a label; taking the label away releases it; success closes it."""
     issue = place.board.add("login is flaky", "implement_close")
 
-    assert place.steps() == [("import", issue)]
-    place.up()
-    assert place.steps() == [("write", issue)]
+    assert place.steps("--dry-run") == [("import", issue)]
+    place.work()
     assert "ADWS_FAILED|attempt=1|" in place.board.said(issue)[0]
     (task,) = place.tasks()
     place.cli.good("edit", task["id"], "--title", "login")  # anything that changes the task and not its record
@@ -98,6 +102,7 @@ def test_an_issue_fails_waits_for_a_person_and_succeeds(place: Place) -> None:
 
     assert place.cli("triage", "--once", "--source", "work", "--json").json["tier1_pending"] == 1
     place.cli.good("retry", task["id"])
+    assert place.steps() == [("write", issue)]
     place.works()
     place.up()
     assert place.steps() == [("close", issue)]
@@ -112,10 +117,8 @@ def test_a_person_takes_the_label_away(place: Place) -> None:
     """What nobody can name is a person's at once; without the label the issue is free and its question closed."""
     (place.cli.folder / "work.sh").write_text("#!/bin/sh\n[ -e ok ] && exit 0\nexit 7\n", encoding="utf-8")
     issue = place.board.add("login", "implement_close")
-    place.sync()
-    place.up()
 
-    place.sync()
+    place.work()
     assert place.board.labels(issue) == ["implement_close", "needs_human"]
     assert len(place.cli.good("inbox", "--json").json) == 1
     place.board.labels(issue).remove("needs_human")
@@ -191,7 +194,7 @@ def test_a_rate_limit_holds_the_tracker_and_not_the_work(place: Place) -> None:
     issue = place.board.add("login", "implement_close")
     place.sync()
     limit = {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": in_an_hour()}
-    place.board.fail(".", 403, body={"message": "API rate limit exceeded"}, **limit)
+    place.board.fail(".", 403, times=1_000, body={"message": "API rate limit exceeded"}, **limit)
 
     found = place.sync(code=1)
     assert "left alone until" in found["errors"][0]
@@ -212,6 +215,7 @@ def test_a_rate_limit_holds_the_tracker_and_not_the_work(place: Place) -> None:
 def test_a_tracker_that_is_away_blames_no_issue(place: Place) -> None:
     """However often it fails, no issue is handed to a person for it."""
     place.board.add("login", "implement_close")
+    place.works()
     place.sync()
     place.up()
     for _ in range(4):
@@ -221,7 +225,7 @@ def test_a_tracker_that_is_away_blames_no_issue(place: Place) -> None:
         place.cli.good("breaker", "close", "provider:tracker/work")
 
     place.board.faults.clear()
-    place.sync()
+    assert place.steps() == [("close", "1")]
     assert place.board.labels("1") == ["implement_close"]
     assert place.cli.good("inbox", "--json").json == []
 
@@ -279,9 +283,9 @@ def test_doctor_says_what_is_configured_and_reachable(place: Place) -> None:
     place.board.fail(".", 401, body={"message": "Bad credentials"})
     wrong = place.cli("doctor", "--json").json
 
-    (line,) = [each for each in fine["lines"] if each["name"] == "tracker work"]
+    (line,) = [each for each in fine["checks"] if each["name"] == "tracker work"]
     assert (line["mark"], line["said"]) == ("fine", "1 open issues, worked on by ./work.sh, taken up by hand")
-    (line,) = [each for each in wrong["lines"] if each["name"] == "tracker work"]
+    (line,) = [each for each in wrong["checks"] if each["name"] == "tracker work"]
     assert (line["mark"], "Bad credentials" in line["said"]) == ("failed", True)
 
 

@@ -42,6 +42,7 @@ _VERSION: Final = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Versio
 _PROJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _NEXT: Final = re.compile(r'<([^<>]*)>;[^,]*\brel="next"')
 _PRIORITY: Final = re.compile(r"(?:priority[:/ -]*)?p([0-4])", re.IGNORECASE)
+_MADE: Final = re.compile(r"<!-- (\S{1,200}) -->")
 _SHOWN: Final = 300
 
 
@@ -274,6 +275,12 @@ def _key_line(key: str) -> str:
     return f"<!-- {key} -->"
 
 
+def _key_in(body: str) -> str:
+    """The key on the last line of an issue that we made; whoever copies it there keeps an issue from us, no more."""
+    seen = _MADE.fullmatch(body.replace("\r\n", "\n").rstrip().rpartition("\n")[2])
+    return seen[1] if seen else ""
+
+
 def _issue(found: Mapping[str, Any]) -> Issue:
     number = found.get("number")
     if not isinstance(number, int) or isinstance(number, bool):
@@ -295,6 +302,7 @@ def _issue(found: Mapping[str, Any]) -> Issue:
         updated_at=_text(found, "updated_at"),
         url=_text(found, "html_url"),
         trusted=found.get("author_association") in INSIDERS,
+        key=_key_in(_text(found, "body")),
     )
 
 

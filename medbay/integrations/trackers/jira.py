@@ -20,6 +20,7 @@ API: Final = "rest/api/2"
 PAGE: Final = 100
 COMMENT_PAGES_MAX: Final = 10
 SUMMARY_MAX: Final = 255
+MADE: Final = "medbay:"  # the label of an issue that we made begins so
 DONE: Final = "done"  # the key of the category, whatever its statuses are called
 PRIORITIES: Final = ("highest", "high", "medium", "low", "lowest")
 _FIELDS: Final = "summary,description,labels,priority,status,created,updated,comment"
@@ -242,13 +243,15 @@ def _issue(found: Mapping[str, Any]) -> Issue:
     called = str(priority.get("name") or "").casefold() if isinstance(priority, dict) else ""
     status = fields.get("status")
     closed = _to({"to": status})[1]
+    own = tuple(each for each in labels if isinstance(each, str)) if isinstance(labels, list) else ()
     return Issue(
         id=key,
         title=_text(fields, "summary"),
         description=_text(fields, "description"),
         status="closed" if closed else "open",
         priority=PRIORITIES.index(called) if called in PRIORITIES else 2,
-        labels=tuple(each for each in labels if isinstance(each, str)) if isinstance(labels, list) else (),
+        labels=own,
+        key=next((each for each in own if each.startswith(MADE)), ""),
         created_at=_text(fields, "created"),
         updated_at=_text(fields, "updated"),
         url=_text(found, "self"),

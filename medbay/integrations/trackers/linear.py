@@ -32,6 +32,7 @@ THEIRS: Final = (1, 2, 3, 4, 4)
 OURS: Final = {"body": {"startsWith": comment.HEAD}, "user": {"isMe": {"eq": True}}}
 _TEAM: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,20}")
 _ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,20}-[0-9]{1,12}")
+_MADE: Final = re.compile(r"Made by (\S{1,200})\.")
 _SHOWN: Final = 300
 
 FACTS: Final = """
@@ -300,6 +301,11 @@ def _key_line(key: str) -> str:
     return f"Made by {key}."
 
 
+def _key_in(description: str) -> str:
+    seen = _MADE.fullmatch(description.rstrip().rpartition("\n")[2])
+    return seen[1] if seen else ""
+
+
 def _nodes(found: Any) -> list[Mapping[str, Any]]:
     nodes = found.get("nodes") if isinstance(found, dict) else None
     return [each for each in nodes if isinstance(each, dict)] if isinstance(nodes, list) else []
@@ -321,6 +327,7 @@ def _issue(found: Mapping[str, Any]) -> Issue:
         created_at=_text(found, "createdAt"),
         updated_at=_text(found, "updatedAt"),
         url=_text(found, "url"),
+        key=_key_in(_text(found, "description")),
     )
 
 
