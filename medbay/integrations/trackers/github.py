@@ -22,7 +22,7 @@ from medbay.core.untrusted import line
 from medbay.integrations.trackers.labelled import RemoteIssue, RemoteListing
 from medbay.integrations.trackers.protocol import TrackerError, TrackerFault
 from medbay.integrations.trackers.transport import (
-    Answer,
+    ApiAnswer,
     HttpTransport,
     Query,
     Transport,
@@ -79,7 +79,7 @@ class GhTransport:
     host: str
     timeout_s: float
 
-    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> Answer:
+    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> ApiAnswer:
         """Send one request; what gh prints is status, headers and body as they came."""
         asked = f"gh api {method} {path}"
         target = path + (f"?{urllib.parse.urlencode(query)}" if query else "")
@@ -94,7 +94,7 @@ class GhTransport:
             raise _complaint(asked, code, err.decode("utf-8", "replace"))
         lines = head.decode("utf-8", "replace").splitlines()[1:]
         headers = {name.strip().lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
-        return Answer(int(status[1]), headers, rest if found else b"")
+        return ApiAnswer(int(status[1]), headers, rest if found else b"")
 
     def _run(self, words: Sequence[str], data: bytes, asked: str) -> tuple[int, bytes, bytes]:
         env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "GH_NO_UPDATE_NOTIFIER": "1"}

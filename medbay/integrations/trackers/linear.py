@@ -15,7 +15,7 @@ from medbay.core.untrusted import line, parsed
 from medbay.integrations.trackers.labelled import RemoteIssue, RemoteListing
 from medbay.integrations.trackers.protocol import TrackerError, TrackerFault
 from medbay.integrations.trackers.transport import (
-    Answer,
+    ApiAnswer,
     HttpTransport,
     Transport,
     fine,
@@ -261,7 +261,7 @@ _FAULTS: Final[Mapping[str, TrackerFault]] = {
 }
 
 
-def raise_complaint(answer: Answer, asked: str) -> None:
+def raise_complaint(answer: ApiAnswer, asked: str) -> None:
     """Raise what the errors of an answer say: they come with any status, a limit with 400."""
     try:
         found = parsed(answer.body)

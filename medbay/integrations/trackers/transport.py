@@ -31,7 +31,7 @@ Query = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """What came back: names of headers in lower case."""
 
     status: int
@@ -50,7 +50,7 @@ class Answer:
 class Transport(Protocol):
     """What carries requests to an API: HTTP, or a program that is logged in already."""
 
-    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> Answer:
+    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> ApiAnswer:
         """Send one request, whatever the status of its answer; raises TrackerError where none came."""
         ...
 
@@ -64,25 +64,25 @@ class HttpTransport:
     timeout_s: float
     secret: str = field(default="", repr=False)
 
-    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> Answer:
+    def send(self, method: str, path: str, *, query: Query | None = None, body: Any = None) -> ApiAnswer:
         """Send one request in a thread of its own: a peer that sends a byte now and then has no more time either."""
         url = f"{self.base.rstrip('/')}/{path}".rstrip("/") + (f"?{urllib.parse.urlencode(query)}" if query else "")
         data = json.dumps(body, ensure_ascii=False).encode() if body is not None else None
         headers = {"User-Agent": "medbay", "Content-Type": "application/json", **self.headers}
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
-        ended: queue.SimpleQueue[Answer | TrackerError] = queue.SimpleQueue()
+        ended: queue.SimpleQueue[ApiAnswer | TrackerError] = queue.SimpleQueue()
         asked = f"{method} {path or urllib.parse.urlsplit(self.base).path}"
         threading.Thread(target=self._send, args=(request, asked, ended), name="medbay-tracker", daemon=True).start()
         try:
             found = ended.get(timeout=self.timeout_s)
         except queue.Empty:
-            found = TrackerError("unreachable", f"{asked}: no answer after {self.timeout_s:g}s")
+            found = self._unreachable(asked, TimeoutError())
         if isinstance(found, TrackerError):
             raise found
         return found
 
     def _send(
-        self, request: urllib.request.Request, asked: str, ended: queue.SimpleQueue[Answer | TrackerError]
+        self, request: urllib.request.Request, asked: str, ended: queue.SimpleQueue[ApiAnswer | TrackerError]
     ) -> None:
         try:
             with urllib.request.build_opener(_NoRedirects).open(request, timeout=self.timeout_s) as got:
@@ -98,6 +98,8 @@ class HttpTransport:
 
     def _unreachable(self, asked: str, error: Exception) -> TrackerError:
         cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(cause, TimeoutError):
+            return TrackerError("unreachable", f"{asked}: no answer after {self.timeout_s:g}s")
         said = cause.strerror if isinstance(cause, OSError) and cause.strerror else f"{type(cause).__name__}: {cause}"
         said = said.replace(self.secret, MARK) if self.secret else said
         return TrackerError("unreachable", f"{asked}: {redact(line(said, _SHOWN))}", output=said)
@@ -135,7 +137,7 @@ def safe_url(source: TrackerSource, default: str) -> str:
     return url
 
 
-def fine(answer: Answer, asked: str, *, said: str = "") -> Answer:
+def fine(answer: ApiAnswer, asked: str, *, said: str = "") -> ApiAnswer:
     """The same answer where it is a success; raises the TrackerError that its status stands for."""
     if 200 <= answer.status < 300:
         return answer
@@ -186,7 +188,7 @@ _HINTS: Final[Mapping[TrackerFault, str]] = {
 }
 
 
-def _fault(answer: Answer, words: str) -> TrackerFault:
+def _fault(answer: ApiAnswer, words: str) -> TrackerFault:
     limited = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
     match answer.status:
         case 401 | 407:
@@ -222,7 +224,7 @@ def _message(body: bytes) -> str:
     return "; ".join(filter(None, words))
 
 
-def _answer(status: int, headers: Any, body: bytes) -> Answer:
+def _answer(status: int, headers: Any, body: bytes) -> ApiAnswer:
     if len(body) > ANSWER_MAX:
         raise ValueError(f"the answer is larger than {ANSWER_MAX:,} bytes")
-    return Answer(status, {name.lower(): value for name, value in headers.items()}, body)
+    return ApiAnswer(status, {name.lower(): value for name, value in headers.items()}, body)
