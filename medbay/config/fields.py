@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -137,6 +138,41 @@ class WebConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What the daemon says of itself."""
+
+    level: str = "info"
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportConfig:
+    """When the report is sent, and through which channel."""
+
+    at: int | None = None  # in minutes of the day
+    zone: tzinfo | None = None  # None: of the machine
+    channel: str = ""  # empty: every one with an address
+    since_ms: int = 24 * _HOUR_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepConfig:
+    """How long the daemon keeps what is finished; 0: for ever."""
+
+    history_ms: int = 90 * 24 * _HOUR_MS
+    logs_ms: int = 90 * 24 * _HOUR_MS
+    logs_mb: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtelConfig:
+    """Where spans are sent to."""
+
+    endpoint: str = ""  # empty: nowhere
+    service: str = "medbay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
     """The file that settings were read from, as it was at that moment."""
 
@@ -178,6 +214,10 @@ class Config:
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
+    log: LogConfig = LogConfig()
+    report: ReportConfig = ReportConfig()
+    keep: KeepConfig = KeepConfig()
+    otel: OtelConfig = OtelConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)

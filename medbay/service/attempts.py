@@ -29,7 +29,7 @@ from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_ke
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import delivered
-from medbay.core.people.question import failing_scope
+from medbay.core.people.question import FAILING_TOGETHER, failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
 from medbay.core.schedule import expectation, occurrences
@@ -182,7 +182,8 @@ def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
 
     Before them the questions that a success withdraws.
     """
-    asked = [each.task_id for each in finished if failing_scope(each.task_id) in work.questions]
+    together = any(scope.startswith(FAILING_TOGETHER) for scope in work.questions)
+    asked = [each.task_id for each in finished if together or failing_scope(each.task_id) in work.questions]
     if asked:
         questions.lock_of_tasks(tx, asked)
     final = {each.task_id for each in finished if _can_be_final(each.outcome)}
@@ -281,7 +282,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
-    if ended.task.recurs and ended.task.streak > 0:  # the first failure of a streak asks nothing
+    if ended.task.recurs:
         around = replace(around, asked=questions.newest_of_task(tx, ended.task.id))
     if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
         return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))

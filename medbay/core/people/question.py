@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from medbay.core.decision import Decision, Draft, QuestionSent
-from medbay.core.diagnosis.record import Diagnosis, doubt
+from medbay.core.diagnosis.record import SURE_FROM, Diagnosis, doubt
 from medbay.core.durations import format_duration
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
@@ -48,7 +48,7 @@ def ask(
         id=f"q-{task.id}-{task.questions + 1}",
         need=need,
         why=f"{why}; {doubted}" if (doubted := doubt(diagnosis) if diagnosis else "") else why,
-        evidence=diagnosis.pattern.excerpt[:EVIDENCE_MAX] if diagnosis else "",
+        evidence=diagnosis.pattern.evidence[:EVIDENCE_MAX] if diagnosis else "",
         options=(first, PAUSE, CANCEL),
         default=1,
         owner=owner or Owner("task", task.id),
@@ -83,11 +83,24 @@ def asks_for_words(question: Question) -> bool:
 
 
 FAILING: Final = "failing|"
+FAILING_TOGETHER: Final = "failing together|"
+FULL_DISK: Final = "resource_exhaustion/disk"
+_OUTSIDE: Final = frozenset({"transient", "resource_exhaustion"})
 
 
 def failing_scope(task_id: str) -> str:
     """The scope of the question about a recurring task that does nothing but fail; its next success withdraws it."""
     return FAILING + task_id
+
+
+def together_scope(kind: str, fingerprint: str) -> str | None:
+    """The scope of one question about all recurring tasks that fail for a cause outside of them; None for any other.
+
+    A full disk is one cause, whatever could not be written.
+    """
+    if kind.partition("/")[0] not in _OUTSIDE:
+        return None
+    return FAILING_TOGETHER + (kind if kind == FULL_DISK else fingerprint)
 
 
 def paused_scope(task_id: str) -> str:
@@ -99,7 +112,10 @@ def ask_failing(task: Task, now: int, diagnosis: Diagnosis) -> Question:
     """The question about a recurring task that does nothing but fail: it blocks nothing, the schedule goes on."""
     since = now if task.failing_since is None else task.failing_since
     why = f"{task.streak} failures in a row and no success for {format_duration(now - since)}: {diagnosis.summary}"
-    return ask(task, kind="human", why=why, now=now, diagnosis=diagnosis, scope=failing_scope(task.id))
+    if task.streak == 1 and task.due_at is not None:
+        why = f"it failed, and its next run is {format_duration(task.due_at - now)} away: {diagnosis.summary}"
+    together = together_scope(diagnosis.kind, diagnosis.fingerprint) if diagnosis.confidence >= SURE_FROM else None
+    return ask(task, kind="human", why=why, now=now, diagnosis=diagnosis, scope=together or failing_scope(task.id))
 
 
 def send_again_at(question: Question) -> int:

@@ -5,6 +5,7 @@ Without the record that the tool itself writes at its end (`ended`) nothing here
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from medbay.core.outcome import TAIL_BYTES
 from medbay.core.untrusted import parsed
 from medbay.runners.agent.prices import Price, price_of
 
+log = logging.getLogger("medbay.engine")
 CALLS_MAX: Final = 1_000  # tool calls that are kept one by one; the rest is counted
 DENIED_MAX: Final = 20
 WORDS_MAX: Final = TAIL_BYTES // 2  # characters of the readable form
@@ -174,6 +176,7 @@ class Transcript(Struct, kw_only=True):
     def uses(self, tool: object, given: object, *, at: int | None = None) -> None:
         """It uses a tool."""
         name, path = str(tool)[:100], place_in(given)
+        log.debug("tool call: %s %s", name, path)
         self.calls_total += 1
         self.done_total += 1
         if len(self.calls) < CALLS_MAX:
