@@ -35,7 +35,7 @@ from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
-from medbay.engine.settings import Settings
+from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.passes import Passes
@@ -174,11 +174,15 @@ def build_engine(
     queues: tuple[str, ...] | None = None,
     guard: str = "",
     passes: Passes | None = None,
+    host: Host | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents.
+
+    `host` is this process of this boot, unless a caller that has its own clock says which boot it is.
+    """
     config = place.config
     refuse_links(place.folder)
-    host = this_host()
+    host = host or this_host()
     settings = Settings(
         root=place.folder.resolve(),
         slots=slots or config.engine.workers,

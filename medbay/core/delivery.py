@@ -31,6 +31,7 @@ MESSAGES: Final = (
 """The same for a channel with an address, which people read: each is one message, also where `digest` is set."""
 
 DIGEST: Final = "digest"  # one message for what a channel held back; never an event of the store
+REPORT: Final = "report"  # the report of the day; never an event of the store
 TEST: Final = "test"
 HEARTBEAT: Final = "heartbeat"  # what a channel hears at every period of its own; never an event of the store
 TIMEOUT_MS: Final = 30_000
@@ -41,6 +42,7 @@ GIVEN_UP_AFTER_MS: Final = 72 * 3_600_000
 KEPT_MS: Final = 7 * 24 * 3_600_000  # how long a delivery that is over is remembered, so that none is made twice
 ERROR_MAX: Final = 2_000  # characters
 SHORT_MS: Final = 2 * 60_000  # an incident that is over within this time is not worth a message
+REPORT_LATE_MS: Final = 6 * 3_600_000  # an engine that was away sends the report up to so long after its time
 LONGEST_ASKED_MS: Final = 24 * 3_600_000  # the longest wait that is granted to a service which asks for one
 _BEGINNINGS: Final = ("incident:opened", "hold:placed")
 _ENDS: Final = ("incident:closed", "hold:released")
@@ -240,6 +242,36 @@ def quiet_span(channel: Channel, now: int) -> tuple[int, int] | None:
         if start <= now < end:
             return start, end
     return None
+
+
+def report_due(at: int, zone: tzinfo, now: int) -> int | None:
+    """The moment the report of today was due, `at` in minutes of the day; None before it, and long after it."""
+    today = datetime.fromtimestamp(now / 1000, tz=zone).date()
+    for day in (today, today - timedelta(days=1)):
+        moment = datetime(day.year, day.month, day.day, at // 60, at % 60, tzinfo=zone)
+        due = round(moment.timestamp() * 1000)
+        if due <= now < due + REPORT_LATE_MS:
+            return due
+    return None
+
+
+def report_key(channel: Channel, due: int, *, store_id: str) -> str:
+    """The key of the report of a day through a channel: two engines make one."""
+    return f"{store_id}:{channel.name}:{REPORT}:{due}"
+
+
+def report_delivery(channel: Channel, due: int, *, key: str, now: int, said: dict[str, str]) -> Delivery:
+    """The report of a day through a channel; `said` is its title and its text."""
+    return Delivery(
+        key=key,
+        kind=channel.kind,
+        channel=channel.name,
+        lane=f"{channel.name}/{REPORT}",
+        seq=due,
+        event=Event(name=REPORT, at=due, data=dict(said)),
+        due_at=now,
+        created_at=now,
+    )
 
 
 def is_moot(event: Event, facts: MessageFacts) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medbay.core.budget import MILLION
-from medbay.core.delivery import DIGEST, HEARTBEAT, TEST, MessageFacts
+from medbay.core.delivery import DIGEST, HEARTBEAT, REPORT, TEST, MessageFacts
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.core.redaction import redact
@@ -182,6 +182,11 @@ def _digest(event: Event, facts: MessageFacts, page: str) -> Message:
     return Message(event=DIGEST, title=title, text="\n".join(lines), link=f"{page}/" if page else "", command=command)
 
 
+def _report(event: Event, facts: MessageFacts, page: str) -> Message:
+    title, text = (redact(str(event.data[name])) for name in ("title", "text"))
+    return Message(event=REPORT, title=cut(title, FIRST_LINE), text=text, link=f"{page}/" if page else "")
+
+
 def _asked_line(each: Question) -> str:
     return f"{glyphs.YOU} {question_views.name(each)}  {cut(clean(redact(each.need)), FIRST_LINE)}"
 
@@ -218,5 +223,6 @@ _MESSAGES: Final[Mapping[str, Callable[[Event, MessageFacts, str], Message]]] = 
     "hold:released": _closed,
     "budget:warning": _budget,
     DIGEST: _digest,
+    REPORT: _report,
     HEARTBEAT: _heartbeat,
 }

@@ -26,6 +26,9 @@ from medbay.core.delivery import (
     on_channel,
     on_ended,
     quiet_span,
+    report_delivery,
+    report_due,
+    report_key,
     shown_url,
     subject,
     wait_ms,
@@ -249,3 +252,41 @@ def test_nothing_is_said_that_is_over_or_said_elsewhere() -> None:
     assert not moot(opened, breaker=of) and moot(opened) and moot(opened, breaker=changed(of, state="closed"))
     assert not moot(closed, breaker=of) and moot(changed(closed, at=NOW + 1), breaker=of) and not moot(closed)
     assert not moot(Event(name="budget:warning"))
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("now", "due"),
+    [
+        ("2026-03-28T06:59:59+00:00", None),
+        ("2026-03-28T07:00:00+00:00", "2026-03-28T08:00:00+01:00"),
+        ("2026-03-29T05:59:59+00:00", None),  # an hour earlier: summer time began
+        ("2026-03-29T06:00:00+00:00", "2026-03-29T08:00:00+02:00"),
+        ("2026-03-29T12:00:00+00:00", None),  # too late to be of the morning
+        ("2026-10-25T07:00:00+00:00", "2026-10-25T08:00:00+01:00"),
+    ],
+)
+def test_the_report_is_due_by_the_clock_on_the_wall(now: str, due: str | None) -> None:
+    """Whatever summer time does."""
+    found = report_due(8 * 60, BERLIN, round(datetime.fromisoformat(now).timestamp() * 1000))
+
+    wanted = None if due is None else datetime.fromisoformat(due).astimezone(UTC)
+    assert (None if found is None else datetime.fromtimestamp(found / 1000, tz=UTC)) == wanted
+
+
+def test_the_report_of_a_day_has_one_key_for_each_channel() -> None:
+    """So that two engines make it once."""
+    wall = channel(name="wall", url="https://example.org")
+
+    key = report_key(wall, 1_000, store_id="s")
+    found = report_delivery(wall, 1_000, key=key, now=2_000, said={"title": "a", "text": "b"})
+
+    assert key == "s:wall:report:1000" == found.key
+    assert (found.channel, found.kind, found.due_at, found.event.data) == (
+        "wall",
+        "url",
+        2_000,
+        {"title": "a", "text": "b"},
+    )
