@@ -61,7 +61,7 @@ class Process:
         self.fuse = Fuse(at)
         self.bay = Bay(place, clock=clock, actor="person:test")
         self._store = self.bay.store
-        self.bay.store = FusedStore(self._store, self.fuse)  # type: ignore[assignment]
+        self.bay.store = FusedStore(self._store, self.fuse)
         self.world = World(self.bay.store, clock, policy=Policy())
 
     def run(self) -> None:
