@@ -77,16 +77,26 @@ def command(
         intake = CycleThread("intake", another, lambda each: each.intake.cycle(served), _report, every_s=POLL_S)
         intake.start()
         threads.callback(intake.stop)
-        if bay.place.config.beads.dispatch:
-            from medbay.areas.trackers import QUEUE
-
-            owner, every_s = bay.ids.store(), bay.place.config.beads.poll_ms / 1000
-            turns = partial(CycleThread, "tracker", another, lambda each: each.trackers.cycle(owner), _report)
-            tracker = turns(every_s=every_s, last=True)
+        for source in bay.place.config.dispatching:
+            tracker = _tracker_thread(bay, another, source)
             tracker.start()
             threads.callback(tracker.stop)
-            queues = (*(queues or (DEFAULT_QUEUE,)), QUEUE)
+            queues = (*(queues or (DEFAULT_QUEUE,)), source)
         return run(queues=queues, store=session.store, log=log)
+
+
+def _tracker_thread(bay: Bay, make: Callable[[], Bay], source: str) -> CycleThread:
+    """What goes round over the issues of a tracker, once more at the end."""
+    from medbay.areas.beside import CycleThread
+
+    name = "tracker" if source == "beads" else f"tracker {source}"
+    owner, every_s = bay.ids.store(), bay.trackers.settings(source).poll_ms / 1000
+    cycle = partial(_cycle, source, owner)
+    return CycleThread(name, make, cycle, _report, every_s=every_s, last=True)
+
+
+def _cycle(source: str, owner: str, bay: Bay) -> list[str]:
+    return bay.trackers.cycle(source, owner)
 
 
 def _report(error: str) -> None:

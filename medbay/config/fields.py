@@ -17,6 +17,7 @@ from medbay.core.budget import Budget
 from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
+from medbay.core.tracker.source import TrackerSource
 
 if TYPE_CHECKING:
     from medbay.config.key import Setting
@@ -222,6 +223,7 @@ class Config:
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
+    trackers: Mapping[str, TrackerSource] = field(default_factory=dict)
     intake: IntakeConfig = field(default_factory=IntakeConfig)
     folder: Path | None = None  # where the file is
     file: ConfigFile | None = field(default=None, repr=False, compare=False)
@@ -235,6 +237,12 @@ class Config:
     def queue_slots(self) -> Mapping[str, int]:
         """How many tasks of each limited queue may run at once."""
         return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
+
+    @property
+    def dispatching(self) -> tuple[str, ...]:
+        """The trackers whose issues `medbay up` takes up."""
+        own = ("beads",) if self.beads.dispatch else ()
+        return (*own, *(each.name for each in self.trackers.values() if each.dispatch))
 
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
@@ -254,6 +262,7 @@ NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = Mapping
         "models": (ModelClasses, ModelClasses),
         "notify": (Channel, delivery.channel),
         "queues": (QueueConfig, QueueConfig),
+        "trackers": (TrackerSource, TrackerSource),
     }
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""

@@ -34,6 +34,7 @@ from medbay.config.kinds import (
     zone,
 )
 from medbay.config.message_rows import MESSAGE_ROWS
+from medbay.config.tracker_rows import TRACKER_ROWS
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.policy.presets import LADDER
 
@@ -69,6 +70,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
+        "trackers.NAME": "Issues of GitHub, Linear or Jira as a source of work: `medbay sync`. One table for each.",
     }
 )
 
@@ -467,5 +469,6 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, texts, "The checks of issues with the tag `implement_verify_close`.", example=["make test"]
         ),
         "beads.poll": partial(Key, _FROM_1S, "How often `medbay up` asks for new issues."),
+        **TRACKER_ROWS,
     }
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from medbay.core import agent
+from medbay.core import agent, rules
 from medbay.core.agent import Profile, filled, find, never_got_to_work, session_to_resume, with_role
 from medbay.core.attempt import prompt
-from medbay.core.holds.breaker import BreakerChange
+from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.holds.incident import FailureSurroundings
-from medbay.core.model import Attempt, Guidance, Question, Task
+from medbay.core.model import Attempt, Guidance, Question, Task, changed
 from medbay.core.outcome import Failed, Output, OverBudget, Succeeded
 from medbay.core.people import preference
 from medbay.core.people.preference import Preference
@@ -63,6 +64,7 @@ def test_placeholders_are_filled_and_a_model_that_nobody_named_is_left_out() -> 
     assert with_model("big") == ("a", "-m", "big", "--model=big", "-p", "/p")
     assert with_model("") == ("a", "-p", "/p")
     assert with_model("", ("{model}", "x{prompt_file}")) == ("x/p",)
+    assert with_model("", ("a", "-c", 'model="{model}"', "-")) == ("a", "-")
     assert agent.unknown_placeholder("{prompt_file}{nope}") == "{nope}"
     assert agent.unknown_placeholder('{"json": 1} {model}') == ""
 
@@ -167,6 +169,14 @@ def test_only_words_answer_an_agent_and_they_go_into_its_prompt_as_they_are() ->
 
     assert [choose(question, each) for each in ("SQLite", "2", "default", "pause")] == [words, words, words, pause]
     assert free_text(question, "2") == "2"
+    assert choose(question, "answer") is question.options[0]
+    lists = replace(question, evidence="Two ways:\n\n1. Postgres\n 2) **SQLite**, as now\n- (3) both\n\nWhich one?")
+    assert [free_text(lists, each) for each in ("1", "2", "3", "4")] == [
+        "1. Postgres",
+        "2. **SQLite**, as now",
+        "3. both",
+        "4",
+    ]
     with pytest.raises(UsageError, match="t-1 asks for words"):
         answered(question, words, blocked)
     released = after(answered(question, words, blocked, note="SQLite,\nplease"))
@@ -264,6 +274,24 @@ def test_the_next_agent_goes_on_where_one_cannot() -> None:
         assert (after(made).runner, after(made).resources) == ("agent:codex", ("provider:openai",))
         assert (after(made).status, after(made).due_at) == ("failed", NOW + 1_000)
         assert "codex does" in told(made, "task:recovery_action").data["why"]
+
+
+def test_what_waits_behind_a_long_hold_is_taken_by_the_next_agent() -> None:
+    """Longer than it may wait by the named end, or by how long it has been; or where only a person ends it."""
+    waiting = agents(agents=BOTH, resources=("provider:anthropic",), status="pending")
+    hold = Breaker(key="provider:anthropic", kind="provider", opened_at=NOW, until=NOW + 60_001, why="usage limit")
+    unnamed = replace(hold, until=None, opened_at=NOW - 60_001)
+    by_hand = replace(hold, until=None, opened_by="person:me")
+
+    for each in (hold, unnamed, by_hand):
+        assert agent.outwaits(waiting, each, NOW, 60_000)
+    assert not agent.outwaits(waiting, replace(hold, until=NOW + 60_000), NOW, 60_000)
+    assert not agent.outwaits(waiting, replace(hold, key="provider:other"), NOW, 60_000)
+    assert not agent.outwaits(changed(waiting, agents=()), hold, NOW, 60_000)
+
+    made = rules.on_agent_held(waiting, NOW, hold=hold)
+    assert (after(made).runner, after(made).resources) == ("agent:codex", ("provider:openai",))
+    assert "usage limit" in told(made, "task:recovery_action").data["why"]
 
 
 def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:

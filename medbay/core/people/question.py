@@ -15,6 +15,9 @@ from medbay.errors import UsageError
 
 ANSWER: Final = "answer"  # the effect of words that an agent asked for
 _URL: Final = re.compile(r"\bhttps?://(?:[^\s/@]{1,80}@)?([A-Za-z0-9.-]{1,200})")
+_LISTED: Final = re.compile(
+    r"^[ \t]{0,8}(?:[-*][ \t]{1,3})?(?:\*\*)?\(?(\d{1,2})[.):][ \t]{1,4}(\S.{0,300})$", re.MULTILINE
+)
 EVIDENCE_MAX: Final = 2_000
 NEED_MAX: Final = 300
 FREE_TEXT_MAX: Final = 20_000
@@ -162,20 +165,32 @@ def choose(question: Question, answer: str) -> Option:
 
 
 def free_text(question: Question, answer: str) -> str:
-    """The words of an answer that names no option, where the question takes them."""
+    """The words of an answer that names no option, where the question takes them.
+
+    The number of something that an agent listed stands for its words: the agent may have forgotten its list.
+    """
     if not question.free_text or _named(question, answer) is not None:
         return ""
     if len(answer) > FREE_TEXT_MAX:
         raise UsageError(f"the answer is longer than {FREE_TEXT_MAX} characters", hint="put it into a file and name it")
-    return answer.strip()
+    said = answer.strip()
+    return listed(question.evidence).get(said, said) if asks_for_words(question) else said
+
+
+def listed(words: str) -> dict[str, str]:
+    """What an agent lists in its question, by number: `2` is `2. SQLite`."""
+    found: dict[str, str] = {}
+    for number, text in _LISTED.findall(words[:EVIDENCE_MAX]):
+        found.setdefault(number, f"{number}. {text.strip()}")
+    return found
 
 
 def _named(question: Question, answer: str) -> Option | None:
     answer = answer.strip().lower()
     if answer in ("", "default"):
         return question.options[question.default - 1]
-    if asks_for_words(question):  # "2" is what the agent is told; only a word of its own means another option
-        return next((option for option in question.options[1:] if answer == option.effect), None)
+    if asks_for_words(question):  # "2" is what the agent listed as that; only a word of its own means another option
+        return next((option for option in question.options if answer == option.effect), None)
     if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
         return question.options[int(answer) - 1]
     return next((option for option in question.options if answer == option.effect), None)

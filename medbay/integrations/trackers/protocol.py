@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from medbay.core.tracker.issue import Issue, Listing
 from medbay.errors import MedbayError
 
-TrackerFault = Literal["missing", "no_workspace", "not_found", "refused", "unreadable", "timeout", "limited", "failed"]
+TrackerFault = Literal[
+    "missing",
+    "no_workspace",
+    "not_found",
+    "refused",
+    "unauthorized",
+    "unreadable",
+    "timeout",
+    "limited",
+    "unreachable",
+    "failed",
+]
+HOLDING: Final[frozenset[TrackerFault]] = frozenset({"limited", "unreachable"})
+"""Faults of the tracker as a whole: it is left alone for a while, and no issue is blamed for them."""
 
 
 class TrackerError(MedbayError):
     """A call of a tracker that went wrong: what was run, and what came back."""
 
-    def __init__(self, kind: TrackerFault, message: str, *, hint: str = "", output: str = "") -> None:
+    def __init__(
+        self, kind: TrackerFault, message: str, *, hint: str = "", output: str = "", wait_s: float | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind: TrackerFault = kind
         self.output = output  # what it printed, for a diagnosis
+        self.wait_s = wait_s  # how long it asks to be left alone
+
+    @property
+    def holds(self) -> bool:
+        """Whether the tracker as a whole is to be left alone for a while."""
+        return self.kind in HOLDING
 
 
 class Tracker(Protocol):
