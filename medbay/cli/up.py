@@ -20,6 +20,7 @@ from medbay.views.event import LEVELS
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
+    from medbay.areas.beside import CycleThread
     from medbay.bay import Bay
     from medbay.cli.live.page import PageProcess
     from medbay.cli.live.up import Reporter
