@@ -18,7 +18,7 @@ from medbay.core.redaction import Redaction
 from medbay.errors import MedbayError, SpawnFailed, StoreRemoved
 from medbay.integrations import telegram
 from medbay.integrations.refusal import Refused
-from medbay.integrations.telegram import Bot, Said
+from medbay.integrations.telegram import Bot, ChatAnswer
 from medbay.integrations.url import resolved
 from medbay.store import messages
 
@@ -110,7 +110,7 @@ class TelegramThread:
                 messages.move(tx, self._name, onward)
         return 0.0
 
-    def _take(self, bay: Bay, said: Said) -> None:
+    def _take(self, bay: Bay, said: ChatAnswer) -> None:
         if said.chat not in self._bot.chats:
             self._reply(said, "this chat may not answer here", alert=True)
             return
@@ -126,7 +126,7 @@ class TelegramThread:
             return
         self._reply(said, f"{chosen}: {', '.join(tasks[:5])}".rstrip(": "), alert=False)
 
-    def _reply(self, said: Said, text: str, *, alert: bool) -> None:
+    def _reply(self, said: ChatAnswer, text: str, *, alert: bool) -> None:
         try:
             telegram.reply(self._bot, said, text, _TIMEOUT_S, alert=alert)
         except (Refused, OSError) as error:  # the answer counts; that it was heard, the message itself will say

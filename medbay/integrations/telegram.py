@@ -96,7 +96,7 @@ def _change(bot: Bot, place: str, whole: str, timeout_s: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatAnswer:
     """What a person did in a chat: pressed a button, or replied to a message."""
 
     number: int  # of the update
@@ -108,7 +108,7 @@ class Said:
     button: str = ""  # what Telegram wants answered
 
 
-def heard(bot: Bot, position: int, wait_s: int, timeout_s: float) -> tuple[list[Said], int]:
+def heard(bot: Bot, position: int, wait_s: int, timeout_s: float) -> tuple[list[ChatAnswer], int]:
     """Wait for what people do, at most so long; and from where to read on."""
     wanted = ["callback_query", "message"]
     updates = bot.call("getUpdates", timeout_s, offset=position, timeout=wait_s, allowed_updates=wanted) or []
@@ -118,7 +118,7 @@ def heard(bot: Bot, position: int, wait_s: int, timeout_s: float) -> tuple[list[
     )
 
 
-def _said(update: dict[str, Any]) -> Said | None:
+def _said(update: dict[str, Any]) -> ChatAnswer | None:
     pressed, written = update.get("callback_query"), update.get("message")
     number = int(update["update_id"])
     if pressed and pressed.get("message"):
@@ -126,11 +126,11 @@ def _said(update: dict[str, Any]) -> Said | None:
         choice, _, question = str(pressed.get("data") or "").partition("|")
         who, chat = _name(pressed.get("from")), str(of["chat"]["id"])
         place = f"{chat}/{of['message_id']}"
-        return Said(number, chat, who, place, choice, question, button=str(pressed["id"]))
+        return ChatAnswer(number, chat, who, place, choice, question, button=str(pressed["id"]))
     if written and written.get("reply_to_message") and written.get("text"):
         chat = str(written["chat"]["id"])
         place = f"{chat}/{written['reply_to_message']['message_id']}"
-        return Said(number, chat, _name(written.get("from")), place, str(written["text"]))
+        return ChatAnswer(number, chat, _name(written.get("from")), place, str(written["text"]))
     return None
 
 
@@ -139,7 +139,7 @@ def _name(person: Any) -> str:
     return str(found.get("username") or found.get("first_name") or found.get("id") or "somebody")[:64]
 
 
-def reply(bot: Bot, said: Said, text: str, timeout_s: float, *, alert: bool) -> None:
+def reply(bot: Bot, said: ChatAnswer, text: str, timeout_s: float, *, alert: bool) -> None:
     """Tell the person what became of it."""
     if said.button:
         bot.call("answerCallbackQuery", timeout_s, callback_query_id=said.button, text=text[:200], show_alert=alert)
