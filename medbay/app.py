@@ -380,7 +380,14 @@ def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commi
 
         if chosen.agent == "model" and not config.triage.model:
             raise ConfigError("[intake] agent is model, and no model is named", hint='write [triage] model = "..."')
-        command = judge.start_command(PACKAGE, chosen.agent, config.triage.model, answers="bundle")
+        command = judge.start_command(
+            PACKAGE,
+            chosen.agent,
+            config.triage.model,
+            answers="bundle",
+            max_tokens=config.triage.max_tokens,
+            max_cost=config.triage.max_cost,
+        )
     return IntakeWork(
         agent=chosen.agent,
         command=command,
@@ -404,7 +411,13 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
             from medbay.integrations.judges import program as judge
 
             return judge.start_command(
-                PACKAGE, chosen.agent, chosen.model, logs=logs, answers="score" if scores else "verdict"
+                PACKAGE,
+                chosen.agent,
+                chosen.model,
+                logs=logs,
+                answers="score" if scores else "verdict",
+                max_tokens=chosen.max_tokens,
+                max_cost=chosen.max_cost,
             )
         case _:
             return rules.start_command(PACKAGE)
