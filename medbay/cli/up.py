@@ -169,13 +169,13 @@ def serve(
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         beside = _page(reporter, store) if page else None
-        rounds = _rounds(bay)
+        threads = _threads(bay)
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
         finally:
             interrupts.then = None
-            rounds.stop()
+            threads.close()
             if beside is not None:
                 beside.stop()
             display.clear()
@@ -186,17 +186,22 @@ def serve(
     return (code or STILL_WAITING) if until_idle else 0
 
 
-def _rounds(bay: Bay) -> CycleThread:
-    """Traces, the report of the day and clearing away, beside the engine."""
+def _threads(bay: Bay) -> ExitStack:
+    """Traces, the report of the day and clearing away, and those who hear the buttons of bots, beside the engine."""
     from medbay.areas.beside import CycleThread
     from medbay.areas.rounds import EVERY_S, DaemonRounds
+    from medbay.areas.telegram import listeners
     from medbay.bay import Bay
 
     def another() -> Bay:
         return Bay(bay.place, actor=bay.actor)
 
-    made = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
-    made.start()
+    made = ExitStack()
+    rounds = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
+    rounds.start()
+    made.callback(rounds.stop)
+    for each in listeners(bay, another, _report) if bay.place.config.notify else ():
+        made.callback(each.stop)
     return made
 
 
