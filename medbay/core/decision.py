@@ -23,6 +23,9 @@ from medbay.core.outcome import Output
 from medbay.core.redaction import redact
 from medbay.core.schedule import occurrences
 
+TAGGED_EVENTS: Final = frozenset({"task:completed", "task:iteration_done", "task:failed", "task:cancelled"})
+"""Events that carry the tags of their task, which may have others later: figures by tag are those of their time."""
+
 Write = object  # any frozen record that `store.apply` has a writer for
 W = TypeVar("W")
 
@@ -327,6 +330,8 @@ class Draft(Generic[R]):
         """Record an event about this record; one about anything but a task names it in its data."""
         task_id = self.before.id if isinstance(self.before, Task) else None
         about = data if task_id is not None else {self.before.kind: self.before.id, **data}
+        if name in TAGGED_EVENTS and isinstance(self.before, Task) and self.before.tags:
+            about["tags"] = list(self.before.tags)
         self.events.append(Event(name=name, task_id=task_id, attempt=attempt, data=about))
 
     def change(self) -> Change[R]:

@@ -70,6 +70,11 @@ def iso(at_ms: int | None) -> str | None:
     return None if at_ms is None else durations.iso(at_ms)
 
 
+def of_iso(text: str) -> int:
+    """Return the moment of an ISO 8601 time."""
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
 def seconds(ms: int | None) -> float | None:
     """Return a duration in seconds for programs, None for none."""
     return None if ms is None else ms / 1000
