@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from medbay.core import agent
 from medbay.core.model import TRACKER, Check, Task
 from medbay.core.tracker import mirror, record, tiers
-from medbay.core.tracker.issue import Issue, in_order, workflow_of
+from medbay.core.tracker.issue import Issue, TagWorkflow, in_order, workflow_of
 from medbay.core.tracker.mirror import IssueLink, Wanted
 from medbay.core.tracker.record import FailureRecord, UnreadableRecord
 from medbay.core.triage.cycle import TRIAGES_AT_ALL, Cycle, Item
@@ -114,7 +114,7 @@ class Trackers:
         config = self._bay.place.config.beads
         if not (config.agent or config.run):
             raise UsageError("[beads] says neither agent nor run", hint='run = "./work.sh" in [beads] of medbay.toml')
-        found = Dispatch()
+        found = Dispatch(errors=self.sync(tracker))
         try:
             listed = tracker.open_issues()
         except TrackerError as error:
@@ -123,48 +123,59 @@ class Trackers:
         found.issues_found = len(listed.issues) + len(listed.unreadable)
         found.skipped["unreadable"] += listed.unreadable
         found.errors += filter(None, (listed.left_out,))
-        found.errors += self.sync(tracker)
         taken: dict[str, str] = {}  # task -> issue
         for issue in in_order(listed.issues):
             try:
                 if (task := self._take_up(tracker, issue, found)) is not None:
                     taken[task.id] = issue.id
                     found.dispatched.append(issue.id)
-            except MedbayError as error:
+            except (MedbayError, OSError) as error:
                 found.errors.append(f"{issue.id}: {error}")
+        found.errors = list(dict.fromkeys(found.errors))
         if run and taken:
             self._run(tracker, taken, found, begun)
         return found
 
     def _take_up(self, tracker: Tracker, issue: Issue, found: Dispatch) -> Task | None:
         """The task of an issue that is to start now; None when it is not, which is counted where it is skipped."""
-        notes = record.read(issue.notes)
-        link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
         workflow = workflow_of(issue)
-        why = "needs_human" if notes.human is not None else ""
-        why = why or ("unreadable" if isinstance(notes.record, UnreadableRecord) else "")
-        why = why or ("active_record" if notes.record is not None else "")
-        why = why or ("untagged" if workflow is None else "")
+        why = _skipped(issue, workflow)
         if why or workflow is None:
             found.skipped[why].append(issue.id)
             return None
-        if task is not None and (task.finished or task.live is not None or task.paused):
+        link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        if task is None and self._read(lambda tx: issues.is_part(tx, issue.key)):
+            return None  # of a split that the mirror has not finished
+        if task is not None and not self._may_start(tracker, link, task):
             return None
         work, path = self.work(tracker), self._input_path(tracker, issue)
         env = (("MEDBAY_INPUT", str(path)), ("MEDBAY_ISSUE", issue.id))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_private(path, json.dumps(structs.asdict(issue), ensure_ascii=False))
+        _write_private(path, json.dumps(_shown(issue), ensure_ascii=False))
 
         def take(tx: Tx) -> Task:
             ids, actor = self._bay.ids, mirror.ACTOR
             made = issues.take_up(tx, issue, work, env, ids=ids, actor=actor, checked=workflow.checked)
-            if made.status in ("failed", "blocked") and (link.line or made.waits_for == TRACKER):
+            if made.status in ("failed", "blocked") and task is not None and made.since == task.since:
                 # Our line was there and is gone: a person, or a triage of its own, cleared it.
                 made = issues.clear(tx, made, why="its record was cleared in the tracker")
             return made
 
         made = self._bay.write(take)
         return made if made.status == "pending" else None
+
+    def _may_start(self, tracker: Tracker, link: IssueLink, task: Task) -> bool:
+        """Whether a task that there is may start, its issue saying nothing against it.
+
+        What failed may where its notes said so and do no more: they are read again, since the list may be older than
+        what the mirror wrote, and what the mirror could not write yet was never there to be cleared.
+        """
+        if task.finished or task.live is not None or task.paused:
+            return False
+        if task.status not in ("failed", "blocked"):
+            return True
+        waits = bool(link.line) or task.waits_for == TRACKER
+        return waits and link.version == task.version and record.read(tracker.read(link.issue_id).notes).is_free
 
     def _input_path(self, tracker: Tracker, issue: Issue) -> Path:
         name = issue.id.replace("/", "_").replace("#", "_")
@@ -217,15 +228,25 @@ class Trackers:
         wanted = self._read(lambda tx: issues.wanted(tx, link, task))
         if wanted.close:
             # Without our line a closed issue that is opened again starts afresh.
-            self._write_line(tracker, link.issue_id, "")
+            self._take_back(tracker, link)
             tracker.close(link.issue_id, wanted.close)
             if wanted.close.startswith(mirror.SPLIT):
                 self._bay.write(lambda tx: issues.complete_split(tx, task.id))
-        else:
+        elif wanted.line:
             self._write_line(tracker, link.issue_id, wanted.line)
-            if wanted.pause:
-                tracker.pause(link.issue_id)
+        else:
+            self._take_back(tracker, link)
+        if wanted.pause:
+            tracker.pause(link.issue_id)
         self._save(_written(link, task, wanted, self._bay.now()))
+
+    def _take_back(self, tracker: Tracker, link: IssueLink) -> None:
+        """Take our line out of the notes; what another tool wrote there is not ours to take."""
+        if link.line:
+            notes = tracker.read(link.issue_id).notes
+            changed = record.without(notes, link.line)
+            if changed != notes:
+                tracker.set_notes(link.issue_id, changed)
 
     def _write_line(self, tracker: Tracker, issue_id: str, line: str) -> None:
         """Change our line in the notes and nothing else: they are read again right before."""
@@ -243,26 +264,29 @@ class Trackers:
         workflow = workflow_of(whole)
         labels = whole.labels if workflow is None or workflow.name in whole.labels else (*whole.labels, workflow.name)
         for part in parts:
-            made = tracker.create(part.title, part.description, like=whole, labels=labels, key=f"medbay:{part.id}")
+            made = tracker.create(
+                part.title, part.description, like=whole, labels=labels, key=f"{issues.PART_KEY}{part.id}"
+            )
             self._save(IssueLink(source=tracker.name, issue_id=made, task_id=part.id, version=part.version))
 
     # Triage
 
     def triage(self, tracker: Tracker, *, dry_run: bool = False, judge: bool = True) -> Cycle:
         """One cycle over the failed issues, oldest failure first; without `judge` a triage is left to the engine."""
+        refused = [] if dry_run else self.sync(tracker)
         try:
             listed = tracker.open_issues()
         except TrackerError as error:
-            return Cycle(broken=f"the issues could not be listed: {error}")
-        if not dry_run:
-            self.sync(tracker)
+            return Cycle(broken=f"the issues could not be listed: {error}", refused=tuple(refused))
+        odd = [Item("", 3, "issue_unreadable", each) for each in listed.unreadable]
         failed: list[tuple[Issue, FailureRecord | UnreadableRecord]] = []
         for issue in listed.issues:
             notes = record.read(issue.notes)
             if notes.human is None and notes.record is not None:
                 failed.append((issue, notes.record))
         failed.sort(key=lambda each: (_failed_at(each[1]), each[0].id))
-        return Cycle(tuple(self._judged(tracker, *each, dry_run=dry_run, judge=judge) for each in failed))
+        judged = (self._judged(tracker, *each, dry_run=dry_run, judge=judge) for each in failed)
+        return Cycle((*odd, *judged), refused=tuple(refused))
 
     def _judged(
         self, tracker: Tracker, issue: Issue, found: FailureRecord | UnreadableRecord, *, dry_run: bool, judge: bool
@@ -271,7 +295,9 @@ class Trackers:
         try:
             return self._judge(tracker, issue, found, dry_run=dry_run, judge=judge)
         except Exception as error:  # what happens to one item never affects another
-            return Item(issue.id, 3, "escalation_failed", f"{type(error).__name__}: {error}")
+            tier = 2 if isinstance(found, FailureRecord) else 3
+            action = "triage_failed" if tier == 2 else "escalation_failed"
+            return Item(issue.id, tier, action, f"{type(error).__name__}: {error}")
 
     def _judge(
         self, tracker: Tracker, issue: Issue, found: FailureRecord | UnreadableRecord, *, dry_run: bool, judge: bool
@@ -282,6 +308,10 @@ class Trackers:
         link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
         found = replace(found, attempt=max(found.attempt, link.charged, task.charged if task else 0))
         tier = tiers.tier_of(found)
+        if task is not None and task.status == "blocked" and task.block_kind in mirror.BLOCKS_FOR_A_PERSON:
+            return self._escalate(tracker, issue, found, task.reason or mirror.reason_for(found), dry_run=dry_run)
+        if task is not None and task.status != "failed":
+            return Item(issue.id, tier, "no_action", f"another's record is left alone: {task.id} is {task.status}")
         waited = tier == 1 or (task is not None and task.waits_for == TRACKER and task.triages > 0)
         if tier == 3 or link.faults >= FAULTS_MAX:
             return self._escalate(tracker, issue, found, mirror.reason_for(found), dry_run=dry_run)
@@ -298,10 +328,13 @@ class Trackers:
         if dry_run:
             return Item(issue.id, tier, "cleared_for_retry", "its cooldown is over: it would be cleared")
         link, _ = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
+        if link.charged < found.attempt:  # before the notes forget it
+            link = replace(link, charged=found.attempt)
+            self._save(link)
         try:
             self._write_line(tracker, issue.id, "")
         except TrackerError as error:
-            self._save(replace(link, charged=max(link.charged, found.attempt), faults=link.faults + 1))
+            self._save(replace(link, faults=link.faults + 1))
             return Item(issue.id, tier, "clear_failed", str(error))
 
         def clear(tx: Tx) -> None:
@@ -400,7 +433,8 @@ class Trackers:
             found = self.dispatch(tracker, run=False)
         except MedbayError as error:
             return [str(error)]
-        return [*filter(None, (found.broken or judged.broken,)), *judged.errors, *found.errors]
+        told = (found.broken or judged.broken, *judged.errors, *found.errors)
+        return list(dict.fromkeys(filter(None, told)))
 
     def _read(self, ask: Callable[[Tx], Any]) -> Any:
         with self._bay.store.read() as tx:
@@ -413,6 +447,23 @@ class Trackers:
 _HELPED: Final = frozenset(
     "adjusted split fix_filed paused spec_refresh_requested no_action config_recommended".split()
 )
+
+
+def _skipped(issue: Issue, workflow: TagWorkflow | None) -> str:
+    """Why an issue is not dispatched, by what it says itself; empty when it may be."""
+    notes = record.read(issue.notes)
+    if notes.human is not None:
+        return "needs_human"
+    if isinstance(notes.record, UnreadableRecord):
+        return "unreadable"
+    if notes.record is not None:
+        return "active_record"
+    return "untagged" if workflow is None else ""
+
+
+def _shown(issue: Issue) -> dict[str, Any]:
+    """An issue as the command that works on it gets it."""
+    return {name: value for name, value in structs.asdict(issue).items() if name != "key"}
 
 
 def _failed_at(found: FailureRecord | UnreadableRecord) -> int:

@@ -182,7 +182,8 @@ def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
     elif not cycle.broken:
         say("nothing waits for a triage")
     listed = screen().terminal and not session.json
-    for error in (cycle.broken,) if listed else cycle.errors:  # what went wrong with a task stands in its row
+    beside = (cycle.broken, *cycle.refused)  # what went wrong with an item stands in its row
+    for error in beside if listed else cycle.errors:
         if error:
             note(clean(error))
     shown = screen(sys.stderr)

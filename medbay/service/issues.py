@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
 from medbay.core.model import TRACKER, Attempt, Check, Task
-from medbay.core.tracker import mirror
+from medbay.core.tracker import mirror, record
 from medbay.core.tracker.issue import Issue
 from medbay.core.tracker.mirror import IssueLink, Wanted
 from medbay.core.tracker.record import FailureRecord
@@ -19,6 +20,8 @@ from medbay.store import attempts, issues, meta, questions, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
+
+PART_KEY: Final = "medbay:"  # before the id of the task that an issue was made for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,13 @@ def known(tx: Tx, source: str, issue_id: str) -> tuple[IssueLink, Task | None]:
     """What is known of an issue, and the task that works on it."""
     link = issues.get(tx, source, issue_id) or IssueLink(source=source, issue_id=issue_id)
     return link, task_rows.get(tx, link.task_id) if link.task_id else None
+
+
+def is_part(tx: Tx, key: str) -> bool:
+    """Whether an issue was made for a part of a split of ours, by the key it was made with."""
+    task_id = key.removeprefix(PART_KEY) if key.startswith(PART_KEY) else ""
+    part = task_rows.get(tx, task_id) if task_id else None
+    return part is not None and part.role == "part"
 
 
 def take_up(
@@ -79,9 +89,11 @@ def take_up(
 
 
 def import_failed(tx: Tx, issue: Issue, found: FailureRecord, work: IssueWork, *, ids: Ids, actor: str) -> Task:
-    """The task of an issue that failed elsewhere, as failed as its notes say."""
+    """The task of an issue that failed elsewhere, as failed as its notes say; its record is ours from now on."""
     link, task = known(tx, work.source, issue.id)
+    link = replace(link, line=record.last_line(issue.notes) or link.line)
     if task is not None:
+        issues.save(tx, link)
         return task
     task = take_up(tx, issue, work, (("MEDBAY_ISSUE", issue.id),), ids=ids, actor=actor, checked=False)
     decision, attempt = mirror.on_imported(task, found, tx.now)

@@ -116,7 +116,7 @@ def space(bare: Cli, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     """A project with a store, a workspace and a judge; `bd` is the real one where there is one."""
     if shutil.which("bd") is None:
         programs = tmp_path_factory.mktemp("bin")
-        words = shlex.join([sys.executable, str(DOUBLE)])
+        words = shlex.join([sys.executable, "-I", "-S", str(DOUBLE)])  # it needs no package, and is called often
         (programs / "bd").write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         (programs / "bd").chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")

@@ -46,6 +46,7 @@ class Issue(Struct, frozen=True, kw_only=True):
     created_at: str = ""
     updated_at: str = ""
     url: str = ""
+    key: str = ""  # by which we made it ourselves
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -60,9 +61,14 @@ def checked_id(issue_id: str) -> str:
     """An id that may be handed to a tracker: never blank, never an option, no control characters."""
     if not issue_id.strip():
         raise UsageError("the id of an issue is blank", hint="name the issue")
-    if not _ID.fullmatch(issue_id) or ".." in issue_id:
+    if not is_id(issue_id):
         raise UsageError(f"{issue_id[:60]!r} is no id of an issue", hint="letters, digits, dots, dashes: demo-a1b")
     return issue_id
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be the id of an issue."""
+    return _ID.fullmatch(text) is not None and ".." not in text
 
 
 def workflow_of(issue: Issue) -> TagWorkflow | None:

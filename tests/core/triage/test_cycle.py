@@ -14,7 +14,9 @@ def test_the_counts_add_up_whatever_happened() -> None:
 
     assert sum(found.counts.values()) == len(found.items)
     assert set(found.counts) == set(COUNTS)
-    assert found.counts["triage_errors"] == len([each for each in get_args(Action) if each not in COUNTED_AS])
+    assert found.counts["triage_errors"] == len(
+        [each for each in get_args(Action) if COUNTED_AS.get(each, ERRORS) == ERRORS]
+    )
 
 
 def test_every_error_is_told_once() -> None:
@@ -66,3 +68,12 @@ def test_what_was_changed_stands_beside_the_words_of_the_agent() -> None:
 
     assert (adjusted["detail"], adjusted["diff"]) == ("too slow", ["time limit 4s → 8s"])
     assert "diff" not in other
+
+
+def test_what_a_tracker_still_refuses_is_an_error_beside_the_items() -> None:
+    """An issue that could not be marked for a person is an error and no escalation; one without an id is unreadable."""
+    odd, unmarked = Item("", 3, "issue_unreadable", "no id"), Item("t-1", 3, "escalation_failed", "exit 1")
+    cycle = Cycle((odd, unmarked), refused=("t-2: bd update: exit 1",))
+
+    assert (cycle.counts["unreadable"], cycle.counts["tier3_escalated"], cycle.counts[ERRORS]) == (1, 0, 1)
+    assert cycle.errors == ("t-1: escalation_failed: exit 1", "t-2: bd update: exit 1")
