@@ -38,8 +38,8 @@ def _copy(tx: Tx, copy: int) -> None:
         where = f"{name} IN ({still})"
         tx.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {chosen} FROM {table} WHERE {where}")
     tx.execute(
-        f"INSERT INTO event (at, name, task_id, attempt, data) SELECT at, name, task_id || '{MARK}{copy}', attempt, data"
-        f" FROM event WHERE task_id IN ({still}) ORDER BY seq"
+        f"INSERT INTO event (at, name, task_id, attempt, data)"
+        f" SELECT at, name, task_id || '{MARK}{copy}', attempt, data FROM event WHERE task_id IN ({still}) ORDER BY seq"
     )
 
 

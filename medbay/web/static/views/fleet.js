@@ -14,7 +14,7 @@ const HOUR = 3600000;
 export function Fleet({ url }) {
   const tab = TABS.includes(url.searchParams.get("tab") || "") ? url.searchParams.get("tab") : "timeline";
   useKey("v", () => go(`/fleet?tab=${TABS[(TABS.indexOf(tab || "") + 1) % TABS.length]}`), "next tab");
-  return html`<div class="row"><h1>Fleet</h1><div class="tabs" role="tablist"><a class="button" href="/tasks">List</a>${TABS.map((name) => html`<a class="button" role="tab" aria-selected=${tab === name} href=${`/fleet?tab=${name}`}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</div></div>
+  return html`<div class="row"><h1>Fleet</h1><nav class="tabs" aria-label="ways to see it"><a class="button" href="/tasks">List</a>${TABS.map((name) => html`<a class="button" aria-current=${tab === name ? "true" : undefined} href=${`/fleet?tab=${name}`}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</nav></div>
     ${tab === "graph" ? html`<${Graph} />` : tab === "cron" ? html`<${Cron} />` : html`<${Timeline} url=${url} />`}`;
 }
 /** @param {{url: URL}} props */
