@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 from msgspec.structs import replace
 
+from medbay.areas.held_tracker import HeldTracker
+from medbay.config.fields import BeadsConfig
 from medbay.core import agent
 from medbay.core.model import TRACKER, Check, Task
 from medbay.core.tracker import mirror, record, tiers
-from medbay.core.tracker.issue import Issue, TagWorkflow, in_order, workflow_of
+from medbay.core.tracker.issue import Issue, Listing, TagWorkflow, in_order, workflow_of
 from medbay.core.tracker.mirror import IssueLink, Wanted
 from medbay.core.tracker.record import FailureRecord, UnreadableRecord
+from medbay.core.tracker.source import TrackerSource
 from medbay.core.triage.cycle import TRIAGES_AT_ALL, Cycle, Item
 from medbay.errors import MedbayError, UsageError
-from medbay.integrations.trackers import beads
+from medbay.integrations.trackers import beads, open_source
 from medbay.integrations.trackers.protocol import Tracker, TrackerError
 from medbay.service import issues
 from medbay.service.issues import IssueWork
@@ -36,10 +41,11 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.engine.daemon import Daemon
 
-QUEUE: Final = beads.NAME  # of the tasks that are issues
 FAULTS_MAX: Final = 3  # failed clears in a row after which an issue is a person's
 AT_ONCE: Final = 1_000
-TURN_MS: Final = 60_000  # how much longer than two polls a daemon keeps its turn
+READ_AT_ONCE: Final = 50  # issues of unfinished tasks that a list did not have
+_MINUTE_MS: Final = 60_000
+TURN_MS: Final = _MINUTE_MS  # how much longer than two polls a daemon keeps its turn
 SKIPPED: Final = ("active_record", "needs_human", "untagged", "unreadable")
 _NOTHING: Final = ("false",)  # what an import runs before anything is configured: dispatch replaces it
 
@@ -83,10 +89,35 @@ class Trackers:
         """The Beads workspace that is configured, or found upward; raises TrackerError where there is none."""
         return beads.open_tracker(self._bay.place.config.beads.path, cwd or Path(os.getcwd()))
 
-    def work(self, tracker: Tracker) -> IssueWork:
-        """How the issues of a tracker are worked on, by `[beads]`."""
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the trackers that are configured, Beads first."""
         config = self._bay.place.config
         chosen = config.beads
+        with_beads = chosen.dispatch or chosen.agent or chosen.run or chosen.path
+        return (*((beads.NAME,) if with_beads else ()), *config.trackers)
+
+    def open(self, source: str, cwd: Path | None = None) -> Tracker:
+        """The tracker of a name: UsageError where none has it, TrackerError where it cannot be asked at all."""
+        if source == beads.NAME:
+            return self.beads(cwd)
+        return HeldTracker(self._bay, open_source(self._source(source)))
+
+    def settings(self, source: str) -> BeadsConfig | TrackerSource:
+        """How the issues of a tracker are worked on, as it is configured."""
+        return self._bay.place.config.beads if source == beads.NAME else self._source(source)
+
+    def _source(self, name: str) -> TrackerSource:
+        known = self._bay.place.config.trackers
+        if name not in known:
+            hint = f"configured are {', '.join(self.sources) or 'none'}; [trackers.NAME] of medbay.toml makes one"
+            raise UsageError(f'there is no tracker "{name}"', hint=hint)
+        return known[name]
+
+    def work(self, tracker: Tracker) -> IssueWork:
+        """How the issues of a tracker are worked on, by `[beads]` or `[trackers.NAME]`."""
+        config = self._bay.place.config
+        chosen = self.settings(tracker.name)
         runner = "shell"
         resources: tuple[str, ...] = ()
         command: tuple[str, ...] | str = _NOTHING
@@ -111,9 +142,7 @@ class Trackers:
         self, tracker: Tracker, *, run: bool = True, begun: Callable[[Daemon], None] | None = None
     ) -> Dispatch:
         """Take up what may be worked on; with `run` work on it here and now, one attempt each, and mirror its end."""
-        config = self._bay.place.config.beads
-        if not (config.agent or config.run):
-            raise UsageError("[beads] says neither agent nor run", hint='run = "./work.sh" in [beads] of medbay.toml')
+        self.check_work(tracker.name)
         found = Dispatch(errors=self.sync(tracker))
         try:
             listed = tracker.open_issues()
@@ -123,6 +152,7 @@ class Trackers:
         found.issues_found = len(listed.issues) + len(listed.unreadable)
         found.skipped["unreadable"] += listed.unreadable
         found.errors += filter(None, (listed.left_out,))
+        found.errors += self.end_closed(tracker, listed)[1]
         taken: dict[str, str] = {}  # task -> issue
         for issue in in_order(listed.issues):
             try:
@@ -136,6 +166,13 @@ class Trackers:
             self._run(tracker, taken, found, begun)
         return found
 
+    def check_work(self, source: str) -> None:
+        """Raise UsageError where nothing says how the issues of a tracker are worked on."""
+        config, table = self.settings(source), source if source == beads.NAME else f"trackers.{source}"
+        if not (config.agent or config.run):
+            hint = f'run = "./work.sh" in [{table}] of medbay.toml'
+            raise UsageError(f"[{table}] says neither agent nor run", hint=hint)
+
     def _take_up(self, tracker: Tracker, issue: Issue, found: Dispatch) -> Task | None:
         """The task of an issue that is to start now; None when it is not, which is counted where it is skipped."""
         workflow = workflow_of(issue)
@@ -146,7 +183,8 @@ class Trackers:
         link, task = self._read(lambda tx: issues.known(tx, tracker.name, issue.id))
         if task is None and self._read(lambda tx: issues.is_part(tx, issue.key)):
             return None  # of a split that the mirror has not finished
-        if task is not None and not self._may_start(tracker, link, task):
+        again = self.is_reopened(tracker, link, task)
+        if task is not None and not again and not self._may_start(tracker, link, task):
             return None
         work, path = self.work(tracker), self._input_path(tracker, issue)
         env = (("MEDBAY_INPUT", str(path)), ("MEDBAY_ISSUE", issue.id))
@@ -155,7 +193,7 @@ class Trackers:
 
         def take(tx: Tx) -> Task:
             ids, actor = self._bay.ids, mirror.ACTOR
-            made = issues.take_up(tx, issue, work, env, ids=ids, actor=actor, checked=workflow.checked)
+            made = issues.take_up(tx, issue, work, env, ids=ids, actor=actor, checked=workflow.checked, again=again)
             if made.status in ("failed", "blocked") and task is not None and made.since == task.since:
                 # Our line was there and is gone: a person, or a triage of its own, cleared it.
                 made = issues.clear(tx, made, why="its record was cleared in the tracker")
@@ -176,6 +214,43 @@ class Trackers:
             return True
         waits = bool(link.line) or task.waits_for == TRACKER
         return waits and link.version == task.version and record.read(tracker.read(link.issue_id).notes).is_free
+
+    def is_reopened(self, tracker: Tracker, link: IssueLink, task: Task | None) -> bool:
+        """Whether an issue that was closed is open again; it is read once more, since a list may be older."""
+        closed = task is not None and task.finished and link.closed_at is not None
+        return closed and tracker.read(link.issue_id).status == "open"
+
+    def end_closed(self, tracker: Tracker, listed: Listing) -> tuple[list[IssueLink], list[str]]:
+        """Cancel the tasks of issues that people closed or deleted; those issues, and what went wrong."""
+        gone, errors = self.closed_by_people(tracker, listed)
+        for link in gone:
+            self._bay.write(partial(issues.end_closed, link=link, actor=mirror.ACTOR))
+        return gone, errors
+
+    def closed_by_people(self, tracker: Tracker, listed: Listing) -> tuple[list[IssueLink], list[str]]:
+        """The issues of unfinished tasks that are closed or deleted, not by us; and what went wrong.
+
+        What a list does not have is read by itself: it may be put aside, left out, or too new for that list.
+        """
+        seen = {each.id for each in listed.issues}
+        gone: list[IssueLink] = []
+        errors: list[str] = []
+        with self._bay.store.read() as tx:
+            unfinished = [each for each in issue_rows.unfinished(tx, tracker.name) if each.issue_id not in seen]
+        # Where there are more than are read at once, each minute reads others.
+        first = self._bay.now() // _MINUTE_MS * READ_AT_ONCE % max(1, len(unfinished))
+        for link in (*unfinished[first:], *unfinished[:first])[:READ_AT_ONCE]:
+            try:
+                if tracker.read(link.issue_id).status == "closed":
+                    gone.append(link)
+            except TrackerError as error:
+                if error.is_whole:
+                    return gone, [*errors, str(error)]
+                if error.kind == "not_found":
+                    gone.append(link)
+                else:
+                    errors.append(f"{link.issue_id}: {error}")
+        return gone, errors
 
     def _input_path(self, tracker: Tracker, issue: Issue) -> Path:
         name = issue.id.replace("/", "_").replace("#", "_")
@@ -210,13 +285,15 @@ class Trackers:
 
     def sync(self, tracker: Tracker, *, dry_run: bool = False) -> list[str]:
         """Write into the tracker what changed in the store since it was written last; what went wrong, by issue."""
-        errors = []
+        errors: list[str] = []
         with self._bay.store.read() as tx:
             behind = issue_rows.changed(tx, tracker.name, AT_ONCE)
         for link, task in behind if not dry_run else ():
             try:
                 self._mirror(tracker, link, task)
             except MedbayError as error:
+                if isinstance(error, TrackerError) and error.is_whole:  # no issue is to blame, and the rest waits too
+                    return [*errors, str(error)]
                 self._save(replace(link, faults=link.faults + 1))
                 errors.append(f"{link.issue_id}: {error}")
         return errors
@@ -334,7 +411,7 @@ class Trackers:
         try:
             self._write_line(tracker, issue.id, "")
         except TrackerError as error:
-            self._save(replace(link, faults=link.faults + 1))
+            self._save(replace(link, faults=link.faults + (not error.is_whole)))
             return Item(issue.id, tier, "clear_failed", str(error))
 
         def clear(tx: Tx) -> None:
@@ -419,16 +496,16 @@ class Trackers:
             return Item(issue.id, 3, "escalation_failed", str(error))
         return Item(issue.id, 3, action, why)
 
-    def cycle(self, owner: str) -> list[str]:
-        """What a daemon does for its tracker now and then: triage, then dispatch; its engine does the work.
+    def cycle(self, source: str, owner: str) -> list[str]:
+        """What a daemon does for a tracker now and then: triage, then dispatch; its engine does the work.
 
         Of several daemons on one store one has the turn. What went wrong, or nothing.
         """
-        until = self._bay.now() + 2 * self._bay.place.config.beads.poll_ms + TURN_MS
-        if not self._bay.write(lambda tx: issues.take_turn(tx, beads.NAME, owner=owner, until=until)):
+        until = self._bay.now() + 2 * self.settings(source).poll_ms + TURN_MS
+        if not self._bay.write(lambda tx: issues.take_turn(tx, source, owner=owner, until=until)):
             return []
         try:
-            tracker = self.beads(self._bay.place.config.folder)
+            tracker = self.open(source, self._bay.place.config.folder)
             judged = self.triage(tracker, judge=False)
             found = self.dispatch(tracker, run=False)
         except MedbayError as error:
@@ -479,7 +556,7 @@ def _written(link: IssueLink, task: Task, wanted: Wanted, now: int) -> IssueLink
 
 def _write_private(path: Path, text: str) -> None:
     """Write a file that only its owner reads, whole or not at all."""
-    part = path.with_suffix(".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")  # two daemons may write it at once
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

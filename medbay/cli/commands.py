@@ -46,6 +46,7 @@ TABLE: Final = (
     Entry("report", "report", "the morning report: what to do first, what healed, what it cost", VIEW),
     Entry("workflow", "workflow", "the workflows that a tag on an issue may start: list", UNDERSTAND),
     Entry("beads", "beads", "issues of Beads as work: dispatch", START),
+    Entry("sync", "sync", "tell trackers and the store of each other", START),
     Entry("capture", "capture", "write a thought down; it becomes a candidate for work", START),
     Entry("captures", "captures", "what was captured: list, show, edit, retry, discard", VIEW),
     Entry("workorders", "workorders", "the runs of the intake agent: list, show", VIEW),

@@ -52,10 +52,25 @@ def is_part(tx: Tx, key: str) -> bool:
 
 
 def take_up(
-    tx: Tx, issue: Issue, work: IssueWork, env: tuple[tuple[str, str], ...], *, ids: Ids, actor: str, checked: bool
+    tx: Tx,
+    issue: Issue,
+    work: IssueWork,
+    env: tuple[tuple[str, str], ...],
+    *,
+    ids: Ids,
+    actor: str,
+    checked: bool,
+    again: bool = False,
 ) -> Task:
-    """The task of an issue: the one there is, else a new one that goes on counting where its notes left off."""
+    """The task of an issue: the one there is, else a new one that goes on counting where its notes left off.
+
+    `again`: an issue that was closed is open again and is new work, unless another daemon has begun it meanwhile.
+    """
     link, task = known(tx, work.source, issue.id)
+    key = f"{work.source}:{issue.id}"
+    if again and task is not None and task.finished and link.closed_at is not None:
+        key, task = f"{key}:{link.closed_at}", None
+        link = IssueLink(source=link.source, issue_id=link.issue_id)
     if task is not None:
         return _as_configured(tx, task, work, env, checked=checked)
     new = NewTask(
@@ -72,7 +87,7 @@ def take_up(
         policy=PRESET,
         resources=work.resources,
         checks=work.checks if checked else (),
-        key=f"{work.source}:{issue.id}",
+        key=key,
     )
     task = additions.add(tx, new, ids=ids, actor=actor)
     if link.charged and not task.charged:
@@ -114,6 +129,15 @@ def clear(tx: Tx, task: Task, *, why: str) -> Task:
     else:
         apply(tx, mirror.on_cleared(task, tx.now, why=why))
     return _again(tx, task)
+
+
+def end_closed(tx: Tx, *, link: IssueLink, actor: str) -> None:
+    """A person closed the issue of a task, or deleted it: there is nothing to work on any more."""
+    link, task = known(tx, link.source, link.issue_id)
+    if task is None or task.finished or link.closed_at is not None:
+        return
+    tasks.cancel(tx, task, actor=actor)
+    issues.save(tx, replace(link, closed_at=tx.now, version=_again(tx, task).version))
 
 
 def want_triage(tx: Tx, task: Task) -> Task:

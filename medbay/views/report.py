@@ -82,6 +82,13 @@ def headline(found: Mapping[str, Any]) -> str:
     )
 
 
+def subject(found: Mapping[str, Any]) -> str:
+    """Return the first line of the report as a message: `Medbay: 128 done (56 healed), 3 need you, $4.10.`"""
+    done, needs, cost = found["completed"], found["need_person"], found["spent"]["cost"]
+    said = [f"{done} done ({found['healed']} healed)", f"{needs} need{'s' if needs == 1 else ''} you"]
+    return f"Medbay: {', '.join(said + ([f'${cost:.2f}'] if cost else []))}."
+
+
 def lines(found: Mapping[str, Any], *, since: int, now: int, width: int | None = None) -> list[str]:
     """Return the report for a terminal of a width; without one, nothing is cut or broken."""
     made = _joined([_span(since, now), headline(found)], width)

@@ -46,6 +46,7 @@ class Issue(Struct, frozen=True, kw_only=True):
     created_at: str = ""
     updated_at: str = ""
     url: str = ""
+    trusted: bool = True  # False: anybody may have written its text, so that only labels start work
     key: str = ""  # by which we made it ourselves
 
 
@@ -73,7 +74,8 @@ def is_id(text: str) -> bool:
 
 def workflow_of(issue: Issue) -> TagWorkflow | None:
     """The workflow that an issue asks for: by a label, else by a tag in its title, else in its description."""
-    named = (*(each.strip("{}") for each in issue.labels), *_tags(issue.title), *_tags(issue.description))
+    written = (*_tags(issue.title), *_tags(issue.description)) if issue.trusted else ()
+    named = (*(each.strip("{}") for each in issue.labels), *written)
     return next((BY_TAG[name] for name in named if name in BY_TAG and BY_TAG[name].dispatchable), None)
 
 

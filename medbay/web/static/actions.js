@@ -60,12 +60,17 @@ export const tell = (question, words, send = asPerson(question)) => act(() => se
 /** @param {any} question @param {number} number @param {string} [note] @param {Send} [send] */
 export async function answer(question, number, note = "", send = asPerson(question)) {
   const option = question.options[number - 1];
-  if (!option || (number === 1 && wantsWords(question))) return null;
+  if (!option) return null;
   if (option.effect === "cancel") {
     const many = question.tasks.length;
     const said = await askPerson({ title: `${option.label}?`, body: `${option.consequence}. This ends ${many === 1 ? question.name : counted(many, "task")} for good.`, ok: option.label, danger: true, typed: many > 20 ? String(many) : undefined });
     if (!said) return null;
   }
+  if (option.effect === "answer") {
+    const said = note.trim() ? { text: note } : await askPerson({ title: question.need, body: question.evidence, ok: "Answer", fields: [{ name: "text", label: "What it is told", area: true, needed: true }] });
+    return said && tell(question, said.text, send);
+  }
+  // What an agent asks takes any words, numbers too: there an option goes by its name.
   return act(() => send(wantsWords(question) ? option.effect : String(number), note), (made) => `answered: ${made.answer}`);
 }
 /** @param {any} breaker */
