@@ -69,7 +69,8 @@ class JudgedBy(Imitation):
 @pytest.fixture
 def vendor() -> Iterator[JudgedBy]:
     """The vendor's API."""
-    with JudgedBy() as server:
+    server = JudgedBy()
+    with server:
         yield server
 
 
