@@ -100,10 +100,8 @@ def verdict(word: str, **more: Any) -> dict[str, Any]:
 
 
 def test_scenario_13_the_model_reads_what_a_shell_task_wrote_to_stderr(terminal: Terminal, vendor: JudgedBy) -> None:
-    """Its verdict is applied, and what it used is on the triage's account.
-
-    The third wait is long enough for a verdict: one that comes after the next attempt began is about the past.
-    """
+    """Its verdict is applied, and what it used is on the triage's account."""
+    # The third wait is long enough for a verdict: one that comes after the next attempt began is about the past.
     vendor.answers["verdict"] = [verdict("NOOP")]
     task = terminal.must("add", "poll", "--every", "40ms", "--run", FAILS).strip()
     with Up(terminal):
