@@ -256,6 +256,11 @@ class Draft(Generic[R]):
         self._record = record
         self._set: dict[str, Any] = {}  # what is set and not in the record yet: making one takes a while
         self._transitions: list[Transition] = []
+        self._told: dict[str, Any] = {}
+
+    def tell(self, context: Mapping[str, Any]) -> None:
+        """What the first move of this decision has in its context besides."""
+        self._told.update(context)
 
     @property
     def record(self) -> R:
@@ -282,6 +287,8 @@ class Draft(Generic[R]):
         lifecycle = LIFECYCLES[self.before.lifecycle]
         if (source, target) not in lifecycle.steps:
             lifecycle.refuse(self.before.id, source, target)
+        context = {**self._told, **context} if self._told else context
+        self._told.clear()
         self._transitions.append(Transition(source, target, self.actor, reason, context))
         ended = self.now if target in lifecycle.terminal else None
         stamped = {"status": target, "since": self.now, "reason": reason, "ended_at": ended}

@@ -436,6 +436,27 @@ def test_only_insiders_start_work_by_words(remote: Subject) -> None:
 
 
 @pytest.mark.parametrize("remote", ["github-api"], indirect=True)
+def test_nobody_else_makes_the_issue_of_our_key(remote: Subject) -> None:
+    """A key in the words of others is no issue of ours."""
+    forged = remote.board.add("mine", body="x\n\n<!-- medbay:k7f2 -->", insider=False)
+
+    made = remote.tracker.create("part", "words", like=Issue(id="1", title=""), labels=(), key="medbay:k7f2")
+
+    assert made != forged
+    assert (remote.tracker.read(made).key, remote.tracker.read(forged).key) == ("medbay:k7f2", "medbay:k7f2")
+
+
+@pytest.mark.parametrize("remote", ["jira"], indirect=True)
+def test_a_part_of_a_part_has_its_own_key_alone(remote: Subject) -> None:
+    """The label with the key of the whole is not handed on."""
+    like = Issue(id="APP-1", title="")
+    made = remote.tracker.create("part", "x", like=like, labels=("ui", "medbay:whole"), key="medbay:part")
+
+    assert remote.board.labels(made) == ["ui", "medbay:part"]
+    assert remote.tracker.read(made).key == "medbay:part"
+
+
+@pytest.mark.parametrize("remote", ["github-api"], indirect=True)
 def test_one_entry_that_is_no_issue_affects_no_other(remote: Subject) -> None:
     """It is named, and the rest is listed."""
     remote.board.fail("GET .*issues$", 200, times=1, body=[{"title": "odd"}, {"number": 4, "title": "fine"}, 7])
