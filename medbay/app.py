@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from medbay import env
 from medbay.config import load as configuration
@@ -35,7 +35,7 @@ from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
-from medbay.engine.settings import Settings
+from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.passes import Passes
@@ -43,7 +43,7 @@ from medbay.integrations.protocol import Sender, SenderMeans
 from medbay.integrations.worktree import Worktrees
 from medbay.places.here import Here
 from medbay.places.processes import HostLeftovers
-from medbay.places.protocol import Launch, Place, Runner
+from medbay.places.protocol import Place, Runner
 from medbay.places.scripts import takes_advice
 from medbay.places.tree import Trees
 from medbay.runners.agent import rules
@@ -56,9 +56,6 @@ from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
-
-if TYPE_CHECKING:
-    from medbay.places.temporal_worker import TemporalWorker
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -186,11 +183,15 @@ def build_engine(
     queues: tuple[str, ...] | None = None,
     guard: str = "",
     passes: Passes | None = None,
+    host: Host | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents.
+
+    `host` is this process of this boot, unless a caller that has its own clock says which boot it is.
+    """
     config = place.config
     refuse_links(place.folder)
-    host = this_host()
+    host = host or this_host()
     settings = Settings(
         root=place.folder.resolve(),
         slots=slots or config.engine.workers,
@@ -217,7 +218,7 @@ def build_engine(
         store=store,
         clock=clock or SystemClock(),
         ids=Ids(),
-        place=_places(config, store.store_id, _here(config, workers=settings.slots, guard=guard, passes=passes)),
+        place=_places(config, store.store_id, build_here(config, workers=settings.slots, guard=guard, passes=passes)),
         see=partial(see, host=host),
         settings=settings,
         host=host,
@@ -270,7 +271,16 @@ def build_deliveries(
 
     def made(store: Store) -> Deliverer:
         heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
-        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats, budget=config.budget)
+        return Deliverer(
+            store,
+            clock,
+            channels,
+            senders,
+            owner=owner,
+            heartbeats=heartbeats,
+            budget=config.budget,
+            link_key=Ids().token(),
+        )
 
     return DeliveryThread(made, clock, pulse)
 
@@ -307,7 +317,7 @@ def is_gone(worker: Worker) -> bool:
     return see(worker, this_host()) in ("dead", "rebooted")
 
 
-def _here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
+def build_here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
     """This machine, with the runners this configuration has."""
     trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
 
@@ -333,41 +343,6 @@ def _places(config: Config, store_id: str, here: Here) -> Place:
     from medbay.places.temporal import TemporalPlace
 
     return Places(here, {name: TemporalPlace(each, store_id=store_id) for name, each in config.places.items()})
-
-
-def build_place_worker(
-    config: Config, name: str, *, slots: int | None, notice: Callable[[str], None]
-) -> TemporalWorker:
-    """What runs here the attempts that engines elsewhere send to a place; it needs no store."""
-    from medbay.engine.errand import Errand
-    from medbay.places.orders import read_order
-    from medbay.places.temporal_worker import TemporalWorker
-
-    if name not in config.places:
-        known = ", ".join(config.places) or "none"
-        raise NotFound(f"no place is called {name}; there is {known}", hint=f"[places.{name}] in medbay.toml makes one")
-    cluster, clock, guard, host = config.places[name], SystemClock(), Ids().store(), this_host().name
-    slots = slots or config.engine.workers
-    here = _here(config, workers=slots, guard=guard, passes=None)
-    folder = state_folder(os.environ) / "places" / name
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    redaction = redaction_of(config, os.environ)
-
-    def begin(launch: Launch) -> Errand:
-        now_s = clock.monotonic_s()
-        return Errand(launch, here, host=host, redaction=redaction, now_ms=clock.now_ms, monotonic_s=now_s)
-
-    return TemporalWorker(
-        cluster,
-        read=partial(read_order, folder=folder),
-        begin=begin,
-        guard=Guardian(guard, lease_ms=cluster.heartbeat_ms),
-        slots=slots,
-        folder=folder,
-        host=host,
-        clock=clock,
-        notice=notice,
-    )
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
@@ -430,7 +405,14 @@ def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commi
 
         if chosen.agent == "model" and not config.triage.model:
             raise ConfigError("[intake] agent is model, and no model is named", hint='write [triage] model = "..."')
-        command = judge.start_command(PACKAGE, chosen.agent, config.triage.model, answers="bundle")
+        command = judge.start_command(
+            PACKAGE,
+            chosen.agent,
+            config.triage.model,
+            answers="bundle",
+            max_tokens=config.triage.max_tokens,
+            max_cost=config.triage.max_cost,
+        )
     return IntakeWork(
         agent=chosen.agent,
         command=command,
@@ -454,7 +436,13 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
             from medbay.integrations.judges import program as judge
 
             return judge.start_command(
-                PACKAGE, chosen.agent, chosen.model, logs=logs, answers="score" if scores else "verdict"
+                PACKAGE,
+                chosen.agent,
+                chosen.model,
+                logs=logs,
+                answers="score" if scores else "verdict",
+                max_tokens=chosen.max_tokens,
+                max_cost=chosen.max_cost,
             )
         case _:
             return rules.start_command(PACKAGE)

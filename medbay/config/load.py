@@ -25,6 +25,7 @@ from medbay.config.kinds import Wrong, preset_names, shown
 from medbay.config.lines import Document, is_too_deep
 from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
+from medbay.core.tracker.source import TAKEN_NAMES
 from medbay.errors import ConfigError
 from medbay.foreign import open_regular
 
@@ -33,13 +34,14 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_EXAMPLES = {"queues": "slots = 2", "places": 'kind = "temporal"'}
+_EXAMPLES = {"queues": "slots = 2", "places": 'kind = "temporal"', "trackers": 'kind = "github"'}
 _CALLED = {
     "agents": "an agent",
     "models": "a provider",
     "notify": "a channel",
     "queues": "a queue",
     "places": "a place",
+    "trackers": "a tracker",
 }
 
 Given = dict[str, Setting]  # by path
@@ -239,6 +241,8 @@ class _Reading:
         if parts[0] == "agents":
             self._check_agent(name, raw, parts)
             return
+        if parts[0] == "trackers" and name in TAKEN_NAMES:
+            self.mistake(parts, f"{shown(name)} is no name for a tracker: it is taken", "choose another name")
         needed = _needed(parts[0])
         said_both = parts[0] == "queues" and len(needed & set(raw)) > 1  # its slots and its place go together
         if needed and len(needed & set(raw)) != 1 and not said_both:

@@ -191,7 +191,8 @@ export const bound = [];
 export function useKey(key, does, words) {
   const current = useRef(does);
   current.current = does;
-  useEffect(() => {
+  // bound before anything is painted: who sees a row may press its key
+  useLayoutEffect(() => {
     const one = { key, does: (/** @type {KeyboardEvent} */ event) => current.current(event), words };
     bound.unshift(one);
     return () => { bound.splice(bound.indexOf(one), 1); };
@@ -271,6 +272,7 @@ export function DialogHost() {
 export async function act(work, words, undo) {
   try {
     const said = await work();
+    for (const hear of live.hearers) hear([]); // not every change is an event: who did something sees it at once
     toast(typeof words === "function" ? words(said) : words, { undo });
     return said;
   } catch (error) {
