@@ -33,7 +33,7 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_CALLED = {"agents": "an agent", "models": "a provider", "notify": "a channel", "queues": "a queue"}
+_CALLED = {"agents": "an agent", "models": "a provider", "notify": "a channel", "queues": "a queue", "roles": "a role"}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -232,6 +232,8 @@ class _Reading:
         if parts[0] == "agents":
             self._check_agent(name, raw, parts)
             return
+        if parts[0] == "roles" and len({"agent", "command"} & set(raw)) != 1:
+            self.mistake(parts, f"{'.'.join(parts)} has not exactly one of agent and command", 'agent = "claude"')
         needed = _needed(parts[0])
         if needed and len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
@@ -393,6 +395,9 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
             yield ("agents", name, "command"), profile.command[0]
         elif profile.program:
             yield ("agents", name, "program"), profile.program
+    for name, role in config.roles.items():
+        if role.command:
+            yield ("roles", name, "command"), role.command[0]
     for name, channel in config.notify.items():
         if channel.kind == "command":
             yield ("notify", name, "command"), channel.target[0]

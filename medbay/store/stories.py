@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from medbay.core.workflow.records import EvidenceEntry, Part, PhaseRun, RunChanged, Story, StoryDecision
+from medbay.core.workflow.records import EvidenceEntry, Part, PhaseRun, RunChanged, Story, StoryDecision, StoryRules
 from medbay.store.database import Row, Tx
 from medbay.store.rows import RecordTable, dumps, dumps_any, loads
 
@@ -33,7 +33,7 @@ STORIES: Final = RecordTable(
     },
 )
 _RUNS: Final = RecordTable(
-    "phase_run", PhaseRun.__struct_fields__, dict.fromkeys(("parts", "context", "result"), _plain)
+    "phase_run", PhaseRun.__struct_fields__, dict.fromkeys(("parts", "rules", "context", "result"), _plain)
 )
 _DECISIONS: Final = RecordTable("story_decision", StoryDecision.__struct_fields__, {"options": dumps})
 _DECODERS: Final[dict[type[Struct], dict[str, Callable[[Any], Any]]]] = {
@@ -44,6 +44,7 @@ _DECODERS: Final[dict[type[Struct], dict[str, Callable[[Any], Any]]]] = {
     },
     PhaseRun: {
         "parts": lambda text: msgspec.convert(loads(text), tuple[Part, ...]),
+        "rules": lambda text: msgspec.convert(loads(text), StoryRules),
         "context": loads,
         "result": loads,
     },
@@ -98,6 +99,13 @@ def statuses(tx: Tx, story_ids: Collection[str]) -> dict[str, str]:
         return {}
     marks = ", ".join("?" * len(story_ids))
     return dict(tx.rows(f"SELECT id, status FROM story WHERE id IN ({marks}) ORDER BY id", sorted(story_ids)))
+
+
+def depending_on(tx: Tx, story_id: str) -> list[Story]:
+    """The stories that name one among those they depend on."""
+    sql = f"{_STORY} WHERE depends_on LIKE ? ESCAPE '!' ORDER BY created_at, id"
+    like = dumps(story_id).replace("!", "!!").replace("_", "!_").replace("%", "!%")
+    return [_record(Story, row) for row in tx.rows(sql, (f"%{like}%",))]
 
 
 def claim_files(tx: Tx, story: Story, *, by: str, until: int) -> bool:

@@ -61,6 +61,7 @@ class Story(Struct, frozen=True, kw_only=True):
     split_of: str = ""
     confirmed: tuple[str, ...] = ()  # the budgets a person let it exceed
     evidence: tuple[EvidenceEntry, ...] = ()
+    forgiven: int = 0  # failures of runs up to this number count no more: a person said go on
     run: int = 0  # the number of the run that is open
     runs: int = 0
     questions: int = 0
@@ -115,6 +116,15 @@ class Part(Struct, frozen=True, kw_only=True):
     tool_calls: int = 0
     attempts: int = 0
     error_type: str = ""
+    fallback: tuple[str, ...] = ()  # the command that takes over when an outside service stays away
+
+
+class StoryRules(Struct, frozen=True, kw_only=True):
+    """How runs are judged, by the configuration when they started."""
+
+    threshold: float = 1.0
+    fail_fast: bool = False
+    max_rounds: int = 3
 
 
 class PhaseRun(Struct, frozen=True, kw_only=True):
@@ -131,7 +141,9 @@ class PhaseRun(Struct, frozen=True, kw_only=True):
     started_at: int = 0
     prepared_at: int | None = None
     ended_at: int | None = None
+    completed_at: int | None = None  # when what it left was counted and written down
     parts: tuple[Part, ...] = ()
+    rules: StoryRules = field(default_factory=StoryRules)
     context: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)
     version: int = 0
