@@ -54,9 +54,7 @@ def find(name: str, folder: Path | None) -> WorkflowFile:
     if name in SHIPPED:
         return shipped(name)
     known = ", ".join([*SHIPPED, *_own(folder)])
-    raise NotFound(
-        f'there is no workflow "{name}"', hint=f"there are {known}; {folder or 'workflows'}/{name}.toml makes one"
-    )
+    raise NotFound(f'there is no workflow "{name}"', hint=f"there are {known}; a file {name}.toml makes one")
 
 
 def every(folder: Path | None) -> Iterator[WorkflowFile]:
@@ -93,9 +91,8 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}", hint="medbay workflow check FILE") from None
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"cannot be read: {error}", file=str(path), hint="a workflow is a text file in UTF-8"
-        ) from None
+        hint = "a workflow is a text file in UTF-8"
+        raise ConfigError(f"cannot be read: {error}", file=str(path), hint=hint) from None
 
 
 def parse(text: str, file: str) -> WorkflowFile:
