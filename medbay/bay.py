@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
+    from medbay.areas.stories import Stories
     from medbay.areas.tokens import Tokens
     from medbay.areas.trackers import Trackers
 
@@ -117,6 +118,7 @@ class Bay:
     trackers: Area[Trackers] = Area("trackers", "Trackers")
     intake: Area[Intake] = Area("intake", "Intake")
     agents: Area[Agents] = Area("agents", "Agents")
+    stories: Area[Stories] = Area("stories", "Stories")
 
     def __init__(
         self,

@@ -45,6 +45,7 @@ TABLE: Final = (
     Entry("stats", "stats", "figures of the store: done, healed, retries; --cost", VIEW),
     Entry("report", "report", "the morning report: what to do first, what healed, what it cost", VIEW),
     Entry("workflow", "workflow", "the workflows that a tag on an issue may start: list", UNDERSTAND),
+    Entry("story", "story", "stories: new, run, the phases, show, board, stats", START),
     Entry("beads", "beads", "issues of Beads as work: dispatch", START),
     Entry("capture", "capture", "write a thought down; it becomes a candidate for work", START),
     Entry("captures", "captures", "what was captured: list, show, edit, retry, discard", VIEW),

@@ -175,7 +175,15 @@ def detail(tx: Tx, given: str) -> StoryDetail:
 
 
 def start(
-    tx: Tx, given: str, phase_name: str, workers: Sequence[Worker], rules: StoryRules, *, actor: str, command: str
+    tx: Tx,
+    given: str,
+    phase_name: str,
+    workers: Sequence[Worker],
+    rules: StoryRules,
+    *,
+    actor: str,
+    command: str,
+    queue: str,
 ) -> PhaseRun:
     """Start a run of a phase; its tasks wait for their setup."""
     found = loaded(tx, given)
@@ -183,7 +191,7 @@ def start(
     assert wanted is not None
     if found.run is not None:
         raise NotAllowed("Phase in progress", hint=f"{found.run.phase} of {found.story.id} runs")
-    apply(tx, phase.start(found, wanted, workers, rules, tx.now, actor=actor, command=command))
+    apply(tx, phase.start(found, wanted, workers, rules, tx.now, actor=actor, command=command, queue=queue))
     made = stories.run(tx, found.story.id, found.story.runs + 1)
     assert made is not None
     return made

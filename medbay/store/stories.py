@@ -128,6 +128,18 @@ def files_written(tx: Tx, story: Story, directory: str) -> bool:
     return tx.execute(sql, (directory, story.id, story.version)) == 1
 
 
+def mark_files_due(tx: Tx) -> None:
+    """Have every folder compared with the store again."""
+    tx.execute("UPDATE story SET files_due = 1 WHERE files_due = 0")
+
+
+def passed(tx: Tx, story_id: str) -> frozenset[str]:
+    """Every status a story has had."""
+    found = tx.rows("SELECT target FROM record_history WHERE kind = 'story' AND record_id = ?", (story_id,))
+    now = tx.rows("SELECT status FROM story WHERE id = ?", (story_id,))
+    return frozenset(row[0] for row in [*found, *now])
+
+
 # Runs and decisions
 
 

@@ -93,12 +93,21 @@ def draft_of(case: StoryCase, now: int, *, actor: str = ACTOR) -> Draft[Story]:
 
 
 def start(
-    case: StoryCase, phase: Phase, workers: Sequence[Worker], rules: StoryRules, now: int, *, actor: str, command: str
+    case: StoryCase,
+    phase: Phase,
+    workers: Sequence[Worker],
+    rules: StoryRules,
+    now: int,
+    *,
+    actor: str,
+    command: str,
+    queue: str,
 ) -> Decision:
     """Start a run: its tasks wait for their setup, and the story is what it is called while the phase runs."""
     story = draft_of(case, now, actor=actor)
     number = case.story.runs + 1
-    tasks = [_task(case.story, phase, each, number, at, now) for at, each in enumerate(workers, start=1)]
+    owner = replace(case.story, queue=queue)
+    tasks = [_task(owner, phase, each, number, at, now) for at, each in enumerate(workers, start=1)]
     parts = tuple(
         Part(
             role=each.role,
@@ -118,9 +127,10 @@ def start(
         parts=parts,
         rules=rules,
     )
-    if phase.running and case.story.status != phase.running:
+    status = case.story.status
+    if phase.running and status != phase.running and not _stays(case, status, phase.running, rules):
         story.move(phase.running, f"{phase.name} starts")
-    story.set(run=number, runs=number)
+    story.set(run=number, runs=number, queue=queue)
     story.emit("phase:started", phase=phase.name, run=number, tasks=[each.id for each in tasks])
     added, events = [], []
     for each in tasks:
@@ -130,6 +140,11 @@ def start(
         events += own.events
     made = story.decision(RunChanged(before=None, after=run), *added)
     return made.plus(events=events)
+
+
+def _stays(case: StoryCase, source: str, target: str, rules: StoryRules) -> bool:
+    """Whether a run that a person forced leaves the status alone: the table has no such move."""
+    return rules.forced and (source, target) not in case.workflow.machine.steps
 
 
 def _task(story: Story, phase: Phase, worker: Worker, number: int, at: int, now: int) -> Task:
@@ -383,7 +398,7 @@ def _tell_budget(story: Draft[Story], state: budget.BudgetState | None) -> None:
 
 def _move(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> None:
     """Where the verdict leads, and where the phase that ran beside it leads from there."""
-    _step(story, case, phase, run.verdict, run.summary)
+    _step(story, case, phase, run.verdict, run.summary, run.rules)
     other = case.workflow.phase(phase.beside) if phase.beside else None
     theirs = [each for each in run.parts if each.phase]
     if other is None or run.status != "PASS" or not theirs:
@@ -391,12 +406,12 @@ def _move(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> 
     word = next((each.verdict or each.status for each in theirs if each.status != "PASS"), "PASS")
     if other.running and story.record.status in other.starts:
         story.move(other.running, f"{other.name} ran beside {phase.name}")
-    _step(story, case, other, word, "; ".join(each.summary for each in theirs if each.summary))
+    _step(story, case, other, word, "; ".join(each.summary for each in theirs if each.summary), run.rules)
 
 
-def _step(story: Draft[Story], case: StoryCase, phase: Phase, word: str, why: str) -> None:
-    target = phase.verdicts.get(word)
-    if target is None or target == story.record.status:
+def _step(story: Draft[Story], case: StoryCase, phase: Phase, word: str, why: str, rules: StoryRules) -> None:
+    target, status = phase.verdicts.get(word), story.record.status
+    if target is None or target == status or _stays(case, status, target, rules):
         return
     story.move(target, f"{phase.name}: {word}" + (f": {why}"[:300] if why else ""))
     if target == case.workflow.elaborated:

@@ -125,6 +125,7 @@ class StoryRules(Struct, frozen=True, kw_only=True):
     threshold: float = 1.0
     fail_fast: bool = False
     max_rounds: int = 3
+    forced: bool = False  # run again from where the table has no way: a verdict without a move leaves the status
 
 
 class PhaseRun(Struct, frozen=True, kw_only=True):

@@ -47,6 +47,24 @@ def created(story: Story, now: int, *, actor: str) -> Decision:
     return Decision(writes=(Added(draft.change()),), events=tuple(draft.events))
 
 
+def begun(story: Story, now: int) -> Story:
+    """A new story as of now."""
+    return replace(story, created_at=now, since=now)
+
+
+def is_complete(case: StoryCase, phase: Phase) -> bool:
+    """Whether a phase was done and nothing has been since that it would have to be done again for."""
+    if phase.complete_at:
+        return case.story.status == phase.complete_at
+    last = next((each for each in reversed(case.runs) if each.phase == phase.name), None)
+    return last is not None and last.status == "PASS" and case.story.status not in phase.starts
+
+
+def has_run(case: StoryCase, phase: Phase) -> bool:
+    """Whether a phase was run before."""
+    return any(each.phase == phase.name for each in case.runs)
+
+
 def drive(case: StoryCase, now: int, *, actor: str, queue: str, until: str = "") -> Decision:
     """Let its phases follow each other; in which queue, and until which status."""
     if until and until not in case.workflow.statuses:
@@ -252,32 +270,57 @@ def completed(case: StoryCase, runs: Sequence[PhaseRun], evidence: Sequence[Evid
     return draft.decision(*writes)
 
 
-def merged_evidence(story: Story, run: PhaseRun, hashes: Mapping[str, str]) -> tuple[EvidenceEntry, ...]:
-    """The evidence with what a run showed: the newest entry for a criterion and a path stands."""
+def with_evidence(story: Story, run: PhaseRun, hashes: Mapping[str, str]) -> Story:
+    """The story with what a run showed: the newest entry for a criterion and a path stands."""
     found = {(each.criterion, each.path): each for each in story.evidence}
     for part in run.parts:
         for each in part.result.get("evidence", ()):
             entry = EvidenceEntry(
                 criterion=each["criterion"],
                 shows=each["shows"],
-                path=each.get("path", ""),
+                path=each["path"],
                 phase=part.phase or run.phase,
-                hash=hashes.get(each.get("path", ""), ""),
+                hash=hashes.get(each["path"], ""),
             )
             found[entry.criterion, entry.path] = entry
-    return tuple(sorted(found.values(), key=lambda each: (each.criterion, each.path)))
+    return replace(story, evidence=tuple(sorted(found.values(), key=lambda each: (each.criterion, each.path))))
 
 
-def unproven(story: Story, hashes: Mapping[str, str]) -> list[str]:
-    """The criteria that no entry shows whose hash is that of the file as it is now, in words."""
-    missing = []
-    for number, text in enumerate(story.criteria, start=1):
-        entries = [each for each in story.evidence if each.criterion == number]
-        if any(each.hash and hashes.get(each.path) == each.hash for each in entries):
-            continue
-        why = "nothing shows it" if not entries else f"{entries[-1].path or 'its evidence'} is missing or has changed"
-        missing.append(f"criterion {number} ({text[:80]}): {why}")
-    return missing
+def context_of(case: StoryCase, run: PhaseRun, folder: str) -> dict[str, Any]:
+    """What the roles of a run are handed: the story, where it stands, what was found and decided before."""
+    story = case.story
+    last = case.runs[-1] if case.runs else None
+    again = any(each.phase == run.phase for each in case.runs)
+    return {
+        "story": {
+            "id": story.id,
+            "title": story.title,
+            "description": story.description,
+            "criteria": list(story.criteria),
+            "priority": story.priority,
+            "depends_on": list(story.depends_on),
+            "status": story.status,
+            "workflow": story.workflow,
+        },
+        "phase": run.phase,
+        "run": run.number,
+        "directory": folder,
+        "stage": "resume" if again else "begin",
+        "findings": _findings(last) if last is not None and last.status != "PASS" else [],
+        "decided": [f"{each.question} -> {each.answer}" for each in case.decisions if each.answered_by],
+        "evidence": msgspec.to_builtins(story.evidence),
+        "phases": [
+            {"phase": each.phase, "run": each.number, "status": each.status, "verdict": each.verdict}
+            | {"summary": each.summary, "artifacts": list(each.result.get("artifacts", ()))}
+            for each in case.runs
+        ],
+    }
+
+
+def _findings(run: PhaseRun) -> list[str]:
+    """What was wrong the last time, by whom."""
+    found = [f"{each.role}: {each.summary}" for each in run.parts if each.status not in ("PASS", "STOPPED")]
+    return found or [f"{run.phase}: {run.summary}"]
 
 
 def held_by(story: Story, workflow: Workflow, statuses: Mapping[str, str]) -> list[str]:
@@ -295,9 +338,3 @@ def _refuse_running(case: StoryCase) -> None:
 def _closed(draft: Draft[Story], asked: Question, said: str) -> QuestionClosed:
     draft.events.append(Event(name="question:answered", data={"question": asked.id, "by": draft.actor, "answer": said}))
     return QuestionClosed(question_id=asked.id, task_id="", whole=True, by=draft.actor, answer=said)
-
-
-def as_data(record: Story | PhaseRun | StoryDecision) -> dict[str, Any]:
-    """A record as plain data."""
-    found: dict[str, Any] = msgspec.to_builtins(record)
-    return found
