@@ -116,9 +116,8 @@ class Conductor:
             return
         story, project = case.story, Path(case.story.project)
         folder = self.folders(story).find(story.id)
-        shown = [
-            str(one.get("path", "")) for each in ended for part in each.parts for one in part.result.get(EVIDENCE, ())
-        ]
+        parts = [part for each in ended for part in each.parts]
+        shown = {str(each["path"]) for part in parts for each in part.result.get(EVIDENCE, ())}
         hashes = {path: evidence_hash(project, path, folder) for path in shown if path}
 
         def settle(tx: Tx) -> None:
@@ -209,7 +208,7 @@ class Conductor:
             return
         context, told = self._context(case, run, wanted, folder)
         self._bay.write(
-            lambda tx: stories.apply(tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now))
+            lambda tx: apply(tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now))
         )
 
     def unproven(self, case: StoryCase, wanted: Phase) -> str:
@@ -258,7 +257,17 @@ class Conductor:
                 return
         if self._fast_tracks(case, wanted):
             return
-        self.start(case, wanted, command=f"story {wanted.name}", queue=story.queue)
+        try:
+            self.start(case, wanted, command=f"story {wanted.name}", queue=story.queue)
+        except StaleClaim:
+            raise
+        except NotAllowed as error:
+            if story.queue.startswith(PRIVATE_QUEUES):  # who drives it is told
+                raise
+            why = str(error)
+            self._bay.write(
+                lambda tx: apply(tx, rules.cannot_start(stories.loaded(tx, story_id), wanted.name, why, tx.now))
+            )
 
     def _fast_tracks(self, case: StoryCase, wanted: Phase) -> bool:
         """Whether a story with few criteria passed its elaboration by rule, and is recorded to have."""
@@ -331,9 +340,7 @@ class Conductor:
     def missing(self, case: StoryCase, wanted: Phase) -> list[str]:
         """Everything a phase needs and does not have, each in words."""
         story = case.story
-        found = [
-            f"the role {role} has no agent and no command: [roles.{role}]" for role in self._unmanned(case, wanted)
-        ]
+        found = [f"the role {role} has no agent and no command: [roles.{role}]" for role in self._unmanned(wanted)]
         if not self.workers(case, wanted) and not found:
             found.append(f"nobody does {wanted.name}: no reviewer was found in {story.project}")
         with self._bay.store.read() as tx:
@@ -353,7 +360,7 @@ class Conductor:
         made = [self._worker(role, each, plan) for each in both for role in each.roles]
         return [each for each in made if each is not None]
 
-    def _unmanned(self, case: StoryCase, wanted: Phase) -> list[str]:
+    def _unmanned(self, wanted: Phase) -> list[str]:
         return [
             role for role in wanted.roles if not role.startswith(REVIEWER) and role not in self._bay.place.config.roles
         ]

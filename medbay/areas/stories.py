@@ -23,6 +23,7 @@ from medbay.service.stories import StoryDetail
 from medbay.store import attempts, workers
 from medbay.store import stories as rows
 from medbay.store.apply import apply
+from medbay.store.database import Tx
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -120,7 +121,7 @@ class Stories:
         with self._bay.store.read() as tx:
             return stories.detail(tx, story_id)
 
-    def list(self, *, status: Sequence[str] = ()) -> list[Story]:
+    def every(self, *, status: Sequence[str] = ()) -> list[Story]:
         """The stories, the oldest first."""
         with self._bay.store.read() as tx:
             return rows.select(tx, status=status)
@@ -147,7 +148,7 @@ class Stories:
         """Apply a rule to a story as a person, and bring its folder along."""
         actor = self._bay.actor
 
-        def make(tx: Any) -> Story:
+        def make(tx: Tx) -> Story:
             return stories.decide(tx, story_id, lambda case, asked: rule(case, asked, tx.now, actor))
 
         made = self._bay.write(make)
@@ -190,7 +191,7 @@ class Stories:
     def sync(self) -> list[str]:
         """Make the folders equal to the store; what was repaired, in words."""
         said: list[str] = []
-        found = self.list()
+        found = self.every()
         machines = {}
         for each in found:
             with self._bay.store.read() as tx:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from medbay.cli.output import note, print_json, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.errors import UsageError
+from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
-    from medbay.areas.stories import PhaseResult
+    from medbay.areas.stories import PhaseResult, Stories
+    from medbay.bay import Bay
+    from medbay.core.model import Task
     from medbay.core.workflow.records import Story
 
 
@@ -40,7 +42,7 @@ def command() -> None:
 @click.option("--multiplier", type=click.FloatRange(0.01, 1000), default=1.0, help="Of the token budgets.")
 @json_option
 @pass_session
-def new(session: Session, story_id: str, **given: Any) -> None:
+def new(session: Session, /, story_id: str, **given: Any) -> None:
     """Add a story and make its folder.
 
     \b
@@ -49,7 +51,7 @@ def new(session: Session, story_id: str, **given: Any) -> None:
     """
     refuse_inside_attempts("medbay story new")
     bay = session.bay()
-    _print(session, bay.stories.new(story_id, **given))
+    _print(session, bay, bay.stories.new(story_id, **given))
 
 
 def _phase(name: str, about: str) -> None:
@@ -62,8 +64,9 @@ def _phase(name: str, about: str) -> None:
     @pass_session
     def run(session: Session, /, story_id: str, force: bool, skip_existing: bool) -> int:
         refuse_inside_attempts(f"medbay story {name}")
-        found = session.bay().stories.start_phase(story_id, name, force=force, skip_existing=skip_existing)
-        return _report(session, found)
+        bay = session.bay()
+        found = bay.stories.start_phase(story_id, name, force=force, skip_existing=skip_existing)
+        return _report(session, bay, found)
 
     run.__doc__ = about
     command.command(name)(run)
@@ -96,7 +99,8 @@ def review(session: Session, story_id: str, plan: bool, force: bool, skip_existi
     Example:
       medbay story review WISH-1 --plan
     """
-    stories = session.bay().stories
+    bay = session.bay()
+    stories = bay.stories
     if plan:
         found = stories.review_plan(stories.get(story_id))
         if session.json:
@@ -106,7 +110,7 @@ def review(session: Session, story_id: str, plan: bool, force: bool, skip_existi
             say(f"{role.ljust(18)} {clean(' '.join(words)) if words else 'nothing found to run: skipped'}")
         return 0
     refuse_inside_attempts("medbay story review")
-    return _report(session, stories.start_phase(story_id, "review", force=force, skip_existing=skip_existing))
+    return _report(session, bay, stories.start_phase(story_id, "review", force=force, skip_existing=skip_existing))
 
 
 @command.command("run")
@@ -127,19 +131,20 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
       medbay story run WISH-1 --until ready-to-work
     """
     refuse_inside_attempts("medbay story run")
-    stories = session.bay().stories
+    bay = session.bay()
+    stories = bay.stories
     if detach:
         for each in story_ids:
             stories.hand_over(each, until=until)
         code = 0
     else:
         code = stories.run(story_ids, until=until, force_continue=force_continue)
-    found = [_full(session, each) for each in story_ids]
+    found = [_full(bay, each) for each in story_ids]
     if session.json:
         print_json(found[0] if len(found) == 1 else found)
         return code
-    for each in found:
-        _say(each)
+    for one in found:
+        _say(one)
     for story_id, why in stories.conductor.stuck.items():
         note(clean(f"{story_id}: {why}"))
     return code
@@ -154,7 +159,8 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
 def update(session: Session, story_id: str, status: str, reason: str) -> None:
     """Set the status of a story, where its lifecycle allows it."""
     refuse_inside_attempts("medbay story update")
-    _print(session, session.bay().stories.update(story_id, status, reason))
+    bay = session.bay()
+    _print(session, bay, bay.stories.update(story_id, status, reason))
 
 
 @command.command("block")
@@ -165,7 +171,8 @@ def update(session: Session, story_id: str, status: str, reason: str) -> None:
 def block(session: Session, story_id: str, reason: str) -> None:
     """Keep a story from going on."""
     refuse_inside_attempts("medbay story block")
-    _print(session, session.bay().stories.block(story_id, reason))
+    bay = session.bay()
+    _print(session, bay, bay.stories.block(story_id, reason))
 
 
 @command.command("unblock")
@@ -176,7 +183,8 @@ def block(session: Session, story_id: str, reason: str) -> None:
 def unblock(session: Session, story_id: str, to: str) -> None:
     """Let a blocked story go on."""
     refuse_inside_attempts("medbay story unblock")
-    _print(session, session.bay().stories.unblock(story_id, to=to))
+    bay = session.bay()
+    _print(session, bay, bay.stories.unblock(story_id, to=to))
 
 
 @command.command("cancel")
@@ -187,7 +195,8 @@ def unblock(session: Session, story_id: str, to: str) -> None:
 def cancel(session: Session, story_id: str, reason: str) -> None:
     """End a story for good, with the phase that runs."""
     refuse_inside_attempts("medbay story cancel")
-    _print(session, session.bay().stories.cancel(story_id, reason))
+    bay = session.bay()
+    _print(session, bay, bay.stories.cancel(story_id, reason))
 
 
 @command.command("rescope")
@@ -205,8 +214,8 @@ def rescope(
     kept = tuple(each.strip() for each in criteria if each.strip()) or None
     if kept is None and title is None and description is None:
         raise UsageError("nothing to change was named", hint="--criterion, --title, --description")
-    made = session.bay().stories.edit(story_id, criteria=kept, title=title, description=description)
-    _print(session, made)
+    bay = session.bay()
+    _print(session, bay, bay.stories.edit(story_id, criteria=kept, title=title, description=description))
 
 
 @command.command("sync")
@@ -231,8 +240,8 @@ def list_(session: Session, statuses: Sequence[str]) -> None:
     """List the stories, the oldest first."""
     from medbay.views import story as view
 
-    stories = session.bay().stories
-    found = [view.as_json(each, _directory(session, each)) for each in stories.list(status=statuses)]
+    bay = session.bay()
+    found = [view.as_json(each, _directory(bay, each)) for each in bay.stories.every(status=statuses)]
     if session.json:
         print_json(found)
         return
@@ -246,22 +255,70 @@ def list_(session: Session, statuses: Sequence[str]) -> None:
 @pass_session
 def show(session: Session, story_id: str) -> None:
     """Everything about one story."""
-    print_story(session, story_id)
+    print_story(session, session.bay(), story_id)
 
 
-def print_story(session: Session, story_id: str) -> None:
+def print_story(session: Session, bay: Bay, story_id: str) -> None:
     """Print one story in full."""
-    found = _full(session, story_id)
+    found = _full(bay, story_id)
     if session.json:
         print_json(found)
     else:
         _say(found)
 
 
-def _full(session: Session, story_id: str) -> dict[str, Any]:
+def explain_story(session: Session, bay: Bay, story_id: str) -> None:
+    """Say why a story is where it is."""
     from medbay.views import story as view
 
-    stories = session.bay().stories
+    stories = bay.stories
+    found = stories.detail(story_id)
+    case = stories.conductor.case(found.story.id)
+    said = view.explanation(case, found.held_by, found.questions)
+    if session.json:
+        print_json({"id": found.story.id, "status": found.story.status, "why": said, "waits_for": list(found.held_by)})
+        return
+    for each in said:
+        say(each)
+
+
+def task_of(bay: Bay, given: str) -> Task:
+    """The task that is meant: by its own id, or the newest of a story's."""
+    try:
+        return bay.get(given)
+    except NotFound:
+        if not bay.stories.exists(given):
+            raise
+        runs = [each for each in bay.stories.detail(given).runs if each.parts]
+        if not runs:
+            raise NotFound(f"no phase of {given} has run yet", hint=f"medbay story run {given}") from None
+        return bay.get(runs[-1].parts[-1].task_id)
+
+
+def on_stories(session: Session, ids: Sequence[str], act: Callable[[Stories, str], Story]) -> bool:
+    """Do something to stories where all that is named are some; False where none is."""
+    bay = session.bay()
+    if not ids:
+        return False
+    found = [each for each in ids if not bay.ids_like(each, 1) and bay.stories.exists(each)]
+    if not found:
+        return False
+    if len(found) != len(ids):
+        raise UsageError("stories and tasks cannot be named together", hint="two commands, one for each")
+    refuse_inside_attempts("what a person does to stories")
+    made = [act(bay.stories, each) for each in found]
+    if session.json:
+        print_json([_full(bay, each.id) for each in made])
+        return True
+    for story in made:
+        _print(session, bay, story)
+    return True
+
+
+def _full(bay: Bay, story_id: str) -> dict[str, Any]:
+    from medbay.views import story as view
+
+    stories = bay.stories
     found = stories.detail(story_id)
     return view.in_full(
         found.story,
@@ -274,10 +331,10 @@ def _full(session: Session, story_id: str) -> dict[str, Any]:
     )
 
 
-def _directory(session: Session, story: Story) -> str:
+def _directory(bay: Bay, story: Story) -> str:
     from medbay.views import story as view
 
-    return view.directory_of(story, session.bay().stories.detail(story.id).workflow)
+    return view.directory_of(story, bay.stories.detail(story.id).workflow)
 
 
 def _say(found: dict[str, Any]) -> None:
@@ -287,24 +344,24 @@ def _say(found: dict[str, Any]) -> None:
         say(line)
 
 
-def _print(session: Session, story: Story) -> None:
+def _print(session: Session, bay: Bay, story: Story) -> None:
     """What a command left, in one line or as JSON."""
     if session.json:
-        print_json(_full(session, story.id))
+        print_json(_full(bay, story.id))
     else:
         say(f"{story.id}  {story.status}  {clean(story.reason)}".rstrip())
 
 
-def _report(session: Session, found: PhaseResult) -> int:
+def _report(session: Session, bay: Bay, found: PhaseResult) -> int:
     """How a phase ended; its exit status."""
     if found.skipped:
         if session.json:
-            print_json({**_full(session, found.story.id), "skipped": found.skipped})
+            print_json({**_full(bay, found.story.id), "skipped": found.skipped})
         else:
             say(found.skipped)
         return 0
     if session.json:
-        print_json(_full(session, found.story.id))
+        print_json(_full(bay, found.story.id))
     elif found.run is not None:
         verdict = found.run.verdict or found.run.status
         say(f"{found.story.id}  {found.run.phase} {verdict}: now {found.story.status}")

@@ -43,6 +43,7 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
 
     from medbay.areas.beside import CycleThread
     from medbay.areas.intake import POLL_S
+    from medbay.areas.stories import POLL_S as STORY_S
     from medbay.bay import Bay
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
@@ -57,6 +58,9 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
         intake = CycleThread("intake", another, lambda each: each.intake.cycle(served), _report, every_s=POLL_S)
         intake.start()
         threads.callback(intake.stop)
+        stories = CycleThread("stories", another, lambda each: each.stories.conductor.cycle(), _report, every_s=STORY_S)
+        stories.start()
+        threads.callback(stories.stop)
         if bay.place.config.beads.dispatch:
             from medbay.areas.trackers import QUEUE
 

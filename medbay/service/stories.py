@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from medbay.core.decision import Decision
 from medbay.core.model import Attempt, Question, Task
+from medbay.core.people.answer import AskedStory
 from medbay.core.workflow import phase, question, story, workflow
 from medbay.core.workflow.phase import StoryCase, Worker
 from medbay.core.workflow.records import Part, PhaseRun, Story, StoryDecision, StoryRules
@@ -203,6 +204,28 @@ def next_phase(found: StoryCase) -> Phase | None:
     return found.workflow.next_phase(found.story.status, last)
 
 
+def is_moving(tx: Tx, queues: Sequence[str]) -> bool:
+    """Whether a story of these queues goes on by itself: a phase is to be set up, or the next one to be started."""
+    for each in stories.conducted(tx):
+        if each.queue not in queues:
+            continue
+        run = stories.run(tx, each.id, each.run) if each.run else None
+        if run is not None:
+            if run.status == "SETUP":
+                return True
+            continue
+        if each.files_due or _starts_next(tx, each):
+            return True
+    return False
+
+
+def _starts_next(tx: Tx, found: Story) -> bool:
+    if not found.driven or found.waiting or found.status in ("blocked", found.until) or found.ended_at is not None:
+        return False
+    made = workflow_of(tx, found.definition)
+    return not story.held_by(found, made, stories.statuses(tx, found.depends_on))
+
+
 def context_of(tx: Tx, task: Task) -> Mapping[str, Any]:
     """What a task of a run is handed: the context of its run, as its role sees it."""
     found = stories.get(tx, task.owner_id)
@@ -246,14 +269,25 @@ def _sum(tried: Sequence[Attempt], name: str) -> int:
 # Answers
 
 
-def answer_decision(tx: Tx, asked: Question, words: str, *, actor: str) -> bool:
-    """Record what a person decided; False where the question is none of a phase's decisions."""
-    made = stories.decision_of(tx, asked.id)
-    if made is None:
-        return False
-    found = case_of(tx, made.story_id)
+def asked_about(tx: Tx, asked: Question) -> AskedStory:
+    """A story that a question is about, with what the effects of an answer need."""
+    assert asked.owner is not None
+    found = case_of(tx, asked.owner.id)
     assert found is not None
+    made = stories.decision_of(tx, asked.id)
     others = any(not each.answered_by and each.question_id != asked.id for each in found.decisions)
-    apply(tx, story.on_decided(found, made, asked, words, others, tx.now, actor=actor))
-    questions.save(tx, question.remembered(made, words, by=actor, now=tx.now))
-    return True
+    return AskedStory(case=found, questions=tuple(open_questions(tx, found.story.id)), decision=made, others=others)
+
+
+def remember(tx: Tx, asked: AskedStory, words: str, *, actor: str) -> None:
+    """Keep what a person decided for the next story that asks the same."""
+    if asked.decision is not None:
+        questions.save(tx, question.remembered(asked.decision, words, by=actor, now=tx.now))
+
+
+def newest_question(tx: Tx, given: str) -> str | None:
+    """The oldest open question about a story, or about the phase of it that runs; None where there is none."""
+    if not exists(tx, given):
+        return None
+    found = detail(tx, given).questions
+    return found[0].id if found else None

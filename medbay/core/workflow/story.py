@@ -55,7 +55,7 @@ def begun(story: Story, now: int) -> Story:
 def is_complete(case: StoryCase, phase: Phase) -> bool:
     """Whether a phase was done and nothing has been since that it would have to be done again for."""
     if phase.complete_at:
-        return case.story.status == phase.complete_at
+        return case.story.status in (phase.complete_at, *case.workflow.machine.terminal)
     last = next((each for each in reversed(case.runs) if each.phase == phase.name), None)
     return last is not None and last.status == "PASS" and case.story.status not in phase.starts
 
@@ -176,6 +176,13 @@ def _left(case: StoryCase, other: Story, now: int) -> Decision:
     draft.set(files_due=True, depends_on=tuple(each for each in other.depends_on if each != case.story.id))
     why = f"it depends on {case.story.id}, which was cancelled"
     asked = phases.block(draft, f"decide what to do: {why}", why, go_on="go on without it")
+    return draft.decision(asked)
+
+
+def cannot_start(case: StoryCase, phase: str, why: str, now: int) -> Decision:
+    """What its next phase needs is missing, and nobody watches: it is blocked, and a person asked."""
+    draft = draft_of(case, now)
+    asked = phases.block(draft, why, f"PRECONDITION_FAILED: {phase} cannot start", go_on="it is there now: try again")
     return draft.decision(asked)
 
 
