@@ -1,4 +1,4 @@
-"""What an agent is told for its part of a phase: what changes least first, so that a provider's cache finds it again."""
+"""What an agent is told for its part of a phase: what changes least first, so that caches find it again."""
 
 from __future__ import annotations
 
