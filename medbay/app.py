@@ -141,7 +141,8 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: boo
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
     refuse_no_file(str(path))  # before a folder for its logs is made beside it
-    if not create or (place.folder / "logs").is_dir():  # logs: it was used before
+    was_used = (place.folder / "logs").is_dir() or (not create and path.parent.name == FOLDER)
+    if was_used:  # a file that was only made, to become a store, is none that was cut
         refuse_emptied(str(path))
     if not trusted:
         trust.refuse_strange_store(path)
