@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 FAULTS_MAX: Final = 3  # failed clears in a row after which an issue is a person's
 AT_ONCE: Final = 1_000
 READ_AT_ONCE: Final = 50  # issues of unfinished tasks that a list did not have
-TURN_MS: Final = 60_000  # how much longer than two polls a daemon keeps its turn
+_MINUTE_MS: Final = 60_000
+TURN_MS: Final = _MINUTE_MS  # how much longer than two polls a daemon keeps its turn
 SKIPPED: Final = ("active_record", "needs_human", "untagged", "unreadable")
 _NOTHING: Final = ("false",)  # what an import runs before anything is configured: dispatch replaces it
 
@@ -236,12 +237,14 @@ class Trackers:
         errors: list[str] = []
         with self._bay.store.read() as tx:
             unfinished = [each for each in issue_rows.unfinished(tx, tracker.name) if each.issue_id not in seen]
-        for link in unfinished[:READ_AT_ONCE]:
+        # Where there are more than are read at once, each minute reads others.
+        first = self._bay.now() // _MINUTE_MS * READ_AT_ONCE % max(1, len(unfinished))
+        for link in (*unfinished[first:], *unfinished[:first])[:READ_AT_ONCE]:
             try:
                 if tracker.read(link.issue_id).status == "closed":
                     gone.append(link)
             except TrackerError as error:
-                if error.holds:
+                if error.is_whole:
                     return gone, [*errors, str(error)]
                 if error.kind == "not_found":
                     gone.append(link)
@@ -289,7 +292,7 @@ class Trackers:
             try:
                 self._mirror(tracker, link, task)
             except MedbayError as error:
-                if isinstance(error, TrackerError) and error.holds:  # no issue is to blame, and the rest waits too
+                if isinstance(error, TrackerError) and error.is_whole:  # no issue is to blame, and the rest waits too
                     return [*errors, str(error)]
                 self._save(replace(link, faults=link.faults + 1))
                 errors.append(f"{link.issue_id}: {error}")
@@ -408,7 +411,7 @@ class Trackers:
         try:
             self._write_line(tracker, issue.id, "")
         except TrackerError as error:
-            self._save(replace(link, faults=link.faults + (not error.holds)))
+            self._save(replace(link, faults=link.faults + (not error.is_whole)))
             return Item(issue.id, tier, "clear_failed", str(error))
 
         def clear(tx: Tx) -> None:

@@ -62,6 +62,7 @@ def command(
 
     from medbay.areas.beside import CycleThread
     from medbay.areas.intake import POLL_S
+    from medbay.areas.stories import POLL_S as STORY_S
     from medbay.bay import Bay
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
@@ -78,9 +79,12 @@ def command(
         intake = CycleThread("intake", another, lambda each: each.intake.cycle(served), _report, every_s=POLL_S)
         intake.start()
         threads.callback(intake.stop)
+        stories = CycleThread("stories", another, lambda each: each.stories.conductor.cycle(), _report, every_s=STORY_S)
+        stories.start()
+        threads.callback(stories.stop)
         for source in bay.place.config.dispatching:
             tracker = _tracker_thread(bay, another, source)
-            tracker.start()
+            tracker.start(ahead=until_idle or source == "beads")  # nothing waits for a tracker that is slow or away
             threads.callback(tracker.stop)
             queues = (*(queues or (DEFAULT_QUEUE,)), source)
         return run(queues=queues, store=session.store, log=log)
@@ -169,13 +173,13 @@ def serve(
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         beside = _page(reporter, store) if page else None
-        rounds = _rounds(bay)
+        threads = _threads(bay)
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
         finally:
             interrupts.then = None
-            rounds.stop()
+            threads.close()
             if beside is not None:
                 beside.stop()
             display.clear()
@@ -186,17 +190,22 @@ def serve(
     return (code or STILL_WAITING) if until_idle else 0
 
 
-def _rounds(bay: Bay) -> CycleThread:
-    """Traces, the report of the day and clearing away, beside the engine."""
+def _threads(bay: Bay) -> ExitStack:
+    """Traces, the report of the day and clearing away, and those who hear the buttons of bots, beside the engine."""
     from medbay.areas.beside import CycleThread
     from medbay.areas.rounds import EVERY_S, DaemonRounds
+    from medbay.areas.telegram import listeners
     from medbay.bay import Bay
 
     def another() -> Bay:
         return Bay(bay.place, actor=bay.actor)
 
-    made = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
-    made.start()
+    made = ExitStack()
+    rounds = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
+    rounds.start()
+    made.callback(rounds.stop)
+    for each in listeners(bay, another, _report) if bay.place.config.notify else ():
+        made.callback(each.stop)
     return made
 
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Attempt, Task
-from medbay.core.outcome import Failed, Outcome, Output, OverBudget
+from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
 from medbay.core.policy.policy import category_acted_on
 from medbay.core.workspace import OnPass, WorkspaceMeans
 from medbay.errors import UsageError
@@ -78,6 +78,15 @@ _CLASS_OF_ROLE: Final[Mapping[str, str]] = {
 def class_of(role: str) -> str:
     """The class of model a role works with; empty where the profile decides."""
     return "small" if role.startswith("review-") else _CLASS_OF_ROLE.get(role, "")
+
+
+def next_classes(task: Task) -> tuple[str, ...]:
+    """The classes of models one below and one above that of a task; none where it names a model itself."""
+    present = task.model or class_of(task.role) or "medium"
+    if present not in CLASSES:
+        return ()
+    at = CLASSES.index(present)
+    return (*CLASSES[max(0, at - 1) : at], *CLASSES[at + 1 : at + 2])
 
 
 def runner_of(name: str) -> str:
@@ -161,6 +170,18 @@ def agent_facts(output: Output) -> tuple[str, str, int, int, int] | None:
     numbers = (int(told.get(name) or 0) for name in ("tokens_in", "tokens_out", "calls"))
     tokens_in, tokens_out, calls = numbers
     return str(told.get("session") or ""), str(told.get("model") or ""), tokens_in, tokens_out, calls
+
+
+def history_of(task: Task, outcome: Outcome) -> Mapping[str, Any]:
+    """What the transition that ends an attempt of an agent says of it: who, in which session, what went wrong."""
+    session, model, tokens_in, tokens_out, calls = agent_facts(outcome.output) or ("", "", 0, 0, 0)
+    result = outcome.output.result or {}
+    error = None if isinstance(outcome, Succeeded) else result.get("summary")
+    usage = result.get("usage")
+    cost = usage.get("cost") if isinstance(usage, Mapping) else None
+    numbers = {"tokens_in": tokens_in, "tokens_out": tokens_out, "tool_calls": calls, "cost": cost}
+    metadata = {"model": model or None, **numbers}
+    return {"agent": profile_of(task.runner), "session_id": session or None, "error": error, "metadata": metadata}
 
 
 def session_to_resume(task: Task, before: Attempt | None, *, host: str) -> str:

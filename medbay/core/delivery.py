@@ -48,6 +48,23 @@ _BEGINNINGS: Final = ("incident:opened", "hold:placed")
 _ENDS: Final = ("incident:closed", "hold:released")
 
 
+OVER: Final = ("question:answered", "question:withdrawn")
+"""After these, how a question ended is written into its messages, silently: at any hour, whatever a channel wants."""
+
+
+class Arrived(str):
+    """That something arrived, from a service that can change it later: `place` is where. Empty, as no error is."""
+
+    place: str = ""
+
+    @classmethod
+    def at(cls, place: str) -> Arrived:
+        """An arrival with its place."""
+        made = cls("")
+        made.place = place
+        return made
+
+
 class Later(str):
     """Why something did not arrive, from a service that said how long to wait."""
 
@@ -90,9 +107,19 @@ class Channel:
         """How long a delivery belongs to the engine that began it."""
         return self.timeout_ms + LEASE_BEYOND_MS
 
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The events that it reads: those it wants, and those after which its messages are changed."""
+        return (*self.on, *(each for each in OVER if each not in self.on)) if self.kind == "url" else self.on
+
+    def only_changes(self, event: Event) -> bool:
+        """Whether an event sends nothing, and is at most written into messages that were sent before."""
+        return event.name in OVER and event.name not in self.on
+
     def wants(self, event: Event) -> bool:
         """Whether it is to hear of this; never of its own failures, which could not be delivered."""
-        return event.name in self.on and not (event.name.startswith("delivery:") and event.data["channel"] == self.name)
+        of_its_own = event.name.startswith("delivery:") and event.data["channel"] == self.name
+        return event.name in self.heard and not of_its_own
 
     @property
     def is_narrow(self) -> bool:
@@ -149,6 +176,7 @@ class MessageFacts:
     waiting: tuple[Question, ...] = ()
     cost: int = 0  # of the day, in millionths
     daily_cost: int | None = None
+    places: tuple[str, ...] = ()  # of earlier messages about a question that is over
     link: str = ""  # signed, answers the question; only where the channel's readers reach the page
 
 
@@ -196,7 +224,7 @@ def made(channel: Channel, events: Iterable[Event], *, store_id: str, now: int) 
 
 def _made(channel: Channel, event: Event, prefix: str, now: int) -> Delivery:
     key, about, due = f"{prefix}:{event.seq}", subject(event), now
-    if span := held_back(channel, event, now):
+    if span := None if channel.only_changes(event) else held_back(channel, event, now):
         since, due = span
         key, about = f"{prefix}:{DIGEST}:{due}", DIGEST
         event = Event(name=DIGEST, seq=event.seq, at=event.at, data={"since": since})

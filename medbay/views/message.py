@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medbay.core.budget import MILLION
-from medbay.core.delivery import DIGEST, HEARTBEAT, REPORT, TEST, MessageFacts
+from medbay.core.delivery import DIGEST, HEARTBEAT, OVER, REPORT, TEST, MessageFacts
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
+from medbay.core.people.question import asks_for_words
 from medbay.core.redaction import redact
 from medbay.views import event as event_views
 from medbay.views import glyphs, moments
@@ -36,6 +37,8 @@ class Message:
     command: str = ""
     task: str | None = None
     question: str | None = None
+    choices: tuple[tuple[str, str], ...] = ()  # what can be answered with one touch: a label, and the answer
+    places: tuple[str, ...] = ()  # of messages that this is written into instead of being sent
 
     @property
     def whole(self) -> str:
@@ -84,12 +87,33 @@ def _question(event: Event, facts: MessageFacts, page: str) -> Message:
         waited, subject = moments.short(facts.now - asked.asked_at), about or clean(asked.need)
         behind = f" {_tasks(facts.behind)} wait{'s' if facts.behind == 1 else ''} behind it." if facts.behind else ""
         title = f"{glyphs.YOU} Medbay: {cut(subject, 40)} still waits for you, {waited} (then daily).{behind}"
-        return Message(title=title, command=f"medbay answer {name}", **common)
+        return Message(title=title, command=f"medbay answer {name}", choices=_choices(asked), **common)
     need = clean(asked.need).removeprefix(f"{about}: ") if about else clean(asked.need)
     subject = f"{about} needs you: {need}" if about and need != about else f"you are needed: {need}"
     title = _first(f"{glyphs.YOU} Medbay: {subject}")
     text = "\n".join(filter(None, (_tried(facts, asked), *_log(asked), _options(asked))))
-    return Message(title=title, text=text, command=command, **common)
+    return Message(title=title, text=text, command=command, choices=_choices(asked), **common)
+
+
+def _choices(asked: Question) -> tuple[tuple[str, str], ...]:
+    """The options that need no words; an agent that asks is told no number."""
+    if asks_for_words(asked):
+        return tuple((clean(each.label), each.effect) for each in asked.options[1:])
+    return tuple((label, str(number)) for number, label in enumerate(map(clean, question_views.labels(asked)), 1))
+
+
+def _over(event: Event, facts: MessageFacts, page: str) -> Message:
+    """How a question ended, in place of what can be chosen."""
+    asked = facts.question
+    if asked is None or not facts.places:
+        return _other(event, facts, page)
+    who = clean(asked.answered_by).removeprefix("person:")
+    how = clean(redact(asked.answer)) or "withdrawn: nobody has to answer any more"
+    at = asked.answered_at if asked.answered_at is not None else event.at
+    when = f"{moments.clock(at, facts.now, seconds=False)} {moments.zone(at)}"
+    title = _first(f"{glyphs.DONE} Medbay: {clean(asked.need)}")
+    text = cut(f"{how} ({', '.join(filter(None, (who, when)))})", LINE)
+    return Message(event=event.name, title=title, text=text, question=asked.id, places=facts.places)
 
 
 def _tried(facts: MessageFacts, asked: Question) -> str:
@@ -222,6 +246,7 @@ _MESSAGES: Final[Mapping[str, Callable[[Event, MessageFacts, str], Message]]] = 
     "hold:placed": _opened,
     "hold:released": _closed,
     "budget:warning": _budget,
+    **dict.fromkeys(OVER, _over),
     DIGEST: _digest,
     REPORT: _report,
     HEARTBEAT: _heartbeat,

@@ -232,3 +232,17 @@ def test_a_model_has_the_price_of_its_own_name_or_none() -> None:
     assert all(price.cached <= price.plain <= price.out for price in PRICES.values())
     listed = [model for name in ("codex",) for model in preset(name).models.values()]
     assert all(price_of(model) is not None for model in listed)
+
+
+def test_a_record_is_shown_as_a_person_reads_it() -> None:
+    """What it said and did, line by line, also where the bytes come in pieces and the last line is not whole."""
+    text = (FOLDER / "codex" / "tools.0.txt").read_bytes()
+    readable = record.Readable(preset("codex"))
+
+    shown = b"".join(readable.feed(text[at : at + 100]) for at in range(0, len(text), 100))
+    shown += readable.feed(b'{"type":"turn.failed","error":{"message":"at last"}}', final=True)
+
+    lines = shown.decode().splitlines()
+    assert "→ command_execution /bin/bash -lc 'echo 1'" in lines
+    assert lines[-2:] == ["Three.", "at last"]
+    assert not any(line.startswith("{") for line in lines)

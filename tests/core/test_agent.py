@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from medbay.core import agent, rules
 from medbay.core.agent import Profile, filled, find, never_got_to_work, session_to_resume, with_role
 from medbay.core.attempt import prompt
+from medbay.core.decision import Change, Decision, Transition
 from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.holds.incident import FailureSurroundings
 from medbay.core.model import Attempt, Guidance, Question, Task, changed
@@ -301,3 +302,25 @@ def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:
     assert after(end(agents(agents=BOTH), ASKS)).runner == "agent:claude"
     assert after(end(agents(agents=BOTH), TURNS)).runner == "agent:claude"
     assert agent.next_agent(last) is agent.next_agent(agents()) is None
+
+
+def test_the_end_of_an_agents_attempt_has_a_history_of_its_own() -> None:
+    """Agent, session, error and metadata, in the transition that ends it; a command has none of it."""
+    facts = {"session": "s-1", "model": "opus", "tokens_in": 9, "tokens_out": 2, "calls": 3}
+    result = {"agent": facts, "usage": {"cost": 0.5}, "category": "unknown/max_turns", "summary": "used up"}
+    made = end(agents(), Failed(output=Output(tail="x", total_bytes=1, result=result)))
+    fine = end(agents(), Succeeded(output=Output(result={"agent": facts})))
+
+    first, done = transitions(made)[0].context, transitions(fine)[0].context
+    assert (first["agent"], first["session_id"], first["error"]) == ("claude", "s-1", "used up")
+    numbers = {"tokens_in": 9, "tokens_out": 2, "tool_calls": 3, "cost": 0.5}
+    assert first["metadata"] == {"model": "opus", **numbers}
+    assert (done["error"], done["metadata"]["cost"]) == (None, None)
+    assert "agent" not in transitions(end(running(), SPOKE))[0].context
+
+
+def transitions(made: Decision) -> tuple[Transition, ...]:
+    """The moves of the task of a decision."""
+    change = made.first(Change)
+    assert change is not None
+    return change.transitions

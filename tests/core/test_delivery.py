@@ -15,6 +15,7 @@ from medbay.core.delivery import (
     LONGEST_WAIT_MS,
     MESSAGES,
     SHORT_MS,
+    Arrived,
     Channel,
     ChannelState,
     Delivery,
@@ -290,3 +291,30 @@ def test_the_report_of_a_day_has_one_key_for_each_channel() -> None:
         2_000,
         {"title": "a", "text": "b"},
     )
+
+
+def test_how_a_question_ended_is_heard_by_every_channel_with_an_address_and_sends_nothing() -> None:
+    """At any hour: it is at most written into messages that are there."""
+    answered = replace_event(ASKED, "question:answered")
+    wall = channel(name="wall", url="https://example.org", quiet=(0, 1439), zone=ZoneInfo("UTC"))
+    told = channel(name="told", url="https://example.org", on=("question:answered",))
+
+    (found,) = made(wall, [answered], store_id="s", now=NOW)
+
+    assert found.event.name == "question:answered" and found.due_at == NOW
+    assert wall.only_changes(answered) and not told.only_changes(answered) and not wall.only_changes(ASKED)
+    assert told.heard == ("question:answered", "question:withdrawn")
+    assert DESK.heard == DESK.on
+
+
+def replace_event(event: Event, name: str) -> Event:
+    """The same event under another name."""
+    return Event(name=name, task_id=event.task_id, data=event.data, seq=event.seq, at=event.at)
+
+
+def test_an_arrival_with_a_place_is_no_error() -> None:
+    """It reads as the empty text that stands for an arrival."""
+    found = Arrived.at("42/7")
+
+    assert not found and found == "" and found.place == "42/7"
+    assert on_ended(delivery(), found, NOW).status == "done"

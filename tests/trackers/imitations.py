@@ -45,6 +45,7 @@ class Entry:
     notes: list[Note] = field(default_factory=list)
     association: str = "OWNER"
     pull_request: bool = False
+    author: str = "a-person"
 
     @property
     def at(self) -> str:
@@ -181,6 +182,7 @@ def _github_issues(board: Board, method: str, query: dict[str, str], body: Any, 
         if not str(body.get("title") or "").strip():
             return Reply(422, {"message": "Validation Failed", "errors": [{"code": "missing_field", "field": "title"}]})
         made = board.add(body["title"], *body.get("labels", ()), body=body.get("body") or "")
+        board.entry(made).author = OURSELVES
         return Reply(201, _github_issue(board.entry(made)))
     wanted = [each for each in query.get("labels", "").split(",") if each]
     state = query.get("state", "open")
@@ -222,7 +224,7 @@ def _github_issue(entry: Entry) -> dict[str, Any]:
         "state": "closed" if entry.closed else "open",
         "state_reason": entry.closed or None,
         "locked": False,
-        "user": {"login": "a-person", "type": "User"},
+        "user": {"login": entry.author, "type": "User"},
         "labels": [_github_label(each) for each in entry.labels],
         "comments": len(entry.notes),
         "created_at": entry.at,

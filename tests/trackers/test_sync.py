@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from medbay.bay import open_bay
+from medbay.store import issues as issue_rows
 from tests.cli.calling import Cli
 from tests.trackers.conftest import WORK
 from tests.trackers.imitations import TOKEN, Board, imitation, in_an_hour
@@ -174,7 +176,7 @@ def test_a_reopened_issue_is_new_work_and_a_closed_one_none(place: Place) -> Non
     place.up()
     assert place.steps() == [("close", first), ("close", second)]
 
-    assert place.worked() == [f"{first} 1", f"{first} 1", f"{second} 1"]
+    assert sorted(place.worked()) == [f"{first} 1", f"{first} 1", f"{second} 1"]
     assert sorted(each["status"] for each in place.tasks()) == ["cancelled", "completed", "completed", "completed"]
 
 
@@ -212,17 +214,22 @@ def test_a_rate_limit_holds_the_tracker_and_not_the_work(place: Place) -> None:
     assert place.board.is_open(issue) is False
 
 
-def test_a_tracker_that_is_away_blames_no_issue(place: Place) -> None:
-    """However often it fails, no issue is handed to a person for it."""
+@pytest.mark.parametrize("status", [502, 401])
+def test_a_tracker_that_is_away_blames_no_issue(place: Place, status: int) -> None:
+    """However often it fails, or refuses our token, no issue is handed to a person for it."""
     place.board.add("login", "implement_close")
     place.works()
     place.sync()
     place.up()
     for _ in range(4):
         place.board.faults.clear()
-        place.board.fail("(POST|PATCH)", 502)
+        place.board.fail("(POST|PATCH)", status)
         assert place.sync(code=1)["errors"]
-        place.cli.good("breaker", "close", "provider:tracker/work")
+        place.cli("breaker", "close", "provider:tracker/work")
+    with open_bay(cwd=place.cli.folder) as bay, bay.store.read() as tx:
+        link = issue_rows.get(tx, "work", "1")
+    assert link is not None
+    assert link.faults == 0
 
     place.board.faults.clear()
     assert place.steps() == [("close", "1")]
@@ -323,3 +330,20 @@ def test_two_daemons_take_an_issue_up_once(place: Place) -> None:
         asked = len(place.board.requests)
         assert bay.trackers.cycle("work", "second") == []
     assert len(place.board.requests) == asked
+
+
+@pytest.mark.long
+def test_two_real_daemons_work_on_each_issue_once(place: Place) -> None:
+    """Two processes of `medbay up` on one store and one tracker; every issue is closed, with one comment."""
+    place.configure("dispatch = true", 'poll = "1s"')
+    issues = [place.board.add(f"issue {number}", "implement_close") for number in range(12)]
+    place.works()
+
+    words = ("up", "--until-idle", "--no-web", "--workers", "2")
+    with ThreadPoolExecutor(2) as both:
+        ends = [both.submit(place.cli.process, *words) for _ in range(2)]
+    assert [each.result().code for each in ends] == [0, 0]
+
+    assert [place.board.is_open(each) for each in issues] == [False] * 12
+    assert sorted(place.worked()) == sorted(f"{each} 1" for each in issues)
+    assert [len(place.board.said(each)) for each in issues] == [1] * 12

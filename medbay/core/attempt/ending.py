@@ -106,6 +106,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
 
 def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    if agent.is_agents(ended.task):
+        draft.tell(agent.history_of(ended.task, ended.outcome))
     to_check = ended.checks or to_land(ended.outcome)
     if isinstance(ended.outcome, Succeeded) and to_check and not ended.task.cancel_requested:
         draft.set(warning=_warning(ended))

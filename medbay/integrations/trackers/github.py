@@ -174,7 +174,7 @@ class GitHub:
         for _ in range(KEY_PAGES_MAX):
             entries, query = self._page("issues", query)
             for each in entries:
-                if _key_line(key) in str(each.get("body") or "").replace("\r\n", "\n").split("\n"):
+                if _key_in(_text(each, "body")) == key and self._wrote(each):
                     return str(each.get("number"))
             if not query:
                 break
@@ -234,7 +234,7 @@ class GitHub:
         return "", ""
 
     def _wrote(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a comment is of the account whose token this is: anybody may write what ours begin with."""
+        """Whether a comment or issue is of the account whose token this is: anybody may write what ours look like."""
         user = entry.get("user")
         user = user if isinstance(user, dict) else {}
         if self._login is None:

@@ -96,7 +96,7 @@ class Jira:
             "issuetype": {"name": self.source.issue_type},
             "summary": line(title, SUMMARY_MAX),
             "description": description,
-            "labels": [*("-".join(each.split()) for each in labels), _key_label(key)],
+            "labels": [*("-".join(each.split()) for each in labels if not each.startswith(MADE)), _key_label(key)],
         }
         found = self._ask("POST", "issue", body={"fields": fields})
         made = found.get("key") if isinstance(found, dict) else None

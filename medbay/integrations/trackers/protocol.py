@@ -21,7 +21,9 @@ TrackerFault = Literal[
     "failed",
 ]
 HOLDING: Final[frozenset[TrackerFault]] = frozenset({"limited", "unreachable"})
-"""Faults of the tracker as a whole: it is left alone for a while, and no issue is blamed for them."""
+"""Faults after which a tracker is left alone for a while."""
+WHOLE: Final[frozenset[TrackerFault]] = HOLDING | {"unauthorized", "missing", "no_workspace"}
+"""Faults of a tracker as a whole, or of our way to it: no issue is blamed for them."""
 
 
 class TrackerError(MedbayError):
@@ -39,6 +41,11 @@ class TrackerError(MedbayError):
     def holds(self) -> bool:
         """Whether the tracker as a whole is to be left alone for a while."""
         return self.kind in HOLDING
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every other call would fail as well, so that no issue is to blame."""
+        return self.kind in WHOLE
 
 
 class Tracker(Protocol):

@@ -24,6 +24,26 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+class Readable:
+    """A record as a person reads it: what the agent said and did, in place of the form in which its tool tells it."""
+
+    def __init__(self, preset: Preset) -> None:
+        self._preset = preset
+        self._transcript = Transcript()
+        self._rest = b""
+
+    def feed(self, data: bytes, *, final: bool = False) -> bytes:
+        """Take some bytes of it; the lines they come to. What is not a whole line yet waits for its rest."""
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        self._rest = b"" if final else rest
+        shown = []
+        for line in (whole + newline + (rest if final else b"")).decode("utf-8", "replace").split("\n"):
+            self._transcript.words, self._transcript.length = [], 0
+            ending.feed(self._preset, self._transcript, line)
+            shown += self._transcript.words
+        return "".join(f"{line}\n" for line in shown).encode("utf-8", "replace")
+
+
 def record_path(log_path: str) -> str:
     """Where what is known of a live agent is kept: beside its log."""
     return f"{log_path.removesuffix('.log')}.agent.json"
