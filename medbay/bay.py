@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
+    from medbay.areas.stories import Stories
     from medbay.areas.tokens import Tokens
     from medbay.areas.trackers import Trackers
 
@@ -119,6 +120,7 @@ class Bay:
     links: Area[Links] = Area("links", "Links")
     intake: Area[Intake] = Area("intake", "Intake")
     agents: Area[Agents] = Area("agents", "Agents")
+    stories: Area[Stories] = Area("stories", "Stories")
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from medbay.cli.filters import chosen as filter_of
 from medbay.cli.filters import filter_options
 from medbay.cli.output import fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.story import on_stories
 from medbay.errors import MedbayError, UsageError
 from medbay.views.text import clean, cut
 
@@ -91,7 +92,7 @@ def cancel(session: Session, /, ids: tuple[str, ...], **chosen: Any) -> int:
       medbay cancel k7f2
       medbay cancel --tag old --dry-run
     """
-    if many(session, "cancel", ids, chosen):
+    if many(session, "cancel", ids, chosen) or on_stories(session, ids, lambda stories, each: stories.cancel(each)):
         return 0
     return _each(session, ids, "cancel", lambda bay, task_id: bay.cancel(task_id), _cancelled)
 
@@ -129,6 +130,8 @@ def unblock(session: Session, /, ids: tuple[str, ...], attempts: int, **chosen: 
       medbay unblock --status blocked --tag nightly
     """
     if many(session, "unblock", ids, chosen, attempts):
+        return 0
+    if on_stories(session, ids, lambda stories, each: stories.unblock(each)):
         return 0
     text = f"is released, {_granted(attempts)}"
     act = lambda bay, task_id: bay.unblock(task_id, attempts=attempts)  # noqa: E731

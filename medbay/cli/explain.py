@@ -9,7 +9,9 @@ import click
 from medbay.cli.completion import task_ids
 from medbay.cli.output import BOLD, Screen, fields, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.story import explain_story
 from medbay.core import durations
+from medbay.errors import NotFound
 from medbay.views import moments
 from medbay.views.text import clean, width, wrap
 
@@ -29,7 +31,14 @@ def command(session: Session, task_id: str) -> None:
     """
     from medbay.views import explanation
 
-    found = session.bay().explain(task_id)
+    bay = session.bay()
+    try:
+        found = bay.explain(task_id)
+    except NotFound:
+        if not bay.stories.exists(task_id):
+            raise
+        explain_story(session, bay, task_id)
+        return
     if session.json:
         print_json(explanation.as_json(found))
         return

@@ -17,6 +17,7 @@ import click
 from medbay.cli.completion import task_ids
 from medbay.cli.output import Screen, note, print_json, screen
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.story import task_of
 from medbay.errors import NotFound, UsageError
 from medbay.foreign import open_regular
 from medbay.views.text import ColoursOnly, clean
@@ -53,7 +54,7 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, ra
       medbay log m2xa -f
     """
     bay = session.bay()
-    task = bay.get(task_id)
+    task = task_of(bay, task_id)
     if follow and position is not None:
         raise UsageError("-f follows attempts, not checks", hint="leave one of them out")
     if follow:

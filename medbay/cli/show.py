@@ -9,8 +9,10 @@ import click
 from medbay.cli.completion import task_ids
 from medbay.cli.output import BOLD, COLOURS, DIM, Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.cli.story import print_story
 from medbay.cli.table import Cell, Column, render
 from medbay.core import durations
+from medbay.errors import NotFound
 from medbay.views import attempt as attempts
 from medbay.views import glyphs, intake, moments, schedule, triage, work
 from medbay.views import task as view
@@ -33,14 +35,20 @@ _CUT: Final = Column(cut=True, least=10)
 @json_option
 @pass_session
 def command(session: Session, task_id: str) -> None:
-    """Show everything about one task.
+    """Show everything about one task, or one story.
 
     \b
     Example:
       medbay show m2xa
     """
     bay = session.bay()
-    found = bay.detail(task_id)
+    try:
+        found = bay.detail(task_id)
+    except NotFound:
+        if not bay.stories.exists(task_id):
+            raise
+        print_story(session, bay, task_id)
+        return
     if session.json:
         print_json(view.detail(found))
         return

@@ -64,6 +64,7 @@ def command(
 
     from medbay.areas.beside import CycleThread
     from medbay.areas.intake import POLL_S
+    from medbay.areas.stories import POLL_S as STORY_S
     from medbay.bay import Bay
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
@@ -80,6 +81,9 @@ def command(
         intake = CycleThread("intake", another, lambda each: each.intake.cycle(served), _report, every_s=POLL_S)
         intake.start()
         threads.callback(intake.stop)
+        stories = CycleThread("stories", another, lambda each: each.stories.conductor.cycle(), _report, every_s=STORY_S)
+        stories.start()
+        threads.callback(stories.stop)
         for source in bay.place.config.dispatching:
             tracker = _tracker_thread(bay, another, source)
             tracker.start(ahead=until_idle or source == "beads")  # nothing waits for a tracker that is slow or away

@@ -1,11 +1,18 @@
-"""`medbay workflow`: the workflows that a tag on an issue may start."""
+"""`medbay workflow`: the workflows there are, shipped, of a user's own, and those that a tag on an issue may start."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, Final
+
 import click
 
-from medbay.cli.output import print_json, say
+from medbay.cli.output import note, print_json, say
 from medbay.cli.session import Session, json_option, pass_session
+from medbay.errors import NotFound
+from medbay.views.text import clean
+
+_WRONG: Final = 2
 
 
 @click.group()
@@ -18,7 +25,7 @@ def command() -> None:
 @json_option
 @pass_session
 def list_(session: Session, /, dispatchable: bool) -> None:
-    """List the workflows that tags on issues stand for.
+    """List the workflows: those of stories, and those that tags on issues stand for.
 
     \b
     Example:
@@ -26,11 +33,71 @@ def list_(session: Session, /, dispatchable: bool) -> None:
     """
     from msgspec import structs
 
+    from medbay.config import workflows
     from medbay.core.tracker.issue import TAG_WORKFLOWS
 
-    found = [each for each in TAG_WORKFLOWS if each.dispatchable or not dispatchable]
+    found: list[dict[str, Any]] = [structs.asdict(each) for each in TAG_WORKFLOWS]
+    for each in workflows.every(_folder(session)):
+        made = each.workflow
+        found.append({"name": made.name, "does": made.about, "dispatchable": made.dispatchable, "checked": False})
+    found = [each for each in found if each["dispatchable"] or not dispatchable]
     if session.json:
-        print_json([structs.asdict(each) for each in found])
+        print_json(found)
         return
-    for each in found:
-        say(f"{each.name.ljust(24)}{each.does}")
+    for one in found:
+        say(f"{one['name'].ljust(24)}{clean(one['does'])}")
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--format", "form", type=click.Choice(["text", "mermaid", "json"]), default="text", show_default=True)
+@json_option
+@pass_session
+def show(session: Session, /, name: str, form: str) -> None:
+    """Print one workflow: its phases, where each starts and where each verdict leads.
+
+    \b
+    Example:
+      medbay workflow show story --format mermaid
+    """
+    from medbay.config import workflows
+    from medbay.core.workflow import drawing
+
+    found = workflows.find(name, _folder(session)).workflow
+    if session.json or form == "json":
+        print_json(drawing.as_data(found))
+        return
+    say(drawing.mermaid(found) if form == "mermaid" else drawing.text(found))
+
+
+@command.command("check")
+@click.argument("file")
+@json_option
+@pass_session
+def check(session: Session, /, file: str) -> int:
+    """Name every mistake in a workflow file with its line; exit 2 if there is one, 3 if there is no such file.
+
+    \b
+    Example:
+      medbay workflow check workflows/docs.toml
+    """
+    from medbay.config import workflows
+
+    mistakes = workflows.mistakes(Path(file))
+    if session.json:
+        print_json([{"file": at.file, "line": at.line, "message": at.message, "hint": at.hint} for at in mistakes])
+        return _WRONG if mistakes else 0
+    for each in mistakes:
+        say(clean(str(each)))
+    count = "no mistakes" if not mistakes else "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    note(f"{file}: {count}")
+    return _WRONG if mistakes else 0
+
+
+def _folder(session: Session) -> Path | None:
+    """Where workflows of a user's own are: beside the configuration that is in force here."""
+    try:
+        config = session.place().config
+    except NotFound:  # the shipped ones are there without any project
+        return None
+    return config.folder / config.story.workflows if config.folder is not None else None

@@ -107,6 +107,33 @@ class IntakeConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoryConfig:
+    """Where stories are, and how their phases are judged."""
+
+    root: str = "stories"
+    roles: str = "roles"
+    workflows: str = "workflows"
+    on_pass: Literal["keep", "merge"] = "keep"
+    fast_track: Literal["ask", "never", "always"] = "ask"
+    max_review_rounds: int = 3
+    worker_timeout_ms: int = 300_000
+    phase_timeout_ms: int = _HOUR_MS
+    partial_pass_threshold: float = 1.0
+    fail_fast: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleConfig:
+    """Who does the work of a role: `[roles.NAME]`."""
+
+    name: str
+    agent: str = ""
+    command: tuple[str, ...] = ()
+    timeout_ms: int | None = None
+    fallback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelClasses:
     """Which model of a provider each class is: `[models.NAME]`."""
 
@@ -228,6 +255,8 @@ class Config:
     beads: BeadsConfig = field(default_factory=BeadsConfig)
     trackers: Mapping[str, TrackerSource] = field(default_factory=dict)
     intake: IntakeConfig = field(default_factory=IntakeConfig)
+    story: StoryConfig = field(default_factory=StoryConfig)
+    roles: Mapping[str, RoleConfig] = field(default_factory=dict)
     folder: Path | None = None  # where the file is
     file: ConfigFile | None = field(default=None, repr=False, compare=False)
     given: Mapping[str, Setting] = field(default_factory=dict, repr=False, compare=False)
@@ -266,6 +295,7 @@ NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = Mapping
         "notify": (Channel, delivery.channel),
         "queues": (QueueConfig, QueueConfig),
         "places": (Cluster, Cluster),
+        "roles": (RoleConfig, RoleConfig),
         "trackers": (TrackerSource, TrackerSource),
     }
 )

@@ -42,6 +42,7 @@ _CALLED = {
     "queues": "a queue",
     "places": "a place",
     "trackers": "a tracker",
+    "roles": "a role",
 }
 
 Given = dict[str, Setting]  # by path
@@ -405,6 +406,9 @@ def _programs(config: Config) -> Iterator[tuple[Parts, str]]:
             yield ("agents", name, "command"), profile.command[0]
         elif profile.program:
             yield ("agents", name, "program"), profile.program
+    for name, role in config.roles.items():
+        if role.command:
+            yield ("roles", name, "command"), role.command[0]
     for name, channel in config.notify.items():
         if channel.kind == "command":
             yield ("notify", name, "command"), channel.target[0]

@@ -35,6 +35,7 @@ from medbay.config.kinds import (
     zone,
 )
 from medbay.config.message_rows import MESSAGE_ROWS
+from medbay.config.story_rows import STORY_ROWS, STORY_SECTIONS
 from medbay.config.tracker_rows import TRACKER_ROWS
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.cluster import TEMPORAL
@@ -72,6 +73,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
         "notify.NAME": "A channel that receives events as they happen. One table for each.",
         "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
+        **STORY_SECTIONS,
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
         "trackers.NAME": "Issues of GitHub, Linear or Jira as a source of work: `medbay sync`. One table for each.",
     }
@@ -496,6 +498,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             partial(factor, 0, 1),
             "Candidates with at least this confidence are promoted without a person; 0: never.",
         ),
+        **STORY_ROWS,
         "beads.dispatch": partial(
             Key, switch, "Whether `medbay up` takes up open issues that carry the tag of a workflow."
         ),

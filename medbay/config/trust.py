@@ -31,6 +31,8 @@ _PLAIN_KEYS: Final = frozenset(
     {"store.notify", "runner.secrets", "runner.redact"}
     | {f"triage.{name}" for name in "timeout fix_agent max_tokens max_cost rescue_threshold".split()}
     | {f"intake.{name}" for name in "batch budget max_tries promote_above".split()}
+    | {f"story.{name}" for name in "fast_track max_review_rounds worker_timeout phase_timeout fail_fast".split()}
+    | {"story.partial_pass_threshold"}
 )
 _PLAIN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {
     "store.url": (DEFAULTS.store.url,),

@@ -18,6 +18,7 @@ from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds import holding
 from medbay.core.holds.breaker import Breaker
 from medbay.core.lifecycles import LIFECYCLES, BlockKind
+from medbay.core.machine import Machine
 from medbay.core.model import DECIDED_ELSEWHERE, MUTEX, CheckResult, Event, Question, RetryStatus, Task, changed
 from medbay.core.outcome import Output
 from medbay.core.redaction import redact
@@ -248,11 +249,13 @@ _events_of: Final = attrgetter("events")
 class Draft(Generic[R]):
     """Collects the decision about one record. Every move is checked against the lifecycle of its kind."""
 
-    def __init__(self, record: R, now: int, *, actor: str) -> None:
+    def __init__(self, record: R, now: int, *, actor: str, machine: Machine | None = None) -> None:
+        """`machine` is the table it moves by, where that is a user's own; else the one its kind names."""
         self.before: R = record
         self.now = now
         self.actor = actor
         self.events: list[Event] = []
+        self._machine = machine
         self._record = record
         self._set: dict[str, Any] = {}  # what is set and not in the record yet: making one takes a while
         self._transitions: list[Transition] = []
@@ -284,9 +287,12 @@ class Draft(Generic[R]):
     def move(self, target: str, reason: str, **context: Any) -> None:
         """Take one step of the lifecycle; what is no task says so in an event of its own."""
         source = self._set.get("status", self._record.status)
-        lifecycle = LIFECYCLES[self.before.lifecycle]
+        lifecycle = self._machine or LIFECYCLES[self.before.lifecycle]
         if (source, target) not in lifecycle.steps:
             lifecycle.refuse(self.before.id, source, target)
+        guard = lifecycle.guards.get((source, target)) if lifecycle.guards else None
+        if guard is not None and not self.record.permits(guard, target):  # type: ignore[attr-defined]
+            lifecycle.refuse(self.before.id, source, target, guard=guard)
         context = {**self._told, **context} if self._told else context
         self._told.clear()
         self._transitions.append(Transition(source, target, self.actor, reason, context))

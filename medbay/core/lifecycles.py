@@ -61,17 +61,30 @@ _STORY_PLACES: Final = {
 }
 
 
-def _stops(states: tuple[str, ...]) -> tuple[Move, ...]:
-    """The moves every unfinished state has: a person's cancel, a breaker's block and the way back."""
-    return tuple(
-        move
-        for state in states
-        for move in (
+BLOCKED_FROM: Final = "blocked_from"  # it was blocked from there
+PAST_ELABORATION: Final = "past_elaboration"  # its scope is settled
+SPLIT_PART: Final = "split_part"  # it is a part that a split made
+WITHOUT_REVIEW: Final = "without_review"  # its workflow has no code review
+GUARDS: Final = (BLOCKED_FROM, PAST_ELABORATION, SPLIT_PART, WITHOUT_REVIEW)
+"""The conditions that moves of stories carry by name."""
+
+
+def stops(states: tuple[str, ...], *, settled: tuple[str, ...] = ()) -> tuple[Move, ...]:
+    """The moves every unfinished state has: a person's cancel, a breaker's block and the way back.
+
+    To those that are `settled` a blocked story may go whatever it was blocked from, once its scope is settled.
+    """
+    moves = []
+    for state in states:
+        back, guard = "unblocked: it was blocked from here", BLOCKED_FROM
+        if state in settled:
+            back, guard = "unblocked, once its scope is settled", PAST_ELABORATION
+        moves += [
             Move(state, "cancelled", "by a person's explicit command"),
             Move(state, "blocked", "a phase's breaker opened, or blocked by a person"),
-            Move("blocked", state, "unblocked: it was blocked from here"),
-        )
-    )
+            Move("blocked", state, back, guard),
+        ]
+    return (*moves, Move("blocked", "cancelled", "by a person's explicit command"))
 
 
 STORY: Final = Machine(
@@ -86,11 +99,11 @@ STORY: Final = Machine(
         Move("in-elaboration", "needs-refinement", "elaboration verdict"),
         Move("in-elaboration", "needs-split", "elaboration verdict"),
         Move("needs-refinement", "generated", "story refine"),
-        Move("needs-split", "generated", "story split: the parts"),
+        Move("needs-split", "generated", "story split: the parts", SPLIT_PART),
         Move("needs-split", "superseded", "story split: the original"),
         Move("ready-to-work", "in-progress", "story implement"),
         Move("in-progress", "ready-for-code-review", "implementation progress"),
-        Move("in-progress", "ready-for-qa", "implementation progress, in workflows without review"),
+        Move("in-progress", "ready-for-qa", "implementation progress, in workflows without review", WITHOUT_REVIEW),
         Move("ready-for-code-review", "ready-for-qa", "review verdict"),
         Move("ready-for-code-review", "code-review-failed", "review verdict"),
         Move("code-review-failed", "in-progress", "story fix"),
@@ -100,7 +113,7 @@ STORY: Final = Machine(
         Move("needs-work", "in-progress", "story fix"),
         Move("uat", "completed", "story gate"),
         Move("uat", "in-progress", "story gate"),
-        *_stops(
+        *stops(
             (
                 "pending",
                 "generated",
@@ -115,9 +128,9 @@ STORY: Final = Machine(
                 "in-qa",
                 "needs-work",
                 "uat",
-            )
+            ),
+            settled=("in-progress", "ready-to-work"),
         ),
-        Move("blocked", "cancelled", "by a person's explicit command"),
     ),
 )
 
@@ -133,9 +146,21 @@ HOTFIX: Final = Machine(
         Move("code-review-failed", "in-progress", "story fix"),
         Move("uat", "completed", "story gate"),
         Move("uat", "in-progress", "story gate"),
-        *_stops(("pending", "in-progress", "ready-for-code-review", "code-review-failed", "uat")),
-        Move("blocked", "cancelled", "by a person's explicit command"),
+        *stops(("pending", "in-progress", "ready-for-code-review", "code-review-failed", "uat")),
     ),
+    places={
+        name: _STORY_PLACES[name]
+        for name in (
+            "pending",
+            "in-progress",
+            "ready-for-code-review",
+            "code-review-failed",
+            "uat",
+            "completed",
+            "blocked",
+            "cancelled",
+        )
+    },
 )
 
 WORKORDER: Final = Machine(

@@ -20,6 +20,7 @@ class Move:
     source: str
     target: str
     trigger: str
+    guard: str = ""  # the name of a condition that the record itself answers: `record.permits(guard, target)`
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Machine:
     terminal: frozenset[str]
     places: Mapping[str, str] = field(default_factory=dict)  # state -> directory, where the domain has one
     steps: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)  # every move as (source, target)
+    guards: Mapping[tuple[str, str], str] = field(init=False, repr=False, compare=False)  # of the moves that have one
     _targets: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +49,8 @@ class Machine:
         if unknown or self.initial not in targets:
             raise ValueError(f"{self.name}: no way out of {sorted(unknown | {self.initial} - targets.keys())}")
         object.__setattr__(self, "steps", frozenset((move.source, move.target) for move in self.moves))
+        guards = {(move.source, move.target): move.guard for move in self.moves if move.guard}
+        object.__setattr__(self, "guards", guards)
         object.__setattr__(self, "_targets", {state: tuple(found) for state, found in targets.items()})
 
     @property
@@ -66,11 +70,12 @@ class Machine:
         if (source, target) not in self.steps:
             self.refuse(subject, source, target)
 
-    def refuse(self, subject: str, source: str, target: str) -> NoReturn:
-        """Say that a move is not allowed, and which are."""
+    def refuse(self, subject: str, source: str, target: str, *, guard: str = "") -> NoReturn:
+        """Say that a move is not allowed, or not now, and which are."""
         ways = ", ".join(self.allowed(source)) or "nothing: it is terminal"
+        only = f": only if {guard.replace('_', ' ')}" if guard else ""
         raise IllegalTransition(
-            f"{subject} is {source} and may not become {target}", hint=f"from {source} it may become {ways}"
+            f"{subject} is {source} and may not become {target}{only}", hint=f"from {source} it may become {ways}"
         )
 
 
@@ -84,7 +89,8 @@ def draw_text(machine: Machine) -> str:
             lines.append(f"  {state:<{wide}} is terminal{place}")
         for move in machine.moves:
             if move.source == state:
-                lines.append(f"  {state:<{wide}} -> {move.target:<{wide}}  {move.trigger}{place}".rstrip())
+                guard = f"  if {move.guard}" if move.guard else ""
+                lines.append(f"  {state:<{wide}} -> {move.target:<{wide}}  {move.trigger}{guard}{place}".rstrip())
     return "\n".join(lines)
 
 
@@ -94,7 +100,8 @@ def draw_mermaid(machine: Machine) -> str:
     lines += [f'    state "{state}" as {_word(state)}' for state in machine.states if _word(state) != state]
     for move in machine.moves:
         trigger = move.trigger.replace(":", ",").replace(";", ",")
-        lines.append(f"    {_word(move.source)} --> {_word(move.target)}: {trigger}")
+        guard = f" [{move.guard}]" if move.guard else ""
+        lines.append(f"    {_word(move.source)} --> {_word(move.target)}: {trigger}{guard}")
     lines += [f"    {_word(state)} --> [*]" for state in sorted(machine.terminal)]
     return "\n".join(lines)
 
@@ -107,7 +114,10 @@ def draw_json(machine: Machine) -> str:
             "initial": machine.initial,
             "terminal": sorted(machine.terminal),
             "states": list(machine.states),
-            "moves": [{"from": m.source, "to": m.target, "trigger": m.trigger} for m in machine.moves],
+            "moves": [
+                {"from": m.source, "to": m.target, "trigger": m.trigger} | ({"guard": m.guard} if m.guard else {})
+                for m in machine.moves
+            ],
             "places": dict(machine.places),
         },
         indent=2,

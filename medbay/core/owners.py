@@ -26,6 +26,8 @@ from medbay.core.policy import policy
 from medbay.core.schedule import loops, recurring
 from medbay.core.triage import ending as triage
 from medbay.core.triage.ending import LookedAt
+from medbay.core.workflow import answer, phase
+from medbay.core.workflow.phase import StoryCase
 
 
 class Served(Struct, frozen=True):
@@ -36,13 +38,14 @@ class Served(Struct, frozen=True):
 
 
 # The owner of a task that ends, as the service found it: a task, the members of a loop in their order, an open incident
-# that waits for it, all that the end of a triage meets, or a workorder with its captures. None: the task has no owner,
-# or none that is concerned.
-Owned = Served | tuple[Task, ...] | Breaker | LookedAt | IntakeCase | None
+# that waits for it, all that the end of a triage meets, a workorder with its captures, or a story. None: the task has
+# no owner, or none that is concerned.
+Owned = Served | tuple[Task, ...] | Breaker | LookedAt | IntakeCase | StoryCase | None
 
 
 def delivered(task: Task, outcome: Outcome) -> Outcome:
-    """How an attempt ended; that of an agent's review is malformed unless it left a specification."""
+    """How an attempt ended; that of a role or an agent's review is malformed unless it left what is asked of it."""
+    outcome = answer.delivered(task, outcome)
     if task.role != "review" or not agent.is_agents(task) or not isinstance(outcome, Succeeded):
         return outcome
     if spec_in(outcome) is not None:
@@ -229,6 +232,7 @@ class OwnerRule(Struct, frozen=True, kw_only=True):
     breaks: Callable[[Any, Draft[Task], WorkingSet, str], Decision] | None = None
 
 
+ANY_ROLE: Final = "*"  # of an owner whose roles are people's own names
 _TRIAGE: Final = OwnerRule(settles=triage.settle, breaks=triage.broke)
 OWNERS: Final[Mapping[tuple[str, str], OwnerRule]] = {
     ("task", "triage"): _TRIAGE,
@@ -245,6 +249,12 @@ OWNERS: Final[Mapping[tuple[str, str], OwnerRule]] = {
     ("workorder", "intake"): OwnerRule(
         succeeded=workorder.answered, failed=workorder.gave_up, cancelled=workorder.cancelled, breaks=workorder.broke
     ),
+    ("story", ANY_ROLE): OwnerRule(
+        succeeded=phase.part_succeeded,
+        failed=phase.part_failed,
+        cancelled=phase.part_cancelled,
+        breaks=phase.part_broke,
+    ),
     ("loop", ""): OwnerRule(succeeded=_passed_on, failed=_began_again, cancelled=_given_up),
 }
 _NO_OWNER: Final = OwnerRule()
@@ -252,4 +262,7 @@ _NO_OWNER: Final = OwnerRule()
 
 def rule_of(task: Task) -> OwnerRule:
     """What the end of this task means for its owner."""
-    return OWNERS[task.owner_kind, task.role] if task.owner_kind else _NO_OWNER
+    if not task.owner_kind:
+        return _NO_OWNER
+    found = OWNERS.get((task.owner_kind, task.role))
+    return OWNERS[task.owner_kind, ANY_ROLE] if found is None else found

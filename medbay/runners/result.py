@@ -4,6 +4,7 @@ a wrong one is ignored with a reason, never raised.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -104,6 +105,8 @@ def _checked(said: Mapping[str, Any]) -> Result:
             wrong.append(name)
         else:
             fields[name] = value
+    if "verdict" in said:  # the answer of a role: read as a whole, by its own rules, so that nothing of it is dropped
+        fields["answer"] = _text(json.dumps(said, ensure_ascii=False), RESULT_BYTES_MAX)
     ignored = f"wrong value for {', '.join(wrong)}" if wrong else ""
     return Result(fields=fields, ignored=ignored, unclear="outcome" in wrong)
 

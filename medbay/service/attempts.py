@@ -29,13 +29,14 @@ from medbay.core.holds.incident import FailureSurroundings, is_shared
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
-from medbay.core.owners import delivered
+from medbay.core.owners import Owned, delivered
 from medbay.core.people.question import FAILING_TOGETHER, failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
 from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
+from medbay.core.workflow.records import OWNER as STORY
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
@@ -55,7 +56,7 @@ class Claim(Struct, frozen=True):
     attempt: Attempt
     again: bool = False  # it ran before: something of an earlier attempt may still run on this host
     briefing: Briefing = prompts.NOTHING  # of an agent
-    inputs: tuple[Mapping[str, Any], ...] = ()  # what the tasks it comes after came to
+    inputs: Sequence[Mapping[str, Any]] | Mapping[str, Any] = ()  # what it comes after came to, or its context
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -166,7 +167,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     """
     claims = [_known_claim(each, worker_id) for each in finished]
     after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
-    owned = owners.of_many(tx, [each.task for each in claims if each.task.owner_kind], work.breakers)
+    owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     known: dict[str, Known | None] = {}
     with tx.together():
@@ -174,17 +175,32 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             task = met.get(each.task_id, claim.task)
             dependents = tuple(met.get(other.id, other) for other in after.get(task.id, ()))
             ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
-            owner = _looked_at(tx, task, by) if task.role == "triage" else owners.as_left(owned.get(task.id), met)
+            owner = owners.as_left(owned[task.id], met) if task.id in owned else None
+            if owner is None and task.owner_kind:
+                owner = _owner_in_turn(tx, task, by)
             ended = ended if owner is None else replace(ended, owner=owner)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
             budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
             work = decision.work
-            for change in decision.changes if after or owned else ():  # else each is alone with its task
+            shared = after or owned or ended.owner is not None
+            for change in decision.changes if shared else ():  # else each is alone with its task
                 if change.after != change.before:
                     met[change.after.id] = changed(change.after, version=change.before.version + 1)
             if owners.may_have_a_fix(task):
                 owners.catch_up_with_fixes(tx, task, claim.attempt.started_at)
+
+
+def _is_shared(task: Task) -> bool:
+    """Whether its owner is read with those of all that ended; that of a triage or a story is read in its turn."""
+    return bool(task.owner_kind) and task.role != "triage" and task.owner_kind != STORY
+
+
+def _owner_in_turn(tx: Tx, task: Task, by: Judgement) -> Owned:
+    """The owner as those that ended before it left it: the parts of a run meet the same story."""
+    if task.role == "triage":
+        return _looked_at(tx, task, by)
+    return owners.of(tx, task) if task.owner_kind == STORY else None
 
 
 def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:

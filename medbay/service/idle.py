@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from medbay.core.triage import agency
+from medbay.service import stories
 from medbay.store import activity, breakers, tasks
 from medbay.store.database import Tx
 
@@ -28,7 +29,7 @@ def is_idle(tx: Tx, queues: Sequence[str]) -> bool:
         or activity.has_requeued(tx, queue)
         or activity.is_looked_at_elsewhere(tx, queue)
         for queue in queues
-    ) and not (_triage_may_start(tx, queues) or _holds_for_a_while(tx, queues))
+    ) and not (_triage_may_start(tx, queues) or _holds_for_a_while(tx, queues) or stories.is_moving(tx, queues))
 
 
 def _triage_may_start(tx: Tx, queues: Sequence[str]) -> bool:

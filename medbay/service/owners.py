@@ -11,6 +11,8 @@ from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Task
 from medbay.core.owners import Owned, Served, ended_meanwhile
 from medbay.core.triage.incident import FIX
+from medbay.core.workflow.records import OWNER
+from medbay.service import stories
 from medbay.store import attempts, breakers, intake, tasks, triages
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -40,6 +42,7 @@ def of_many(tx: Tx, owned: Sequence[Task], held: Mapping[str, Breaker]) -> dict[
     }
     for own, loop in loops.items():
         made[own] = tuple(sorted((each for each in rows if each.loop == loop), key=lambda each: each.position))
+    made |= {task.id: stories.case_of(tx, task.owner_id) for task in owned if task.owner_kind == OWNER}
     made |= {task.id: intake.case_of(tx, task.owner_id) for task in owned if task.owner_kind == "workorder"}
     made |= {task.id: _waiting(task, held) for task in owned if (task.owner_kind, task.role) == ("incident", "fix")}
     return made

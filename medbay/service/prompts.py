@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -12,7 +13,8 @@ from medbay.core.attempt import guidance, prompt
 from medbay.core.attempt.prompt import Earlier
 from medbay.core.model import Task, changed
 from medbay.core.redaction import Redaction
-from medbay.service import calls
+from medbay.core.workflow.records import OWNER
+from medbay.service import calls, stories
 from medbay.store import attempts, tasks
 from medbay.store.database import Tx
 
@@ -48,8 +50,10 @@ def brief(tx: Tx, task: Task, *, host: str) -> Briefing:
     return Briefing(resumes=resumes, session_tokens=used, earlier=tuple(told))
 
 
-def inputs(tx: Tx, task: Task) -> tuple[dict[str, Any], ...]:
-    """Title, status and result of the tasks it comes after, in the order of their ids."""
+def inputs(tx: Tx, task: Task) -> Sequence[Mapping[str, Any]] | Mapping[str, Any]:
+    """Title, status and result of the tasks it comes after, in the order of their ids; of a phase, its context."""
+    if task.owner_kind == OWNER:
+        return stories.context_of(tx, task)
     told = []
     for other_id, status in tasks.comes_after(tx, task.id):
         other = tasks.get(tx, other_id)

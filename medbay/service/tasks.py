@@ -14,7 +14,7 @@ from medbay.core.people.question import GRANTED_BY_A_RELEASE, choose, free_text
 from medbay.core.redaction import Redaction
 from medbay.core.rules import Answer, AskedTask, Edit
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import breakers, dependencies, owners, schedules, teaching, triage
+from medbay.service import breakers, dependencies, owners, schedules, stories, teaching, triage
 from medbay.store import breakers as breaker_rows
 from medbay.store import intake, questions, tasks, workers
 from medbay.store.apply import apply
@@ -183,6 +183,10 @@ def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> 
         apply(tx, rules.on_answer(answered, asked.owner.kind, mine))
     elif asked.owner is not None and asked.owner.kind == "workorder":
         apply(tx, rules.on_answer(answered, asked.owner.kind, intake.case_of(tx, asked.owner.id)))
+    elif asked.owner is not None and asked.owner.kind == "story":
+        about = stories.asked_about(tx, asked)
+        apply(tx, rules.on_answer(answered, asked.owner.kind, about))
+        stories.remember(tx, about, answered.words or answered.option.label, actor=answered.actor)
     elif not asked.task_ids:
         apply(tx, rules.on_noted(answered))
 
@@ -190,7 +194,7 @@ def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> 
 def _asked(tx: Tx, given: str) -> Question:
     """The open question that is meant, by its own id or by a task; what was asked before says what became of it."""
     asked = questions.get(tx, given)
-    if asked is None and (about := intake.newest_question(tx, given)):
+    if asked is None and (about := intake.newest_question(tx, given) or stories.newest_question(tx, given)):
         asked = questions.get(tx, about)
     if asked is None:
         try:

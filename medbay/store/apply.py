@@ -44,8 +44,9 @@ from medbay.core.intake.records import (
 from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, Triage, changed_fields
 from medbay.core.outcome import Output
 from medbay.core.people.question import send_again_at
+from medbay.core.workflow.records import RunChanged, Story, StoryDecision
 from medbay.errors import StaleClaim
-from medbay.store import breakers, checks, intake, patterns, triages
+from medbay.store import breakers, checks, intake, patterns, stories, triages
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -406,6 +407,7 @@ RECORDS: Final[dict[type, RecordTable]] = {
     Capture: intake.CAPTURES,
     Workorder: intake.WORKORDERS,
     Candidate: intake.CANDIDATES,
+    Story: stories.STORIES,
 }
 
 # What writes each type of write. They run in this order, whatever the order in the decision: breakers first, so that
@@ -422,6 +424,8 @@ WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
     CapturesFreed: intake.free_of,
     RunRecord: intake.save_run_record,
     CaptureReady: intake.ready,
+    RunChanged: stories.save_run,
+    StoryDecision: stories.save_decision,
     Triage: triages.save,
     AttemptEnd: _end_attempt,
     ChecksPlanned: _plan_checks,

@@ -70,7 +70,8 @@ def test_each_kind_of_owner_and_role_is_one_row() -> None:
     """What is made anywhere has a row here; a task without an owner concerns nobody."""
     of_task = {("task", role) for role in ("triage", "review", "fix", "part", "follow_up")}
 
-    assert set(OWNERS) == of_task | {("incident", "triage"), ("incident", "fix"), ("loop", ""), ("workorder", "intake")}
+    others = {("incident", "triage"), ("incident", "fix"), ("loop", ""), ("workorder", "intake"), ("story", "*")}
+    assert set(OWNERS) == of_task | others
     assert rule_of(task()) == OwnerRule()
     with pytest.raises(KeyError):
         rule_of(task(owner_kind="cup", owner_id="c-1"))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from medbay.core.diagnosis.record import SURE_FROM, Diagnosis
 from medbay.core.outcome import Cancelled, Lost, Outcome, Requeued, Succeeded
+from medbay.core.policy import phases
 
 NOT_RETRYABLE_FROM: Final = SURE_FROM
 LIMIT_KINDS: Final = frozenset({"rate_limit", "usage_limit"})
@@ -59,6 +60,8 @@ def cause_of(case: FailureCase) -> Cause:
         return Cause.NOT_RETRYABLE
     if found is not None and found.subcategory in LIMIT_KINDS and (case.account or found.provider) is not None:
         return Cause.PROVIDER_LIMIT
+    if case.in_phase and found is not None and phases.is_known(found):
+        return Cause.PHASE  # the table of a phase says how often it is tried again, charged or not
     if case.never_worked:
         return Cause.CRASH_LOOP
     if found is not None and (case.opens_incident or found.fingerprint in case.open_incidents):

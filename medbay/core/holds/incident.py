@@ -19,6 +19,7 @@ from medbay.core.holds.resources import incident_key
 from medbay.core.model import Event, Option, Owner, Question, Task
 from medbay.core.outcome import Outcome
 from medbay.core.people.question import EVIDENCE_MAX
+from medbay.core.policy import phases
 from medbay.core.redaction import redact
 
 NEW_CANARY = ("lost", "cancelled", "requeued")  # these ends say nothing of what the canary was sent for
@@ -54,6 +55,7 @@ def case_of(
         diagnosis=found,
         account=resources.account_of(task, found),
         never_worked=never_got_to_work(task, outcome, around.ran_ms),
+        in_phase=task.policy == phases.PRESET,
         open_incidents=_open_incidents(work) if work.breakers else frozenset(),
         opens_incident=is_shared(found) and len(_alike(task, found, around, work)) >= around.limits.incident_tasks,
     )

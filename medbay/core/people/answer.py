@@ -22,6 +22,10 @@ from medbay.core.people import question as person
 from medbay.core.people.commands import close, decided, is_sole, on_cancel_command, release
 from medbay.core.people.question import ANSWER, GRANTED_BY_A_RELEASE
 from medbay.core.schedule import recurring
+from medbay.core.workflow import question as stories
+from medbay.core.workflow import story
+from medbay.core.workflow.phase import StoryCase
+from medbay.core.workflow.records import StoryDecision
 from medbay.errors import NotAllowed, UsageError
 
 
@@ -50,6 +54,16 @@ class AskedTask:
     dependents: tuple[Task, ...] = ()
     unmet: int = 0
     owner: Owned = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedStory:
+    """A story that waits for an answer, with what else is asked about it."""
+
+    case: StoryCase
+    questions: tuple[Question, ...] = ()
+    decision: StoryDecision | None = None
+    others: bool = False  # whether another decision stays open
 
 
 def on_answer(answer: Answer, kind: str, owner: Any) -> Decision:
@@ -202,6 +216,39 @@ def _discard_all(answer: Answer, case: IntakeCase) -> Decision:
     return together(on_noted(answer), workorder.on_discard_all(case, answer.now, actor=answer.actor))
 
 
+# The effects on a story
+
+
+def _go_on_with_story(answer: Answer, asked: AskedStory) -> Decision:
+    """It goes back to where it was blocked from, and on."""
+    if asked.case.story.status != "blocked":
+        return on_noted(answer)
+    return story.on_release(
+        asked.case, answer.now, actor=answer.actor, asked=asked.questions, said=f"answered: {answer.said}"
+    )
+
+
+def _cancel_story(answer: Answer, asked: AskedStory) -> Decision:
+    """End the story for good."""
+    return story.on_cancel(
+        asked.case, answer.now, actor=answer.actor, asked=asked.questions, why=f"answered: {answer.said}"
+    )
+
+
+def _leave_story(answer: Answer, asked: AskedStory) -> Decision:
+    """Nothing changes but that it was answered."""
+    return on_noted(answer)
+
+
+def _decide(answer: Answer, asked: AskedStory) -> Decision:
+    """What a phase wanted decided is decided: by the option, or by a person's own words."""
+    assert asked.decision is not None
+    words = answer.words or answer.option.label
+    return story.on_decided(
+        asked.case, asked.decision, answer.question, words, asked.others, answer.now, actor=answer.actor
+    )
+
+
 _Effect = Callable[[Answer, Any], Decision]
 EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("task", "retry"): _retry,
@@ -218,4 +265,8 @@ EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("workorder", "note"): _acknowledge,
     ("workorder", "retry"): _run_again,
     ("workorder", "discard"): _discard_all,
+    ("story", stories.GO_ON): _go_on_with_story,
+    ("story", stories.CANCEL): _cancel_story,
+    ("story", stories.WAIT): _leave_story,
+    ("story", stories.DECIDE): _decide,
 }

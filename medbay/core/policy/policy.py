@@ -18,7 +18,7 @@ from medbay.core.durations import format_duration
 from medbay.core.holds.breaker import DOUBLING_TO_AN_HOUR
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import Guidance
-from medbay.core.policy import backoff, learning
+from medbay.core.policy import backoff, learning, phases
 from medbay.core.policy.learning import Learned
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, Recurring, Rungs
 
@@ -123,6 +123,8 @@ def decide(
             return _stop("mark_as_blocked", _used_up(diagnosis, record, policy), "exhausted", "task:retry_exhausted")
         case Cause.PROVIDER_LIMIT | Cause.CRASH_LOOP | Cause.INCIDENT | Cause.UNCHARGED:
             return _wait_uncharged(diagnosis, record, policy, now, advice)
+        case Cause.PHASE:
+            return _again_in_phase(diagnosis, record, now, advice)
         case _:
             return _climb(diagnosis, record, policy, now, advice)
 
@@ -161,6 +163,17 @@ def not_before(named: int | None, scheduled: int, now: int, record: Record) -> i
     if named is None or named <= now:
         return scheduled
     return max(scheduled, now + backoff.spread_later(named - now, record.attempt, key=record.task_id))
+
+
+def _again_in_phase(diagnosis: Diagnosis, record: Record, now: int, advice: Advice) -> NextStep:
+    """By the table of the preset `phase`: so often, after exact waits; then the phase has failed."""
+    row = phases.row_of(diagnosis)
+    if record.rung > row.retries and not record.under_grant:
+        why = f"{row.name}: {diagnosis.summary}"
+        return _stop("mark_as_blocked", why, "exhausted", "task:retry_exhausted")
+    why = f"{row.name}, retry {record.charged} of {row.retries}"
+    waits = (row.delay_ms(record.charged), "")
+    return _after(waits, "retry_with_guidance", why, diagnosis, record, now, advice)
 
 
 def _climb(diagnosis: Diagnosis, record: Record, policy: Policy, now: int, advice: Advice) -> NextStep:

@@ -1,0 +1,1 @@
+"""Intake: rules, bundle, the built-in agent."""

@@ -1,0 +1,268 @@
+"""Story folders on a real file system."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from medbay.core import lifecycles
+from medbay.core.durations import iso
+from medbay.core.workflow import phase_lock, shapes
+from medbay.core.workflow.phase_lock import PhaseLock
+from medbay.core.workflow.records import Story
+from medbay.errors import NotAllowed, UsageError
+from medbay.integrations.story_folder import FolderProblem, StoryFolders, evidence_hash
+
+NOW = 1_770_000_000_000
+HOUR = 3_600_000
+STORY = Story(id="S-1", title="Search", criteria=("finds",))
+MACHINES = {"story": lifecycles.STORY}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> StoryFolders:
+    """Of an empty project."""
+    return StoryFolders(tmp_path / "stories")
+
+
+def put(folders: StoryFolders, story: Story, files: dict[str, str] | None = None) -> Path:
+    """A story's folder as the conductor leaves it."""
+    at = folders.place(story, lifecycles.STORY)
+    folders.write(story, files or {})
+    return at
+
+
+def test_a_folder_follows_the_status(folders: StoryFolders) -> None:
+    """With everything in it, through every directory of the table."""
+    put(folders, STORY, {f"{shapes.FOLDER}/{shapes.PROOF}": "proof\n"})
+
+    for status in lifecycles.STORY.states:
+        at = put(folders, replace(STORY, status=status))
+        assert at == folders.root / lifecycles.STORY.places[status] / "S-1"
+        assert f"status: {status}\n" in (at / "story.md").read_text()
+        assert (at / shapes.FOLDER / shapes.PROOF).read_text() == "proof\n"
+        assert folders.find("S-1") == at
+
+
+def test_a_folder_stays_while_a_phase_runs(folders: StoryFolders) -> None:
+    """Neither placing nor syncing moves it."""
+    at = put(folders, STORY)
+    moved = replace(STORY, status="uat")
+
+    assert folders.place(moved, lifecycles.STORY, running="gate") == at
+    (said,) = folders.sync([moved], MACHINES, {"S-1": "gate"})
+    assert "while gate runs" in said and at.exists()
+
+
+def test_sync_repairs_what_a_person_moved_and_deleted(folders: StoryFolders) -> None:
+    """It says what it did; a second one has nothing to say."""
+    at = put(folders, STORY)
+    other = replace(STORY, id="S-2")
+    put(folders, other)
+    (folders.root / "somewhere").mkdir()
+    os.rename(at, folders.root / "somewhere" / "renamed")
+    (folders.root / "backlog" / "S-2" / "story.md").unlink()
+    for path in sorted((folders.root / "backlog" / "S-2").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (folders.root / "backlog" / "S-2").rmdir()
+    (folders.root / "backlog" / "notes").mkdir(parents=True)
+
+    said = folders.sync([STORY, other], MACHINES)
+
+    assert said == [
+        "S-1: moved from somewhere/renamed/ to backlog/S-1/",
+        "S-2: its folder was gone; made again in backlog/ from the store",
+        "backlog/notes/: no story of this store; left alone (medbay story new notes makes one)",
+    ]
+    assert folders.sync([STORY, other], MACHINES) == said[2:]
+
+
+def test_a_folder_that_cannot_be_put_in_place_does_not_stop_the_others(folders: StoryFolders) -> None:
+    """It is named with what stands in its way."""
+    folders.root.mkdir()
+    (folders.root / "UAT").write_text("a file")
+
+    said = folders.sync([replace(STORY, status="uat"), replace(STORY, id="S-2")], MACHINES)
+
+    assert said[0].startswith("S-1: its folder cannot be put into ")
+    assert (folders.root / "backlog" / "S-2").is_dir()
+    with pytest.raises(FolderProblem, match="cannot be put into"):
+        folders.place(replace(STORY, status="uat"), lifecycles.STORY)
+
+
+def test_an_id_that_names_no_folder_is_refused(folders: StoryFolders) -> None:
+    """It could lead anywhere."""
+    with pytest.raises(UsageError):
+        folders.place(replace(STORY, id="../x"), lifecycles.STORY)
+
+
+def test_files_are_written_where_they_differ(folders: StoryFolders) -> None:
+    """What a role wrote itself stays; what is ours is as the store says."""
+    name, proof = f"{shapes.FOLDER}/{shapes.METRICS}", f"{shapes.FOLDER}/{shapes.PROOF}"
+    at = put(folders, STORY, {name: "a: 1\n", proof: "ours\n"})
+    before = (at / name).stat().st_ino
+
+    folders.write(STORY, {name: "a: 1\n", proof: "ours, newer\n"})
+    assert (at / name).stat().st_ino == before
+    assert (at / proof).read_text() == "ours, newer\n"
+
+    (at / proof).write_text("by the developer\n")
+    (at / name).write_text("forged: true\n")
+    folders.write(STORY, {name: "a: 1\n", proof: "ours, newest\n"})
+    assert (at / proof).read_text() == "by the developer\n"
+    assert (at / name).read_text() == "a: 1\n"
+    assert not list(at.rglob("*.new"))
+    assert folders.artifacts("S-1") == ["story.md", name, proof]
+
+
+def test_a_hand_edit_is_found_once(folders: StoryFolders) -> None:
+    """Until the store has taken it over, or it was written over."""
+    at = put(folders, STORY)
+    assert folders.hand_edit(STORY) is None
+    text = (at / "story.md").read_text()
+    (at / "story.md").write_text(text.replace("status: pending", "status: completed").replace("Search", "Find"))
+
+    found = folders.hand_edit(STORY)
+
+    assert found is not None
+    assert found.said == {"title": "Find", "status": "completed"}
+    taken = replace(STORY, title="Find")
+    folders.write(taken, {})
+    assert "status: pending" in (at / "story.md").read_text()
+    assert folders.hand_edit(taken) is None
+
+
+def test_an_edit_is_no_edit_where_only_the_store_moved_on(folders: StoryFolders) -> None:
+    """A crash between the move in the store and the file is no request of a person."""
+    put(folders, STORY)
+
+    assert folders.hand_edit(replace(STORY, status="generated", title="New")) is None
+
+
+def test_a_frontmatter_that_is_not_yaml_is_named_and_left(folders: StoryFolders) -> None:
+    """The store stands; the person mends the file."""
+    at = put(folders, STORY)
+    broken = "---\ntitle: [\n---\nbody\n"
+    (at / "story.md").write_text(broken)
+
+    found = folders.hand_edit(STORY)
+
+    assert found is not None and found.said == {} and "not YAML" in found.mistakes[0]
+    folders.write(replace(STORY, status="generated"), {})
+    assert (at / "story.md").read_text() == broken
+
+
+def test_nothing_is_written_through_a_link(folders: StoryFolders, tmp_path: Path) -> None:
+    """A folder that is a link is refused; a file that is one is replaced by a file."""
+    at = put(folders, STORY)
+    secret = tmp_path / "secret"
+    secret.write_text("kept")
+    name = f"{shapes.FOLDER}/{shapes.TRACE}"
+    (at / name).symlink_to(secret)
+
+    folders.write(STORY, {name: "{}\n"})
+    assert secret.read_text() == "kept" and (at / name).read_text() == "{}\n"
+
+    os.rename(at / shapes.FOLDER, tmp_path / "elsewhere")
+    (at / shapes.FOLDER).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FolderProblem, match="is a link"):
+        folders.write(STORY, {name: "{}\n"})
+
+
+def test_a_story_without_a_folder_cannot_be_written(folders: StoryFolders) -> None:
+    """It has to be placed first."""
+    with pytest.raises(FolderProblem, match="has no folder"):
+        folders.write(STORY, {})
+    assert folders.hand_edit(STORY) is None
+    assert folders.artifacts("S-1") == []
+
+
+def test_a_malformed_artifact_is_named_with_its_path(folders: StoryFolders) -> None:
+    """What a role wrote is checked by the published shape."""
+    at = put(folders, STORY)
+    assert folders.malformed(at) == ""
+
+    (at / shapes.FOLDER / shapes.EVIDENCE).write_text("story_id: S-1\nevidence: [{criterion: none}]\n")
+
+    assert folders.malformed(at) == "EVIDENCE.yaml: Expected `int`, got `str` - at `$.evidence[0].criterion`"
+
+
+def lock_of(at: Path) -> Path:
+    return at / shapes.FOLDER / shapes.LOCK
+
+
+def test_a_lock_is_taken_renewed_and_left(folders: StoryFolders) -> None:
+    """By its own run only."""
+    at = put(folders, STORY)
+
+    folders.lock(at, phase="implement", command="story implement", run="S-1/1", now_ms=NOW)
+    with pytest.raises(NotAllowed, match="Phase in progress: implement by process"):
+        folders.lock(at, phase="review", command="story review", run="S-1/2", now_ms=NOW + 1)
+    folders.renew(at, run="S-1/1", now_ms=NOW + 2 * HOUR)
+    with pytest.raises(NotAllowed, match="Phase in progress"):
+        folders.lock(at, phase="review", command="story review", run="S-1/2", now_ms=NOW + 2 * HOUR + 1)
+
+    folders.unlock(at, run="S-1/2")
+    folders.renew(at, run="S-1/2", now_ms=NOW)
+    found = phase_lock.read(lock_of(at).read_text())
+    assert found is not None and (found.run, found.pid) == ("S-1/1", os.getpid())
+    folders.unlock(at, run="S-1/1")
+    assert not lock_of(at).exists()
+
+
+@pytest.mark.parametrize("pid", [None, 2**22 + 1])
+def test_a_stale_lock_is_taken_over(folders: StoryFolders, pid: int | None) -> None:
+    """An hour old, of a person's tool or of a process that is gone."""
+    at = put(folders, STORY)
+    old = PhaseLock(phase="x", started_at=iso(NOW - HOUR), pid=pid, host=socket.gethostname())
+    lock_of(at).write_text(phase_lock.render(old))
+    os.utime(lock_of(at), (0, 0))
+
+    folders.lock(at, phase="implement", command="story implement", run="S-1/1", now_ms=NOW)
+
+    assert "run: S-1/1" in lock_of(at).read_text()
+
+
+@pytest.mark.parametrize("text", ["phase: mine\nstartedAt: {}\n", "just a note"])
+def test_a_live_lock_of_a_persons_tool_refuses(folders: StoryFolders, text: str) -> None:
+    """Whatever is in it: its own time, or that of the file, counts."""
+    at = put(folders, STORY)
+    lock_of(at).write_text(text.format(iso(NOW - HOUR + 1)))
+    os.utime(lock_of(at), (NOW / 1000 - 5, NOW / 1000 - 5))
+
+    with pytest.raises(NotAllowed, match="Phase in progress"):
+        folders.lock(at, phase="implement", command="story implement", run="S-1/1", now_ms=NOW)
+
+
+def test_our_lock_is_taken_over_after_a_crash(folders: StoryFolders) -> None:
+    """The same run goes on, by another process."""
+    at = put(folders, STORY)
+    mine = PhaseLock(phase="x", started_at=iso(NOW - 1), pid=1, host="elsewhere", run="S-1/1")
+    lock_of(at).write_text(phase_lock.render(mine))
+
+    folders.lock(at, phase="x", command="story x", run="S-1/1", now_ms=NOW)
+
+    assert f"pid: {os.getpid()}" in lock_of(at).read_text()
+
+
+def test_evidence_is_hashed_below_the_project_and_the_folder_only(tmp_path: Path) -> None:
+    """Files and folders; what lies outside, or is not there, has no hash."""
+    project, folder = tmp_path / "project", tmp_path / "project" / "stories" / "UAT" / "S-1"
+    folder.mkdir(parents=True)
+    (project / "a.txt").write_text("a")
+    (folder / "b.txt").write_text("b")
+    (tmp_path / "outside").write_text("x")
+    (project / "link").symlink_to(tmp_path / "outside")
+
+    a = evidence_hash(project, "a.txt")
+    assert len(a) == 64 and a == evidence_hash(project, str(project / "a.txt"))
+    assert evidence_hash(project, "b.txt", folder) and not evidence_hash(project, "b.txt")
+    whole = evidence_hash(project, "stories")
+    (folder / "b.txt").write_text("c")
+    assert whole and evidence_hash(project, "stories") != whole
+    for path in ("gone", "../outside", "link", ".", "", str(tmp_path / "outside")):
+        assert evidence_hash(project, path) == "", path
