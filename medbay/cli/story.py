@@ -9,6 +9,9 @@ import click
 
 from medbay.cli.output import note, print_json, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.story_board import board
+from medbay.cli.story_schema import schema
+from medbay.cli.story_stats import stats
 from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 @click.group()
 def command() -> None:
     """Stories: from an idea to merged work, phase by phase."""
+
+
+for _other in (board, stats, schema):
+    command.add_command(_other)
 
 
 @command.command("new")

@@ -71,7 +71,7 @@ def test_scripts_and_targets_of_a_project_are_found(tmp_path: Path) -> None:
 
     facts = facts_of(tmp_path)
 
-    assert (facts.scripts, facts.targets, facts.packager) == ({"lint", "build"}, {"all", "lint"}, "yarn")
+    assert (set(facts.scripts), set(facts.targets), facts.packager) == ({"lint", "build"}, {"all", "lint"}, "yarn")
     assert facts.tables == {"tool", "tool.mypy", "build-system"}
 
 

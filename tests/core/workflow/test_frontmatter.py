@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,7 +116,7 @@ def test_what_cannot_be_read_is_named_and_left_alone(text: str, mistake: str) ->
         ("acceptance_criteria: only one", {"criteria": ("only one",)}),
     ],
 )
-def test_hand_written_forms_are_understood(line: str, said: dict[str, object]) -> None:
+def test_hand_written_forms_are_understood(line: str, said: dict[str, Any]) -> None:
     """People write lists, texts and numbers in more than one way."""
     assert read(f"---\n{line}\n---\n") == StoryText(**said)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from medbay.core.workflow.reviewers import ROLES, ProjectFacts, plan
@@ -68,7 +70,7 @@ def test_a_target_needs_make_and_a_script_its_packager() -> None:
     ],
 )
 def test_a_tool_is_used_where_the_project_has_files_for_it(
-    role: str, facts: dict[str, object], words: tuple[str, ...]
+    role: str, facts: dict[str, Any], words: tuple[str, ...]
 ) -> None:
     """The best one that is installed; nothing for a project of another kind."""
     found = plan(ProjectFacts(**{"suffixes": PYTHON, **facts}))[role]
