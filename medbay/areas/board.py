@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from medbay.service import board
 from medbay.views import board as view
+from medbay.views import story as stories
 from medbay.views import story_figures
 from medbay.views.board import StoryCard
 
@@ -36,6 +37,21 @@ class Board:
     def overview(self) -> dict[str, Any]:
         """The board as data."""
         return view.as_json(self.cards())
+
+    def story(self, story_id: str) -> dict[str, Any]:
+        """Everything about one story, with the moves a person may make."""
+        found = self._bay.stories.detail(story_id)
+        running = next((run.phase for run in found.runs if run.is_open), "")
+        whole = stories.in_full(
+            found.story,
+            found.workflow,
+            found.runs,
+            found.decisions,
+            found.questions,
+            held_by=found.held_by,
+            artifacts=self._bay.stories.artifacts(found.story),
+        )
+        return {**whole, "moves": view.moves(found.story, found.workflow.machine, running=running)}
 
     def figures(self, since_ms: int) -> tuple[list[str], dict[str, Any]]:
         """What became of the stories of the last so long: in words, and as data."""
