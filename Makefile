@@ -18,6 +18,7 @@ INPUTS := pyproject.toml constraints.txt
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 GATE   := --cov=medbay.core --cov-branch --cov-fail-under=100 tests/core
 REST   := --ignore=tests/core tests
+SYSTEM := $(addprefix $(VENV)/.,postgres chromium bubblewrap tmux)
 PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -32,12 +33,12 @@ setup: $(VENV)/.dev ## make .venv with everything for development; instant when 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(VENV)/.postgres $(VENV)/.chromium ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+test: check $(SYSTEM) ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
 	$(PYTEST) -n $(JOBS) -m 'not long' $(GATE) $(ARGS)
 	$(PYTEST) -n $(MANY) -m 'not long' $(REST) $(ARGS)
 
 test-all: export HYPOTHESIS_PROFILE = long
-test-all: check $(VENV)/.postgres $(VENV)/.chromium $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
+test-all: check $(SYSTEM) $(VENV)/.strace ## the same with all seeds, real faults, durability and long properties
 	@$(MAKE) --no-print-directory page-types
 	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
 	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
@@ -106,26 +107,25 @@ $(VENV)/.dev: $(INPUTS) | $(BIN)/python
 	$(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@ $(VENV)/.run
 
-# The store's tests run on a PostgreSQL server of their own. Root installs it; for others those tests are skipped, loudly.
-$(VENV)/.postgres: | $(BIN)/python
-	@test -n "$$PG_BIN" || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+# What the tests need beside Python. Root installs it; for others what needs it is skipped, loudly.
+# $(call package,CHECK,PACKAGE,WHAT IS SKIPPED)
+package = @$(1) >/dev/null 2>&1 || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
-	  echo "NO POSTGRESQL SERVER: its tests will be skipped; install the package postgresql or set PG_BIN" >&2
-	@test -z "$$PG_BIN" && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || touch $@
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2) >/dev/null; } || \
+	  echo "NO $(2): $(3) will be skipped; install the package $(2)" >&2; \
+	  ! $(1) >/dev/null 2>&1 || touch $@
 
-# The page is walked in a real browser. Without one those tests are skipped, loudly.
-$(VENV)/.chromium: | $(BIN)/python
-	@command -v chromium >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
-	  echo "NO CHROMIUM: the tests of the page in a browser will be skipped; install the package chromium" >&2
-	@! command -v chromium >/dev/null || touch $@
+$(VENV)/.postgres: | $(BIN)/python # a server of their own, also where PG_BIN names one
+	$(call package,{ test -n "$$PG_BIN" || ls /usr/lib/postgresql/*/bin/initdb; },postgresql,the tests of the store on PostgreSQL)
 
-# That what is acknowledged was synced is shown by system calls. Without strace those tests are skipped, loudly.
-$(VENV)/.strace: | $(BIN)/python
-	@command -v strace >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends strace >/dev/null; } || \
-	  echo "NO STRACE: the tests of what is synced will be skipped; install the package strace" >&2
-	@! command -v strace >/dev/null || touch $@
+$(VENV)/.chromium: | $(BIN)/python # the page is walked in a real browser
+	$(call package,command -v chromium,chromium,the tests of the page in a browser)
+
+$(VENV)/.bubblewrap: | $(BIN)/python # agents in a sandbox
+	$(call package,command -v bwrap,bubblewrap,the tests of agents in a sandbox)
+
+$(VENV)/.tmux: | $(BIN)/python # live views on a real terminal
+	$(call package,command -v tmux,tmux,the tests of live views on a terminal)
+
+$(VENV)/.strace: | $(BIN)/python # what is acknowledged was synced: shown by system calls
+	$(call package,command -v strace,strace,the tests of what is synced)

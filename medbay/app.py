@@ -35,7 +35,7 @@ from medbay.engine.guardian import Guardian
 from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.engine.identity import see, this_host
 from medbay.engine.round import Engine
-from medbay.engine.settings import Settings
+from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
 from medbay.integrations.passes import Passes
@@ -174,11 +174,15 @@ def build_engine(
     queues: tuple[str, ...] | None = None,
     guard: str = "",
     passes: Passes | None = None,
+    host: Host | None = None,
 ) -> Engine:
-    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents."""
+    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents.
+
+    `host` is this process of this boot, unless a caller that has its own clock says which boot it is.
+    """
     config = place.config
     refuse_links(place.folder)
-    host = this_host()
+    host = host or this_host()
     settings = Settings(
         root=place.folder.resolve(),
         slots=slots or config.engine.workers,
@@ -257,7 +261,16 @@ def build_deliveries(
 
     def made(store: Store) -> Deliverer:
         heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
-        return Deliverer(store, clock, channels, senders, owner=owner, heartbeats=heartbeats, budget=config.budget)
+        return Deliverer(
+            store,
+            clock,
+            channels,
+            senders,
+            owner=owner,
+            heartbeats=heartbeats,
+            budget=config.budget,
+            link_key=Ids().token(),
+        )
 
     return DeliveryThread(made, clock, pulse)
 
@@ -367,7 +380,14 @@ def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commi
 
         if chosen.agent == "model" and not config.triage.model:
             raise ConfigError("[intake] agent is model, and no model is named", hint='write [triage] model = "..."')
-        command = judge.start_command(PACKAGE, chosen.agent, config.triage.model, answers="bundle")
+        command = judge.start_command(
+            PACKAGE,
+            chosen.agent,
+            config.triage.model,
+            answers="bundle",
+            max_tokens=config.triage.max_tokens,
+            max_cost=config.triage.max_cost,
+        )
     return IntakeWork(
         agent=chosen.agent,
         command=command,
@@ -391,7 +411,13 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
             from medbay.integrations.judges import program as judge
 
             return judge.start_command(
-                PACKAGE, chosen.agent, chosen.model, logs=logs, answers="score" if scores else "verdict"
+                PACKAGE,
+                chosen.agent,
+                chosen.model,
+                logs=logs,
+                answers="score" if scores else "verdict",
+                max_tokens=chosen.max_tokens,
+                max_cost=chosen.max_cost,
             )
         case _:
             return rules.start_command(PACKAGE)

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from medbay.areas.board import Board
     from medbay.areas.branches import Branches
     from medbay.areas.intake import Intake
+    from medbay.areas.links import Links
     from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
     from medbay.areas.statistics import Statistics
@@ -117,6 +118,7 @@ class Bay:
     tokens: Area[Tokens] = Area("tokens", "Tokens")
     notifications: Area[Notifications] = Area("notifications", "Notifications")
     trackers: Area[Trackers] = Area("trackers", "Trackers")
+    links: Area[Links] = Area("links", "Links")
     intake: Area[Intake] = Area("intake", "Intake")
     agents: Area[Agents] = Area("agents", "Agents")
     stories: Area[Stories] = Area("stories", "Stories")

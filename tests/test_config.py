@@ -547,7 +547,7 @@ def test_a_listing_spends_few_calls_on_the_configuration(tmp_path: Path, written
 
     code, calls = counted.stderr.split()
     assert code == "0"
-    assert int(calls) < 130  # of which 15 ask whose file it is and whether it needs a decision
+    assert int(calls) < 140  # of which 15 ask whose file it is and whether it needs a decision
 
 
 def test_without_a_file_nothing_is_made_twice() -> None:

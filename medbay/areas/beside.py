@@ -11,6 +11,8 @@ from medbay.errors import MedbayError, StoreRemoved
 if TYPE_CHECKING:
     from medbay.bay import Bay
 
+LONGEST_WAIT_S: Final = 300.0
+DOUBLINGS: Final = 10
 STOP_S: Final = 40.0  # a cycle may be in a call of a tracker, which has 30 s
 
 
@@ -35,6 +37,7 @@ class CycleThread:
         self._every_s = every_s
         self._last = last
         self._said: list[str] = []
+        self._failures = 0  # in a row
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"medbay-{name}", daemon=True)
 
@@ -55,13 +58,21 @@ class CycleThread:
                 with self._make() as bay:
                     while not self._stopped.wait(self._every_s):
                         self._tell(self._cycle(bay))
+                        self._failures = 0
                     if self._last:
                         self._tell(self._cycle(bay))
             except StoreRemoved:  # a new connection would write beside the old ones; the daemon says it and ends
                 return
             except MedbayError as error:  # the store is away: its connection is made again
-                self._tell([str(error)])
-                self._stopped.wait(self._every_s)
+                self._wait([str(error)])
+            except Exception as error:  # whatever it is: the thread goes on, and says so once
+                self._wait([f"{type(error).__name__}: {error}"])
+
+    def _wait(self, errors: list[str]) -> None:
+        """Report it once, and wait longer after each failure in a row."""
+        self._tell(errors)
+        self._failures += 1
+        self._stopped.wait(min(LONGEST_WAIT_S, self._every_s * 2 ** min(self._failures, DOUBLINGS)))
 
     def _tell(self, errors: list[str]) -> None:
         for error in errors:

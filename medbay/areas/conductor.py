@@ -15,10 +15,10 @@ from medbay.core import agent as agents
 from medbay.core.model import PRIVATE_QUEUES
 from medbay.core.workflow import artifacts, learning, phase, prompt, proof, question
 from medbay.core.workflow import story as rules
-from medbay.core.workflow.answer import REVIEWER, Asked
+from medbay.core.workflow.answer import REVIEWER, WantedDecision
 from medbay.core.workflow.context import LEARNINGS_MAX
 from medbay.core.workflow.frontmatter import StoryText
-from medbay.core.workflow.phase import StoryCase, Worker
+from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PhaseRun, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase
 from medbay.errors import MedbayError, NotAllowed, StaleClaim
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 RENEW_MS: Final = 60_000
 EVIDENCE: Final = "evidence"  # what a phase needs: an entry for every criterion, whose hash matches
-FAST: Final = Asked(
+FAST: Final = WantedDecision(
     question="Skip the audit of a story with fewer than three criteria by default?",
     options=("audit it", "fast track"),
     default="audit it",
@@ -359,7 +359,7 @@ class Conductor:
         found += [f"there is no {each}" for each in needed if not {each, f"_implementation/{each}"} & have]
         return found
 
-    def workers(self, case: StoryCase, wanted: Phase) -> list[Worker]:
+    def workers(self, case: StoryCase, wanted: Phase) -> list[PhaseWorker]:
         """Who works on a phase, and on the one that runs beside it."""
         both = [wanted, *filter(None, [case.workflow.phase(wanted.beside) if wanted.beside else None])]
         plan = reviewers.plan(Path(case.story.project)) if any(each.workers for each in both) else {}
@@ -371,13 +371,13 @@ class Conductor:
             role for role in wanted.roles if not role.startswith(REVIEWER) and role not in self._bay.place.config.roles
         ]
 
-    def _worker(self, role: str, wanted: Phase, plan: Mapping[str, tuple[str, ...] | None]) -> Worker | None:
+    def _worker(self, role: str, wanted: Phase, plan: Mapping[str, tuple[str, ...] | None]) -> PhaseWorker | None:
         """How a role works: as it is configured, a reviewer else by what the project has."""
         config = self._bay.place.config
         mine = config.roles.get(role)
         timeout = config.story.worker_timeout_ms if role.startswith(REVIEWER) else config.story.phase_timeout_ms
-        make: Callable[..., Worker] = partial(
-            Worker,
+        make: Callable[..., PhaseWorker] = partial(
+            PhaseWorker,
             role=role,
             phase=wanted.name,
             required=role in wanted.required,

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from medbay import app
 from medbay.core.intake.records import QUEUE, SCHEDULED, Candidate, Capture, Workorder
 from medbay.core.intake.workorder import IntakeWork
 from medbay.core.model import Task
+from medbay.core.workflow import story as rules
+from medbay.core.workflow.records import Story
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim, UsageError
-from medbay.service import intake, requests
+from medbay.service import intake, requests, stories
 from medbay.service.intake import WorkorderDetail
 from medbay.store import intake as rows
 from medbay.store.database import Tx
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 GIT_S: Final = 5.0
 POLL_S: Final = 1.0
 PROMOTED_AT_ONCE: Final = 100
+LISTED_MAX: Final = 1_000
+Listed = TypeVar("Listed", Capture, Workorder, Candidate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,20 @@ class IntakeRun:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPage(Generic[Listed]):
+    """One page of a list: its records, how many match by status, and where the next page begins."""
+
+    rows: list[Listed]
+    counts: dict[str, int]
+    next: str | None  # the id behind which it goes on; None at the end
+
+    @property
+    def total(self) -> int:
+        """How many match on all pages."""
+        return sum(self.counts.values())
+
+
 class Intake:
     """Captures to candidates to tasks."""
 
@@ -64,17 +82,32 @@ class Intake:
         self._bay = bay
         self._owner = Ids().store()
 
+    # Lists
+
+    def page(
+        self,
+        kind: type[Listed],
+        *,
+        status: Sequence[str] = (),
+        workorder: str = "",
+        limit: int = LISTED_MAX,
+        after: str = "",
+    ) -> RecordPage[Listed]:
+        """One page of captures, workorders or candidates, the oldest first; `after` is where the page before ended."""
+        with self._bay.store.read() as tx:
+            if after and rows.get(tx, kind, after) is None:
+                raise UsageError("this is not a place in a list", hint="take the end of the page before, or none")
+            found = rows.select(tx, kind, status=status, workorder=workorder, limit=limit + 1, after=after)
+            counts = rows.count(tx, kind, status=status, workorder=workorder)
+        shown = found[:limit]
+        return RecordPage(rows=shown, counts=counts, next=shown[-1].id if len(found) > limit else None)
+
     # Captures
 
     def capture(self, text: str) -> Capture:
         """Store a thought; secrets that are known or look like one are redacted."""
         said = app.redaction_of(self._bay.place.config, os.environ).text(text)
         return self._bay.write(lambda tx: intake.capture(tx, said, ids=self._bay.ids, actor=self._bay.actor))
-
-    def captures(self, *, status: Sequence[str] = (), limit: int = 1_000) -> list[Capture]:
-        """The captures, the oldest first."""
-        with self._bay.store.read() as tx:
-            return rows.select(tx, Capture, status=status, limit=limit)
 
     def show_capture(self, capture_id: str) -> dict[str, Any]:
         """One capture with the workorders it was in and the candidates made of it."""
@@ -99,20 +132,10 @@ class Intake:
 
     # Workorders and candidates
 
-    def workorders(self, *, status: Sequence[str] = (), limit: int = 1_000) -> list[Workorder]:
-        """The workorders, the oldest first."""
-        with self._bay.store.read() as tx:
-            return rows.select(tx, Workorder, status=status, limit=limit)
-
     def workorder(self, workorder_id: str) -> WorkorderDetail:
         """Everything about one workorder."""
         with self._bay.store.read() as tx:
             return intake.detail(tx, workorder_id)
-
-    def candidates(self, *, status: Sequence[str] = (), workorder: str = "", limit: int = 1_000) -> list[Candidate]:
-        """The candidates, the oldest first."""
-        with self._bay.store.read() as tx:
-            return rows.select(tx, Candidate, status=status, workorder=workorder, limit=limit)
 
     def candidate(self, candidate_id: str) -> Candidate:
         """One candidate."""
@@ -125,10 +148,12 @@ class Intake:
 
     def promote(
         self, candidate_id: str, *, run: str | None = None, agent: str | None = None, story: bool = False
-    ) -> Task:
-        """Make a task of a candidate: a person's, unless a command or an agent is named."""
+    ) -> Task | Story:
+        """Make a task of a candidate: a person's, unless a command or an agent is named. Or a story of its own."""
         if story:
-            raise NotAllowed("stories are not part of this version", hint="promote it to a task: leave --story out")
+            if run or agent:
+                raise UsageError("--story goes without --run and --agent", hint="its roles work on it: [roles.NAME]")
+            return self._promote_to_story(candidate_id)
         if run and agent:
             raise UsageError("--run and --agent exclude each other", hint="choose one")
         bay = self._bay
@@ -142,6 +167,23 @@ class Intake:
 
         return bay.write(make)
 
+    def _promote_to_story(self, candidate_id: str) -> Story:
+        """A story with the candidate's id, title and criteria; it and its candidate name each other."""
+        bay, found = self._bay, self.candidate(candidate_id)
+        described = f"{found.description}\n\nFrom {', '.join(found.captures)}".strip()
+        new, definition = bay.stories.prepared(
+            found.id, title=found.title, description=described, criteria=found.acceptance_criteria
+        )
+
+        def make(tx: Tx) -> Story:
+            made = stories.create(tx, rules.begun(new, tx.now), definition, actor=bay.actor)
+            intake.promoted_to(tx, found.id, made.id, actor=bay.actor)
+            return made
+
+        made = bay.write(make)
+        bay.stories.settle_files(made.id)
+        return made
+
     # The worker
 
     def once(self, *, early: bool = True) -> IntakeRun:
@@ -153,7 +195,7 @@ class Intake:
         work = self._work(QUEUE)
         self._bay.write(lambda tx: intake.take_unserved(tx, QUEUE))
         found = self._schedule(work, early=early)
-        before = [each.id for each in self.workorders(status=("CREATED",))]
+        before = [each.id for each in self.page(Workorder, status=("CREATED",)).rows]
         if before:
             self._bay.run_until_idle(queues=(QUEUE,))
         self.promote_due()

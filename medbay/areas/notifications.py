@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from medbay import app
 from medbay.core.delivery import TEST, Channel, ChannelState, Delivery, MessageFacts
-from medbay.core.model import Event
+from medbay.core.model import Event, Question
 from medbay.errors import NotFound, SpawnFailed
 from medbay.service import deliveries
+from medbay.store import messages
+from medbay.store.messages import SentMessage
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -42,6 +45,15 @@ class Notifications:
             ConfiguredChannel(channel=each, state=state, waiting=waiting)
             for each, (state, waiting) in zip(channels, found, strict=True)
         ]
+
+    def sent(self, questions: Iterable[Question]) -> dict[str, tuple[SentMessage, ...]]:
+        """Return the messages about these questions, by question."""
+        with self._bay.store.read() as tx:
+            found = messages.of_questions(tx, [each.id for each in questions])
+        made: dict[str, tuple[SentMessage, ...]] = {}
+        for each in found:
+            made[each.question_id] = (*made.get(each.question_id, ()), each)
+        return made
 
     def named(self, name: str | None = None) -> tuple[Channel, ...]:
         """The channel of a name, or all of them; raises NotFound where there is none."""

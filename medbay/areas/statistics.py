@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from medbay.core.spending import UsedBy, summed
 from medbay.service import statistics
-from medbay.store import questions, spending
+from medbay.store import activity, questions, spending
 from medbay.store import statistics as statistic_rows
 from medbay.store import tasks as task_rows
 from medbay.views import report as reports
 from medbay.views import statistics as views
+from medbay.views import task as task_views
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
 
 _QUESTIONS_MAX: Final = 100
+_PLANNED_MAX: Final = 10  # recurring tasks that are named as next
 _DAY_MS: Final = 86_400_000
 
 
@@ -45,7 +47,7 @@ class Statistics:
             retries = statistic_rows.retries(tx, since=found.since)
             asked = questions.tasks_waiting(tx)
             still_open = sum(task_rows.count_open(tx).values())
-            people = questions.count(tx)
+            people = questions.count_open(tx)
         figures = views.as_json(found, self._bay.place.config.budget)
         return views.summary_as_json(figures, retries, waiting=max(0, still_open - len(asked)), need_person=people)
 
@@ -56,6 +58,7 @@ class Statistics:
         with bay.store.read() as tx:
             behind = {each.id: sum(len(task_rows.dependents(tx, one)) for one in each.task_ids) for each in asked}
             titles = task_rows.titles(tx, sorted({one for each in asked for one in each.task_ids}))
+            recurring = activity.recurring(tx, _PLANNED_MAX)
         days = max(1, -(-since_ms // _DAY_MS))
         by_task = summed(self.cost(days=days), "task")
         most = max(by_task, key=lambda each: each.cost or 0, default=None)
@@ -66,6 +69,7 @@ class Statistics:
             most=(most.name, most.cost or 0) if most is not None and most.cost else None,
             pending=pending,
             next_retry=(soon[0][0].id, soon[0][0].title, soon[0][1]) if soon else None,
+            planned=[(each.id, each.title, at) for each in recurring if (at := task_views.next_attempt_at(each))],
         )
 
     def failures(self, since_ms: int) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.pages import note_rest, paged
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.views import intake as view
 from medbay.views.text import clean, clean_lines, cut
@@ -24,9 +25,10 @@ _WORKORDER = click.option("--workorder", default="", metavar="ID", help="Only th
 @click.group(invoke_without_command=True)
 @_STATUS
 @_WORKORDER
+@paged
 @json_option
 @click.pass_context
-def command(context: click.Context, status: tuple[str, ...], workorder: str) -> None:
+def command(context: click.Context, status: tuple[str, ...], workorder: str, limit: int, after: str) -> None:
     """List the candidates, or show, edit, promote or discard one.
 
     \b
@@ -34,17 +36,18 @@ def command(context: click.Context, status: tuple[str, ...], workorder: str) -> 
       medbay candidates --status PROPOSED
     """
     if context.invoked_subcommand is None:
-        _list(context.ensure_object(Session), status, workorder)
+        _list(context.ensure_object(Session), status, workorder, limit, after)
 
 
 @command.command("list")
 @_STATUS
 @_WORKORDER
+@paged
 @json_option
 @pass_session
-def list_them(session: Session, status: tuple[str, ...], workorder: str) -> None:
+def list_them(session: Session, status: tuple[str, ...], workorder: str, limit: int, after: str) -> None:
     """List the candidates, the oldest first."""
-    _list(session, status, workorder)
+    _list(session, status, workorder, limit, after)
 
 
 @command.command("show")
@@ -74,7 +77,7 @@ def edit(
 
 @command.command("promote")
 @click.argument("candidate_id", metavar="ID")
-@click.option("--story", is_flag=True, help="To a story (this version has none).")
+@click.option("--story", is_flag=True, help="To a story with the candidate's id, instead of a task.")
 @click.option("--run", "run", metavar="CMD", help="The command that works on it.")
 @click.option("--agent", metavar="NAME", help="The agent that works on it.")
 @json_option
@@ -89,7 +92,7 @@ def promote(session: Session, candidate_id: str, story: bool, run: str | None, a
     refuse_inside_attempts("medbay promote")
     made = session.bay().intake.promote(candidate_id, run=run, agent=agent, story=story)
     if session.json:
-        print_json({"candidate": candidate_id, "task": made.id})
+        print_json({"candidate": candidate_id, "story" if story else "task": made.id})
     else:
         say(made.id)
 
@@ -127,14 +130,17 @@ def _show(session: Session, each: Candidate) -> None:
         say(f"  task: {each.task_id}")
 
 
-def _list(session: Session, status: tuple[str, ...], workorder: str) -> None:
+def _list(session: Session, status: tuple[str, ...], workorder: str, limit: int, after: str) -> None:
+    from medbay.core.intake.records import Candidate
+
     wanted = tuple(each.upper() for each in status)
-    found = session.bay().intake.candidates(status=wanted, workorder=workorder)
+    page = session.bay().intake.page(Candidate, status=wanted, workorder=workorder, limit=limit, after=after)
+    note_rest(page, after=after)
     if session.json:
-        print_json([view.candidate_as_json(each) for each in found])
+        print_json([view.candidate_as_json(each) for each in page.rows])
         return
     shown = screen()
-    for each in found:
+    for each in page.rows:
         if shown.terminal:
             say(
                 shown.plain(
@@ -143,5 +149,5 @@ def _list(session: Session, status: tuple[str, ...], workorder: str) -> None:
             )
         else:
             fields(each.id, each.status, each.confidence, ",".join(each.captures), each.task_id, each.title)
-    if not found:
+    if not page.total:
         note("no candidates; medbay intake --once makes some of what was captured")

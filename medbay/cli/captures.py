@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.pages import note_rest, paged
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.views import intake as view
 from medbay.views import moments
@@ -20,9 +21,10 @@ _STATUS = click.option(
 
 @click.group(invoke_without_command=True)
 @_STATUS
+@paged
 @json_option
 @click.pass_context
-def command(context: click.Context, status: tuple[str, ...]) -> None:
+def command(context: click.Context, status: tuple[str, ...], limit: int, after: str) -> None:
     """List the captures, or show, edit, retry or discard one.
 
     \b
@@ -30,16 +32,17 @@ def command(context: click.Context, status: tuple[str, ...]) -> None:
       medbay captures --status PENDING
     """
     if context.invoked_subcommand is None:
-        _list(context.ensure_object(Session), status)
+        _list(context.ensure_object(Session), status, limit, after)
 
 
 @command.command("list")
 @_STATUS
+@paged
 @json_option
 @pass_session
-def list_them(session: Session, status: tuple[str, ...]) -> None:
+def list_them(session: Session, status: tuple[str, ...], limit: int, after: str) -> None:
     """List the captures, the oldest first."""
-    _list(session, status)
+    _list(session, status, limit, after)
 
 
 @command.command("show")
@@ -110,16 +113,20 @@ def _print(session: Session, data: object, words: str) -> None:
         say(words)
 
 
-def _list(session: Session, status: tuple[str, ...]) -> None:
-    found = session.bay().intake.captures(status=tuple(each.upper() for each in status))
+def _list(session: Session, status: tuple[str, ...], limit: int, after: str) -> None:
+    from medbay.core.intake.records import Capture
+
+    wanted = tuple(each.upper() for each in status)
+    page = session.bay().intake.page(Capture, status=wanted, limit=limit, after=after)
+    note_rest(page, after=after)
     if session.json:
-        print_json([view.capture_as_json(each) for each in found])
+        print_json([view.capture_as_json(each) for each in page.rows])
         return
     shown = screen()
-    for each in found:
+    for each in page.rows:
         if shown.terminal:
             say(shown.plain(cut(f"{each.id}  {each.status:<9}  {clean(each.text)}", shown.width)))
         else:
             fields(each.id, each.status, each.tries, moments.iso(each.created_at), each.text)
-    if not found:
+    if not page.total:
         note('no captures; medbay capture "TEXT" makes one')

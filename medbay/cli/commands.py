@@ -47,6 +47,7 @@ TABLE: Final = (
     Entry("workflow", "workflow", "the workflows of stories and tags: list, show, check", UNDERSTAND),
     Entry("story", "story", "stories: new, run, the phases, show, board, stats", START),
     Entry("beads", "beads", "issues of Beads as work: dispatch", START),
+    Entry("sync", "sync", "tell trackers and the store of each other", START),
     Entry("capture", "capture", "write a thought down; it becomes a candidate for work", START),
     Entry("captures", "captures", "what was captured: list, show, edit, retry, discard", VIEW),
     Entry("workorders", "workorders", "the runs of the intake agent: list, show", VIEW),

@@ -63,7 +63,7 @@ def diagnosis_of(text: str, *, exit_code: int | None, timed_out: bool, **more: A
     from medbay.core.redaction import redact
 
     found = diagnose(text, now=datetime.now(tz=UTC), exit_code=exit_code, timed_out=timed_out, **more)
-    words = replace(found.pattern, excerpt=redact(found.pattern.excerpt))
+    words = replace(found.pattern, excerpt=redact(found.pattern.excerpt), lines=redact(found.pattern.lines))
     return replace(found, pattern=words, summary=redact(found.summary), suggested_fix=redact(found.suggested_fix))
 
 

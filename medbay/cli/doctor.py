@@ -263,14 +263,23 @@ def _channels(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
 
 
 def _tracker(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
-    """Only where one is configured; one short call says whether it answers."""
-    chosen = bay.place.config.beads
-    if not (chosen.dispatch or chosen.agent or chosen.run or chosen.path):
-        return
-    tracker = bay.trackers.beads(bay.place.config.folder)
-    number = len(tracker.open_issues())
-    by = f"worked on by {chosen.agent or chosen.run}" if chosen.agent or chosen.run else "nothing works on them"
-    yield DoctorLine("fine", "beads", f"{number} open issues, {by}")
+    """Only those that are configured; one call says whether each answers."""
+    for source in bay.trackers.sources:
+        chosen = bay.trackers.settings(source)
+        name = source if source == "beads" else f"tracker {source}"
+        by = f"worked on by {chosen.agent or chosen.run}" if chosen.agent or chosen.run else "nothing works on them"
+        taken = "taken up by medbay up" if chosen.dispatch else "taken up by hand"
+        try:
+            listed = bay.trackers.open(source, bay.place.config.folder).open_issues()
+        except MedbayError as error:
+            yield DoctorLine("failed", name, error.message, error.hint)
+            continue
+        said = f"{len(listed.issues)} open issues, {by}, {taken}"
+        if listed.left_out or listed.unreadable:
+            odd = [*filter(None, (listed.left_out,)), *listed.unreadable]
+            yield DoctorLine("warning", name, f"{said}; {odd[0]}", f'label = "NAME" in [trackers.{source}] narrows it')
+        else:
+            yield DoctorLine("fine", name, said)
 
 
 def _engines(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

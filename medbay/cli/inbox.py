@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from medbay.views.text import clean, cut, wrap
 
 if TYPE_CHECKING:
     from medbay.core.model import Question
+    from medbay.store.messages import SentMessage
 
 _EVIDENCE_LINES = 3
 
@@ -30,21 +32,35 @@ def command(session: Session) -> None:
     """
     from medbay.env import SystemClock
 
-    asked = session.bay().inbox()
+    bay = session.bay()
+    asked = bay.inbox()
+    sent = bay.notifications.sent(asked)
     if session.json:
-        print_json([view.as_json(each) for each in asked])
+        print_json([{**view.as_json(each), "messages": _messages(sent.get(each.id, ()))} for each in asked])
         return
     now = SystemClock().now_ms()
     shown = screen()
     for question in asked:
         if shown.terminal:
-            for line in (*question_lines(question, now, shown), *_commands(question, shown)):
+            told = _told(sent.get(question.id, ()), now)
+            for line in (*question_lines(question, now, shown), *told, *_commands(question, shown)):
                 say(line)
         else:
             since = (moments.iso(question.asked_at), question.need, question.why, question.sent)
             fields(question.id, ",".join(question.task_ids), *since)
     if not asked:
         note("no questions: nothing needs you")
+
+
+def _messages(sent: Sequence[SentMessage]) -> list[dict[str, str | None]]:
+    return [{"channel": each.channel, "sent_at": moments.iso(each.sent_at)} for each in sent]
+
+
+def _told(sent: Sequence[SentMessage], now: int) -> list[str]:
+    """Which channels sent it, and when each did so last."""
+    last = {each.channel: each.sent_at for each in sent}
+    words = ", ".join(f"{clean(name)} {moments.ago(at, now)}" for name, at in last.items())
+    return [f"    sent by {words}"] if words else []
 
 
 def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from medbay.core.model import Attempt, Task
     from medbay.core.outcome import Output
     from medbay.core.redaction import Redaction
+    from medbay.runners.agent.record import Readable
 
 _CHUNK: Final = 65_536
 _LOOK_EVERY_S: Final = 0.2
@@ -37,17 +38,19 @@ _CHECK_HELP: Final = "The output of its check K instead; 0 is the evaluation."
 @click.argument("task_id", metavar="ID", shell_complete=task_ids)
 @click.option("-f", "--follow", is_flag=True, help="Go on as it grows, into the next attempts.")
 @click.option("--attempt", "number", type=click.IntRange(min=1), metavar="N", help="This attempt, not the newest.")
+@click.option("--raw", is_flag=True, help="The record of an agent as its tool writes it.")
 @click.option("--check", "position", type=click.IntRange(min=0), metavar="K", help=_CHECK_HELP)
 @json_option
 @pass_session
-def command(session: Session, task_id: str, follow: bool, number: int | None, position: int | None) -> None:
-    """Print the output of a task's newest attempt.
+def command(session: Session, task_id: str, follow: bool, number: int | None, raw: bool, position: int | None) -> None:
+    """Print the output of a task's newest attempt; of an agent what it said and did.
 
     \b
     Examples:
       medbay log m2xa
       medbay log m2xa --attempt 1
       medbay log m2xa --check 2
+      medbay log m2xa --raw
       medbay log m2xa -f
     """
     bay = session.bay()
@@ -55,7 +58,7 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, po
     if follow and position is not None:
         raise UsageError("-f follows attempts, not checks", hint="leave one of them out")
     if follow:
-        _follow(bay, task, number)
+        _follow(bay, task, number, raw=raw)
         return
     attempt = _attempt(bay, task, number)
     if attempt is None:
@@ -68,7 +71,7 @@ def command(session: Session, task_id: str, follow: bool, number: int | None, po
     if session.json:
         print_json(_as_json(printed, redaction_for(bay, task)))
         return
-    out = Printer(screen(), redaction_for(bay, task))
+    out = _printer(bay, task, None if raw or position is not None else attempt)
     if out.copy(printed.path, 0) is None:
         _from_store(printed, out)
     out.end()
@@ -126,12 +129,25 @@ def redaction_for(bay: Bay, task: Task) -> Redaction:
     return app.redaction_of(bay.place.config, os.environ).knowing(dict(task.env))
 
 
+def _printer(bay: Bay, task: Task, attempt: Attempt | None) -> Printer:
+    """What prints a log; of an agent that is given in a form that a person reads."""
+    profile = bay.profiles.get(attempt.agent) if attempt is not None and attempt.agent else None
+    if profile is None:
+        return Printer(screen(), redaction_for(bay, task))
+    from medbay.runners.agent.profiles import preset_of
+    from medbay.runners.agent.record import Readable
+
+    known = preset_of(profile)
+    return Printer(screen(), redaction_for(bay, task), Readable(known) if known.read is not None else None)
+
+
 class Printer:
     """Copies bytes of a log to stdout without secrets: else untouched in a pipe, no escape sequences on a terminal."""
 
-    def __init__(self, shown: Screen, redaction: Redaction) -> None:
+    def __init__(self, shown: Screen, redaction: Redaction, readable: Readable | None = None) -> None:
         from medbay.core.redaction import Redactor
 
+        self._readable = readable
         self._raw = not shown.terminal
         self._filter = ColoursOnly(colours=shown.colour)
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape" if self._raw else "replace")
@@ -140,6 +156,8 @@ class Printer:
 
     def write(self, data: bytes, *, final: bool = False) -> None:
         """Print some bytes; the line they end in waits for its rest unless they are the last."""
+        if self._readable is not None:
+            data = self._readable.feed(data, final=final)
         text = self._redactor.feed(self._decoder.decode(data, final), final=final)
         if not text:
             return
@@ -229,10 +247,12 @@ def _from_store(printed: _Printed, out: Printer) -> None:
     out.write(kept.text().encode("utf-8", "replace"))
 
 
-def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], None] = time.sleep) -> None:
+def _follow(
+    bay: Bay, task: Task, number: int | None, wait: Callable[[float], None] = time.sleep, *, raw: bool = False
+) -> None:
     """Print attempt after attempt as they grow, until the task ends or waits for a person."""
-    redaction = redaction_for(bay, task)
-    out, offset, at = Printer(screen(), redaction), 0, number
+    out: Printer | None = None
+    offset, at = 0, number
     while True:
         task = bay.get(task.id)
         attempt = _attempt(bay, task, at)
@@ -240,6 +260,7 @@ def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], No
             if at is None:
                 at = attempt.number
                 note(f"attempt {at}")
+            out = out or _printer(bay, task, None if raw else attempt)
             copied = out.copy(Path(attempt.log_path), offset)
             offset = copied or offset
             if attempt.ended_at is not None:
@@ -250,7 +271,7 @@ def _follow(bay: Bay, task: Task, number: int | None, wait: Callable[[float], No
                 if number is not None or (at == task.attempts and _stands(task)):
                     return
                 if at < task.attempts:
-                    at, offset, out = at + 1, 0, Printer(screen(), redaction)
+                    at, offset, out = at + 1, 0, None
                     note(f"attempt {at}")
                     continue
         elif _stands(task):

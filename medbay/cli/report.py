@@ -36,5 +36,6 @@ def command(session: Session, since: str, file: Path | None) -> None:
     if session.json:
         print_json(found)
     elif file is None:
-        for line in view.lines(found, since=now - since_ms, now=now):
-            say(screen().plain(line))
+        shown = screen()
+        for line in view.lines(found, since=now - since_ms, now=now, width=shown.width if shown.terminal else None):
+            say(shown.plain(line))

@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (Column(cut=True, least=12), Column(), Column(), Column(), Column())
 _BARS: Final = (Column(cut=True, least=12), Column(), Column(), Column(cut=True, least=8))
+_GROUPS: Final = ("category", "agent", "tag", "day")
+_HOW: Final = {
+    "plain": "done at once",
+    "healed": "healed",
+    "person": "done with a person",
+    "cancelled": "cancelled",
+    "succeeded": "succeeded",
+    "lost": "lost",
+}
 _HEAD: Final = ("attempts", "tokens in", "tokens out", "cost")
 
 
 @click.command()
 @click.option("--since", default="7d", show_default=True, metavar="TIME", help="How far back: 24h, 7d.")
-@click.option("--by", type=click.Choice(["category", "agent", "day"]), default="category", help="What bars stand for.")
+@click.option("--by", type=click.Choice(_GROUPS), default="category", help="What bars stand for.")
 @click.option("--cost", "of_cost", is_flag=True, help="What agents used: tokens and money.")
 @click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Of --cost: the last N days, today included.")
 @json_option
@@ -72,11 +81,11 @@ def _retry_words(found: dict[str, Any]) -> str:
 
 
 def _bars(found: dict[str, Any], by: str) -> None:
-    """The failures by category or day, or the retries by agent, each with how often a retry succeeded."""
-    success = found["success"].get(f"by_{by}", {})
+    """The failures by category, tag, agent or day, each with what else is known of it."""
+    success, groups = found["success"].get(f"by_{by}", {}), found.get(f"by_{by}", {})
     counts = (
-        [(name, each["n"]) for name, each in success.items()]
-        if by == "agent"
+        sorted(((name, each.get("failed", 0)) for name, each in groups.items()), key=lambda each: (-each[1], each[0]))
+        if by in ("agent", "tag")
         else report.counted(found["failures"], by_day=by == "day")
     )
     shown = screen()
@@ -84,12 +93,13 @@ def _bars(found: dict[str, Any], by: str) -> None:
     for name, bar, number in report.bars(counts):
         tried = success.get(name)
         share = f"{tried['cured']} of {tried['n']} retries succeeded" if tried else ""
+        share = "  ".join(filter(None, (_group_words(groups.get(name, {})), share)))
         if not shown.terminal:
             fields(by, name, number, tried["n"] if tried else "", tried["cured"] if tried else "")
         rows.append(
             [
-                Cell(clean(name) or "no agent"),
-                Cell(bar if shown.unicode else "#" * len(bar)),
+                Cell(clean(name)),
+                Cell(bar if shown.unicode else "#" * number and "#" * len(bar)),
                 Cell(str(number)),
                 Cell(share, DIM),
             ]
@@ -98,6 +108,11 @@ def _bars(found: dict[str, Any], by: str) -> None:
         say(line)
     if not rows:
         note("no failures in this window")
+
+
+def _group_words(group: dict[str, int]) -> str:
+    """What became of the tasks of a tag, or of the attempts of an agent: `12 healed, 3 plain`."""
+    return ", ".join(f"{number} {_HOW[how]}" for how, number in sorted(group.items()) if how != "failed")
 
 
 def _cost(session: Session, days: int | None) -> None:

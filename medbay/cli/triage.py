@@ -34,7 +34,7 @@ _COLUMNS = (Column(gap=1), Column(), Column(), Column(cut=True, least=10))
 @click.option("--every", metavar="D", help="With --loop: the wait between two cycles. Default: 5m.")
 @click.option("--max-cycles", type=click.IntRange(min=1), metavar="N", help="With --loop: end after so many.")
 @click.option(
-    "--source", type=click.Choice(["native", "beads"]), default="native", help="Our own tasks, or issues of Beads."
+    "--source", metavar="NAME", default="native", help="Our own tasks (native), or issues of beads or of a tracker."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be triaged, and change nothing.")
 @json_option
@@ -68,7 +68,7 @@ def command(
     if every is not None and not loop:
         raise UsageError("--every is for --loop", hint=f"medbay triage --loop --every {every}")
     if source != "native" and task_id is not None:
-        raise UsageError("--source beads takes no ID", hint="medbay triage ID triages one of our own tasks")
+        raise UsageError(f"--source {source} takes no ID", hint="medbay triage ID triages one of our own tasks")
     with _Stops(source) as stops:
         if loop:
             return _again_and_again(session, stops, task_id, every or _EVERY, max_cycles, dry_run=dry_run)
@@ -101,7 +101,7 @@ class _Stops:
         try:
             if self._source == "native":
                 return session.bay().triage(task_id, dry_run=dry_run, begun=self._begun)
-            return _of_beads(session, dry_run=dry_run)
+            return _of_tracker(session, self._source, dry_run=dry_run)
         finally:
             self._daemon = None
 
@@ -133,14 +133,14 @@ class _Stops:
                 os.write(2, b"stopping: triages that run have a moment to end; once more ends them at once\n")
 
 
-def _of_beads(session: Session, *, dry_run: bool) -> Cycle:
-    """One cycle over the failed issues of Beads; a tracker that is not there is what went wrong with it."""
+def _of_tracker(session: Session, source: str, *, dry_run: bool) -> Cycle:
+    """One cycle over the failed issues of a tracker; one that is not there is what went wrong with it."""
     from medbay.core.triage.cycle import Cycle
     from medbay.integrations.trackers.protocol import TrackerError
 
     trackers = session.bay().trackers
     try:
-        return trackers.triage(trackers.beads(), dry_run=dry_run)
+        return trackers.triage(trackers.open(source), dry_run=dry_run)
     except TrackerError as error:
         return Cycle(broken=f"the issues could not be listed: {error}")
 
@@ -182,7 +182,8 @@ def _print(session: Session, cycle: Cycle, *, dry_run: bool) -> int:
     elif not cycle.broken:
         say("nothing waits for a triage")
     listed = screen().terminal and not session.json
-    for error in (cycle.broken,) if listed else cycle.errors:  # what went wrong with a task stands in its row
+    beside = (cycle.broken, *cycle.refused)  # what went wrong with an item stands in its row
+    for error in beside if listed else cycle.errors:
         if error:
             note(clean(error))
     shown = screen(sys.stderr)

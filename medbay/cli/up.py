@@ -6,8 +6,9 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import replace
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,15 +16,30 @@ from medbay.cli.output import note
 from medbay.cli.session import Session, pass_session
 from medbay.core.model import DEFAULT_QUEUE
 from medbay.errors import StoreFull, UsageError
+from medbay.views.event import LEVELS
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
+    from medbay.areas.beside import CycleThread
     from medbay.bay import Bay
     from medbay.cli.live.page import PageProcess
     from medbay.cli.live.up import Reporter
+    from medbay.config.fields import LogConfig
 
+LogGiven = tuple[str | None, bool | None]  # the level, and whether lines are JSON; None: as configured
 ROOM_LOOK_S: Final = 1.0
 Made = TypeVar("Made")
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--log-level` and `--log-json`, as one argument `log`."""
+
+    @wraps(command)
+    def with_log(*args: Any, log_level: str | None, log_json: bool | None, **more: Any) -> Any:
+        return command(*args, log=(log_level, log_json), **more)
+
+    level = click.option("--log-level", type=click.Choice(LEVELS), help="What is printed: [log] level.")
+    return level(click.option("--log-json/--no-log-json", default=None, help="Print JSON lines: [log] json.")(with_log))
 
 
 @click.command(name="up", short_help="run what is due until stopped, or --until-idle")
@@ -31,8 +47,11 @@ Made = TypeVar("Made")
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
 @click.option("--web/--no-web", default=None, help="With or without the dashboard. With --until-idle: without.")
+@log_options
 @pass_session
-def command(session: Session, /, until_idle: bool, workers: int | None, queue: str | None, web: bool | None) -> int:
+def command(
+    session: Session, /, until_idle: bool, workers: int | None, queue: str | None, web: bool | None, log: LogGiven
+) -> int:
     """Run what is due, heal what fails, ask about the rest. Ctrl-C stops gracefully; press twice to stop now.
 
     The dashboard is a process of its own: it comes up after a second, and the link that opens it is printed.
@@ -48,7 +67,9 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
 
     bay, queues = when_there_is_room(lambda: session.bay(create=True)), named_queues(queue)
     page = web if web is not None else bay.place.config.web.enabled and not until_idle
-    run = partial(serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store)
+    run = partial(
+        serve, bay, "medbay up", workers=workers, until_idle=until_idle, page=page, store=session.store, log=log
+    )
 
     def another() -> Bay:
         return Bay(bay.place, actor=bay.actor)
@@ -61,16 +82,26 @@ def command(session: Session, /, until_idle: bool, workers: int | None, queue: s
         stories = CycleThread("stories", another, lambda each: each.stories.conductor.cycle(), _report, every_s=STORY_S)
         stories.start()
         threads.callback(stories.stop)
-        if bay.place.config.beads.dispatch:
-            from medbay.areas.trackers import QUEUE
-
-            owner, every_s = bay.ids.store(), bay.place.config.beads.poll_ms / 1000
-            turns = partial(CycleThread, "tracker", another, lambda each: each.trackers.cycle(owner), _report)
-            tracker = turns(every_s=every_s, last=True)
+        for source in bay.place.config.dispatching:
+            tracker = _tracker_thread(bay, another, source)
             tracker.start()
             threads.callback(tracker.stop)
-            queues = (*(queues or (DEFAULT_QUEUE,)), QUEUE)
-        return run(queues=queues)
+            queues = (*(queues or (DEFAULT_QUEUE,)), source)
+        return run(queues=queues, store=session.store, log=log)
+
+
+def _tracker_thread(bay: Bay, make: Callable[[], Bay], source: str) -> CycleThread:
+    """What goes round over the issues of a tracker, once more at the end."""
+    from medbay.areas.beside import CycleThread
+
+    name = "tracker" if source == "beads" else f"tracker {source}"
+    owner, every_s = bay.ids.store(), bay.trackers.settings(source).poll_ms / 1000
+    cycle = partial(_cycle, source, owner)
+    return CycleThread(name, make, cycle, _report, every_s=every_s, last=True)
+
+
+def _cycle(source: str, owner: str, bay: Bay) -> list[str]:
+    return bay.trackers.cycle(source, owner)
 
 
 def _report(error: str) -> None:
@@ -80,8 +111,9 @@ def _report(error: str) -> None:
 @click.command(name="worker")
 @click.option("--queue", metavar="A,B", help="Serve these queues instead of default.")
 @click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="How many attempts run at once.")
+@log_options
 @pass_session
-def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
+def worker(session: Session, /, queue: str | None, workers: int | None, log: LogGiven) -> int:
     """Run attempts of a store that others use too, until stopped. Ctrl-C stops gracefully, twice stops now.
 
     \b
@@ -90,7 +122,7 @@ def worker(session: Session, /, queue: str | None, workers: int | None) -> int:
     """
 
     queues = named_queues(queue)
-    return serve(when_there_is_room(session.bay), "medbay worker", workers=workers, queues=queues)
+    return serve(when_there_is_room(session.bay), "medbay worker", workers=workers, queues=queues, log=log)
 
 
 def when_there_is_room(make: Callable[[], Made], wait: Callable[[float], None] = time.sleep) -> Made:
@@ -119,14 +151,17 @@ def serve(
     until_idle: bool = False,
     page: bool = False,
     store: str | None = None,
+    log: LogGiven = (None, None),
 ) -> int:
     """Run an engine on this store and print its events, under the name of the command that started it."""
     from medbay.cli.live.display import Display, Interrupts, log_to
     from medbay.cli.live.up import Reporter
 
-    display = Display()
-    reporter = Reporter(bay, display, name=name)
-    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, reporter.note):
+    wanted = _log(bay.place.config.log, log)
+    display = Display(live=not wanted.json)
+    reporter = Reporter(bay, display, name=name, log=wanted)
+    logged = log_to(display, reporter.note, level=_engine_level(wanted.level))
+    with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, logged:
         daemon = when_there_is_room(
             lambda: bay.daemon(
                 workers=workers,
@@ -138,11 +173,13 @@ def serve(
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         beside = _page(reporter, store) if page else None
+        threads = _threads(bay)
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
         finally:
             interrupts.then = None
+            threads.close()
             if beside is not None:
                 beside.stop()
             display.clear()
@@ -151,6 +188,36 @@ def serve(
         return code
     reporter.note(f"stopped; {name} goes on from here")
     return (code or STILL_WAITING) if until_idle else 0
+
+
+def _threads(bay: Bay) -> ExitStack:
+    """Traces, the report of the day and clearing away, and those who hear the buttons of bots, beside the engine."""
+    from medbay.areas.beside import CycleThread
+    from medbay.areas.rounds import EVERY_S, DaemonRounds
+    from medbay.areas.telegram import listeners
+    from medbay.bay import Bay
+
+    def another() -> Bay:
+        return Bay(bay.place, actor=bay.actor)
+
+    made = ExitStack()
+    rounds = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
+    rounds.start()
+    made.callback(rounds.stop)
+    for each in listeners(bay, another, _report) if bay.place.config.notify else ():
+        made.callback(each.stop)
+    return made
+
+
+def _log(config: LogConfig, given: LogGiven) -> LogConfig:
+    """What is printed: as the options say, else as the settings do."""
+    level, as_json = given
+    return replace(config, level=level or config.level, json=config.json if as_json is None else as_json)
+
+
+def _engine_level(level: str) -> str:
+    """The engine's own notes of `info` are for those who examine it: they come with `debug`."""
+    return "warn" if level == "info" else level
 
 
 def _page(reporter: Reporter, store: str | None) -> PageProcess:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.pages import note_rest, paged
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.views import intake as view
 from medbay.views import moments
@@ -12,9 +13,10 @@ from medbay.views.text import clean, cut
 
 
 @click.group(invoke_without_command=True)
+@paged
 @json_option
 @click.pass_context
-def command(context: click.Context) -> None:
+def command(context: click.Context, limit: int, after: str) -> None:
     """List the workorders, or show one with its snapshot, bundle, run record and pause state.
 
     \b
@@ -22,15 +24,16 @@ def command(context: click.Context) -> None:
       medbay workorders show wo-1 --json
     """
     if context.invoked_subcommand is None:
-        _list(context.ensure_object(Session))
+        _list(context.ensure_object(Session), limit, after)
 
 
 @command.command("list")
+@paged
 @json_option
 @pass_session
-def list_them(session: Session) -> None:
+def list_them(session: Session, limit: int, after: str) -> None:
     """List the workorders, the oldest first."""
-    _list(session)
+    _list(session, limit, after)
 
 
 @command.command("show")
@@ -58,16 +61,19 @@ def show(session: Session, workorder_id: str) -> None:
         say(f"  candidate {each.id}  {each.status}  {clean(each.title)}")
 
 
-def _list(session: Session) -> None:
-    found = session.bay().intake.workorders()
+def _list(session: Session, limit: int, after: str) -> None:
+    from medbay.core.intake.records import Workorder
+
+    page = session.bay().intake.page(Workorder, limit=limit, after=after)
+    note_rest(page, after=after)
     if session.json:
-        print_json([view.workorder_as_json(each) for each in found])
+        print_json([view.workorder_as_json(each) for each in page.rows])
         return
     shown = screen()
-    for each in found:
+    for each in page.rows:
         if shown.terminal:
             say(shown.plain(cut(f"{each.id}  {each.status:<8}  {each.agent}  {clean(each.reason)}", shown.width)))
         else:
             fields(each.id, each.status, each.agent, moments.iso(each.created_at), each.task_id, each.reason)
-    if not found:
+    if not page.total:
         note("no workorders yet; medbay intake --once makes one of what was captured")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,6 +17,7 @@ from medbay.core.budget import Budget
 from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
+from medbay.core.tracker.source import TrackerSource
 
 if TYPE_CHECKING:
     from medbay.config.key import Setting
@@ -165,6 +167,41 @@ class WebConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What the daemon says of itself."""
+
+    level: str = "info"
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportConfig:
+    """When the report is sent, and through which channel."""
+
+    at: int | None = None  # in minutes of the day
+    zone: tzinfo | None = None  # None: of the machine
+    channel: str = ""  # empty: every one with an address
+    since_ms: int = 24 * _HOUR_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepConfig:
+    """How long the daemon keeps what is finished; 0: for ever."""
+
+    history_ms: int = 90 * 24 * _HOUR_MS
+    logs_ms: int = 90 * 24 * _HOUR_MS
+    logs_mb: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtelConfig:
+    """Where spans are sent to."""
+
+    endpoint: str = ""  # empty: nowhere
+    service: str = "medbay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
     """The file that settings were read from, as it was at that moment."""
 
@@ -206,11 +243,16 @@ class Config:
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
+    log: LogConfig = LogConfig()
+    report: ReportConfig = ReportConfig()
+    keep: KeepConfig = KeepConfig()
+    otel: OtelConfig = OtelConfig()
     agents: Mapping[str, Profile] = field(default_factory=dict)
     models: Mapping[str, ModelClasses] = field(default_factory=dict)
     notify: Mapping[str, Channel] = field(default_factory=dict)
     queues: Mapping[str, QueueConfig] = field(default_factory=dict)
     beads: BeadsConfig = field(default_factory=BeadsConfig)
+    trackers: Mapping[str, TrackerSource] = field(default_factory=dict)
     intake: IntakeConfig = field(default_factory=IntakeConfig)
     story: StoryConfig = field(default_factory=StoryConfig)
     roles: Mapping[str, RoleConfig] = field(default_factory=dict)
@@ -226,6 +268,12 @@ class Config:
     def queue_slots(self) -> Mapping[str, int]:
         """How many tasks of each limited queue may run at once."""
         return {each.name: each.slots for each in self.queues.values()} if self.queues else {}
+
+    @property
+    def dispatching(self) -> tuple[str, ...]:
+        """The trackers whose issues `medbay up` takes up."""
+        own = ("beads",) if self.beads.dispatch else ()
+        return (*own, *(each.name for each in self.trackers.values() if each.dispatch))
 
     def in_file(self, path: str) -> bool:
         """Whether the file says what is in force."""
@@ -246,6 +294,7 @@ NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = Mapping
         "notify": (Channel, delivery.channel),
         "queues": (QueueConfig, QueueConfig),
         "roles": (RoleConfig, RoleConfig),
+        "trackers": (TrackerSource, TrackerSource),
     }
 )
 """What a table with a name of its own becomes, and what makes it, by its section."""

@@ -17,7 +17,7 @@ from medbay.core.agent import CUSTOM, PLACEHOLDERS, PROMPT_FILE, unknown_placeho
 from medbay.core.budget import MILLION
 from medbay.core.delivery import shown_url
 from medbay.core.durations import MAX_DURATION_MS, parse_duration, write_duration
-from medbay.core.events import EVENT_NAMES
+from medbay.core.events import EVENT_NAMES, exists
 from medbay.core.redaction import own_pattern
 from medbay.errors import UsageError
 
@@ -28,6 +28,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\x00-\x1f\x7f]{1,4000}")
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _HOURS = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
@@ -209,13 +210,28 @@ def quiet_hours() -> Kind:
     return Kind(says='hours like "22:00-07:00"', read=read)
 
 
+def time_of_day() -> Kind:
+    """A time on the clock, kept as minutes of the day."""
+
+    def read(raw: object) -> int:
+        found = _CLOCK.fullmatch(raw) if isinstance(raw, str) else None
+        if found is None:
+            raise Wrong
+        return int(found[1]) * 60 + int(found[2])
+
+    def write(value: object) -> object:
+        return f"{value // 60:02}:{value % 60:02}" if isinstance(value, int) else value
+
+    return Kind(says='a time like "08:00"', read=read, write=write)
+
+
 def event_names() -> Kind:
     """A list of events."""
 
     def read(raw: object) -> tuple[str, ...]:
         names = _words(raw)
         for at, name in enumerate(names):
-            if name not in EVENT_NAMES:
+            if not exists(name):
                 near = get_close_matches(name[:100], sorted(EVENT_NAMES), n=1)
                 raise Wrong(entry=at, hint=f"did you mean {shown(near[0])}?" if near else "docs/reference/events.md")
         return names

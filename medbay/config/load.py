@@ -25,6 +25,7 @@ from medbay.config.kinds import Wrong, preset_names, shown
 from medbay.config.lines import Document, is_too_deep
 from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
 from medbay.core import agent
+from medbay.core.tracker.source import TAKEN_NAMES
 from medbay.errors import ConfigError
 from medbay.foreign import open_regular
 
@@ -33,7 +34,14 @@ STORE_VARIABLE: Final = "MEDBAY_STORE"  # the short name
 _TEXT_MAX = 256 * 1024
 _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 
-_CALLED = {"agents": "an agent", "models": "a provider", "notify": "a channel", "queues": "a queue", "roles": "a role"}
+_CALLED = {
+    "agents": "an agent",
+    "models": "a provider",
+    "notify": "a channel",
+    "queues": "a queue",
+    "trackers": "a tracker",
+    "roles": "a role",
+}
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -232,12 +240,12 @@ class _Reading:
         if parts[0] == "agents":
             self._check_agent(name, raw, parts)
             return
-        if parts[0] == "roles" and len({"agent", "command"} & set(raw)) != 1:
-            self.mistake(parts, f"{'.'.join(parts)} has not exactly one of agent and command", 'agent = "claude"')
+        if parts[0] == "trackers" and name in TAKEN_NAMES:
+            self.mistake(parts, f"{shown(name)} is no name for a tracker: it is taken", "choose another name")
         needed = _needed(parts[0])
         if needed and len(needed & set(raw)) != 1:
             said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
-            hint = "slots = 2" if parts[0] == "queues" else f"write how {name} is reached"
+            hint = {"queues": "slots = 2", "trackers": 'kind = "github"'}.get(parts[0], f"write how {name} is reached")
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
     def _check_agent(self, name: str, raw: Mapping[str, object], parts: Parts) -> None:

@@ -15,18 +15,14 @@ from medbay.config.kinds import (
     account,
     address,
     agent_command,
-    channel_url,
     choice,
-    command_words,
     duration,
     durations,
     evaluator,
-    event_names,
     factor,
     money,
     patterns,
     preset,
-    quiet_hours,
     share,
     shell,
     store_url,
@@ -34,11 +30,12 @@ from medbay.config.kinds import (
     text,
     texts,
     token,
-    variable,
     whole,
     zone,
 )
+from medbay.config.message_rows import MESSAGE_ROWS
 from medbay.config.story_rows import STORY_ROWS, STORY_SECTIONS
+from medbay.config.tracker_rows import TRACKER_ROWS
 from medbay.core.agent import SPEC_ROLE
 from medbay.core.policy.presets import LADDER
 
@@ -64,6 +61,10 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "runner": "How processes are started.",
         "git": "Where agents work on repositories: each task has a worktree and a branch of its own.",
         "web": "The dashboard and the API, which `medbay up` and `medbay serve` start.",
+        "log": "What `medbay up` and `medbay worker` print of what happens.",
+        "report": "The report of `medbay report`, sent once a day.",
+        "keep": "How long `medbay up` and `medbay worker` keep what is finished. What an open task needs always stays.",
+        "otel": "Spans of tasks, attempts, checks, triages and deliveries for OpenTelemetry (`medbay[otel]`).",
         "agents.NAME": "An agent that works on tasks: `medbay add TITLE --agent NAME`. One table for each.",
         "queues.NAME": "A queue whose tasks have only so many slots. One table for each.",
         "models.NAME": "Which models of a provider are small, medium and large: `medbay add ... --model small`.",
@@ -71,6 +72,7 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "intake": "How captures become candidates: `medbay capture`, `medbay intake`.",
         **STORY_SECTIONS,
         "beads": "Issues of Beads as a source of work: `medbay beads dispatch`, `medbay triage --source beads`.",
+        "trackers.NAME": "Issues of GitHub, Linear or Jira as a source of work: `medbay sync`. One table for each.",
     }
 )
 
@@ -182,7 +184,8 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "recurring.ask_after": partial(
             Key,
             duration,
-            "After this long of nothing but failures a person is asked, once, while the schedule goes on; 0s: never.",
+            "After this long of nothing but failures, or at once where the next run is twelve times as far away, a "
+            "person is asked, once, while the schedule goes on; 0s: never.",
         ),
         "triage.agent": partial(
             Key,
@@ -317,6 +320,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "any other name is refused.",
             example=["medbay.example.org"],
         ),
+        **MESSAGE_ROWS,
         "runner.shell": partial(
             Key,
             shell,
@@ -424,89 +428,6 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "models.NAME.small": partial(Key, text, "The model for focused checks and status work.", example="haiku"),
         "models.NAME.medium": partial(Key, text, "The model for code.", example="sonnet"),
         "models.NAME.large": partial(Key, text, "The model for critical decisions.", example="opus"),
-        "notify.NAME.command": partial(
-            Key,
-            command_words,
-            "The program that is started for each event, with the event as JSON on its standard input; it runs in the "
-            "directory of this file, without a shell.",
-            default_is="none (this, `url` or `url_env`)",
-            needed=True,
-            example=["./notify.sh"],
-        ),
-        "notify.NAME.url": partial(
-            Key,
-            channel_url,
-            "The address that messages are sent to: `smtp://` and `smtps://` (mail), `http://` and `https://` (a POST "
-            "of JSON), anything else as apprise writes it (`medbay[notify]`). It is never shown in full.",
-            default_is="none (this, `command` or `url_env`)",
-            needed=True,
-            example="smtp://mail.example.org/?to=you@example.org",
-        ),
-        "notify.NAME.url_env": partial(
-            Key,
-            variable,
-            "The variable of the environment that holds the address, so that it stands in no file.",
-            default_is="none (this, `command` or `url`)",
-            needed=True,
-            example="MEDBAY_TELEGRAM",
-        ),
-        "notify.NAME.on": partial(
-            Key,
-            event_names,
-            "The events it is started for. With an address: `question:asked`, `incident:opened`, `incident:closed`, "
-            "`hold:placed`, `hold:released`, `budget:warning`.",
-        ),
-        "notify.NAME.category": partial(
-            Key,
-            texts,
-            "Only what is about tasks whose newest failure is of these categories (`transient`, `unknown/auth`).",
-            example=["unknown/auth"],
-        ),
-        "notify.NAME.tag": partial(Key, texts, "Only what is about tasks with one of these tags.", example=["nightly"]),
-        "notify.NAME.priority": partial(
-            Key,
-            partial(whole, 0, 4),
-            "Only what is about tasks of this priority or a more urgent one; 0 is the most urgent.",
-            default_is="any",
-            example=1,
-        ),
-        "notify.NAME.quiet": partial(
-            Key,
-            quiet_hours,
-            "Between these times nothing is sent; then one message says what there was. Needs an address.",
-            default_is="never",
-            example="22:00-07:00",
-        ),
-        "notify.NAME.zone": partial(
-            Key, zone, "The time zone of the quiet hours.", default_is="of this machine", example="Europe/Berlin"
-        ),
-        "notify.NAME.urgent": partial(Key, switch, "Whether it sends in its quiet hours too."),
-        "notify.NAME.digest": partial(
-            Key,
-            partial(duration, low_ms=60_000),
-            "How often other events than questions, incidents and budgets come together in one message. Needs an "
-            "address.",
-            default_is="each by itself",
-            example="1h",
-        ),
-        "notify.NAME.page": partial(
-            Key,
-            text,
-            "Where those who read the messages reach the page; messages then have a link.",
-            example="http://medbay.example.org:8484",
-        ),
-        "notify.NAME.timeout": partial(
-            Key,
-            _FROM_1S,
-            "How long it may take; then a command and its children are killed, and the delivery is tried again later.",
-        ),
-        "notify.NAME.heartbeat": partial(
-            Key,
-            _FROM_1S,
-            "It is also started with the event `heartbeat` at this interval, as long as the daemon's loop runs.",
-            default_is="never",
-            example="5m",
-        ),
         "intake.agent": partial(
             Key,
             partial(choice, "rules", "command", "model", "claude"),
@@ -551,5 +472,6 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, texts, "The checks of issues with the tag `implement_verify_close`.", example=["make test"]
         ),
         "beads.poll": partial(Key, _FROM_1S, "How often `medbay up` asks for new issues."),
+        **TRACKER_ROWS,
     }
 )

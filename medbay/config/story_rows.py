@@ -50,7 +50,7 @@ STORY_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, partial(factor, 0, 1), "The share of reviewers that has to pass, among those that answered."
         ),
         "story.fail_fast": partial(Key, switch, "Whether the first reviewer that fails stops the others."),
-        "roles.NAME.agent": partial(Key, text, "The agent that does it.", example="claude"),
+        "roles.NAME.agent": partial(Key, text, "The agent that does it.", example="claude", needed=True),
         "roles.NAME.command": partial(
             Key,
             texts,
@@ -58,6 +58,7 @@ STORY_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "`MEDBAY_STORY_DIR`, the context as JSON in the file `MEDBAY_INPUT`, and writes its answer to "
             "`MEDBAY_RESULT`. A relative path starts at the directory of this file.",
             example=["./dev.sh"],
+            needed=True,
         ),
         "roles.NAME.timeout": partial(
             Key, partial(duration, low_ms=1_000), "How long it may take.", default_is="as [story] says", example="1h"

@@ -43,7 +43,7 @@ def shipped(name: str) -> WorkflowFile:
 
 
 def _shipped_text(name: str) -> str:
-    return resources.files("medbay.workflows").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return resources.files("medbay").joinpath("workflows", f"{name}.toml").read_text(encoding="utf-8")
 
 
 def find(name: str, folder: Path | None) -> WorkflowFile:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
+from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import PROVIDER
 from medbay.core.model import Attempt, Task
-from medbay.core.outcome import Failed, Outcome, Output, OverBudget
+from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
 from medbay.core.policy.policy import category_acted_on
 from medbay.core.workspace import OnPass, WorkspaceMeans
 from medbay.errors import UsageError
@@ -29,7 +30,7 @@ CUSTOM: Final = "custom"  # the preset of a command of one's own
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 FIRST_WORD_MS: Final = 10_000
 _ONLY_A_CHANGE: Final = ("code_error", "test_failure")
-_NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "refused", "no_evidence"})
+_NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "loop", "refused", "no_evidence"})
 _PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
 
 
@@ -132,6 +133,14 @@ def next_agent(task: Task) -> tuple[str, tuple[str, ...]] | None:
     return task.agents[at] if at < len(names) else None
 
 
+def outwaits(task: Task, hold: Breaker, now: int, patience_ms: int) -> bool:
+    """Whether another agent takes a task, because the account of its own is held for longer than it may wait."""
+    if next_agent(task) is None or task.recurs or task.canary or hold.key not in task.resources:
+        return False
+    held_ms = now - hold.opened_at if hold.until is None else hold.until - now  # without a named end: so far
+    return hold.only_a_person_ends or held_ms > patience_ms
+
+
 def asks_a_person(task: Task, outcome: Outcome, found: Diagnosis) -> str:
     """Why a failure of an agent is a person's matter at once: more of the same would only cost; else empty."""
     if not is_agents(task):
@@ -152,6 +161,18 @@ def agent_facts(output: Output) -> tuple[str, str, int, int, int] | None:
     numbers = (int(told.get(name) or 0) for name in ("tokens_in", "tokens_out", "calls"))
     tokens_in, tokens_out, calls = numbers
     return str(told.get("session") or ""), str(told.get("model") or ""), tokens_in, tokens_out, calls
+
+
+def history_of(task: Task, outcome: Outcome) -> Mapping[str, Any]:
+    """What the transition that ends an attempt of an agent says of it: who, in which session, what went wrong."""
+    session, model, tokens_in, tokens_out, calls = agent_facts(outcome.output) or ("", "", 0, 0, 0)
+    result = outcome.output.result or {}
+    error = None if isinstance(outcome, Succeeded) else result.get("summary")
+    usage = result.get("usage")
+    cost = usage.get("cost") if isinstance(usage, Mapping) else None
+    numbers = {"tokens_in": tokens_in, "tokens_out": tokens_out, "tool_calls": calls, "cost": cost}
+    metadata = {"model": model or None, **numbers}
+    return {"agent": profile_of(task.runner), "session_id": session or None, "error": error, "metadata": metadata}
 
 
 def session_to_resume(task: Task, before: Attempt | None, *, host: str) -> str:
@@ -185,7 +206,7 @@ def filled(command: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]
     for word in command:
         found = _PLACEHOLDER.findall(word)
         if any(not values.get(each) for each in found):
-            if word == found[0] and words and words[-1].startswith("-"):
+            if not word.startswith("-") and words and words[-1].startswith("-"):
                 words.pop()
             continue
         words.append(_PLACEHOLDER.sub(lambda each: values[each[0]], word))

@@ -214,8 +214,30 @@ def used_up(day: Day, budget: Budget, now: int) -> Breaker:
         opened_at=now,
         until=ends,
         probe_at=ends,
-        data={"named": True, **told(day, budget)},
+        data={"named": True, "zone": str(budget.zone), **told(day, budget)},
     )
+
+
+def refreshed(held: Breaker, day: Day) -> Breaker:
+    """What tasks of a used-up day are parked under, with what is reserved and used of that day now."""
+    now = told(day, Budget())
+    return replace(held, data={**held.data, **{name: now[name] for name in now if name.startswith(("used", "res"))}})
+
+
+def shortage(task: Task, held: Breaker) -> str:
+    """What is left of the day and what an attempt of this task needs: `0.05 of 0.20 left today, this needs 0.15`."""
+    for name, asks, scale, form in (
+        ("cost", task.max_cost or 0, MILLION, "{:.2f}"),
+        ("tokens", task.max_tokens or 0, 1, "{:,.0f} tokens"),
+    ):
+        if held.data.get(f"daily_{name}") is None:
+            continue
+        limit, used, reserved = (round(held.data[f"{each}_{name}"] * scale) for each in ("daily", "used", "reserved"))
+        needs, left = min(asks, limit), max(0, limit - used - reserved)
+        if not _fits(used + reserved, needs, limit):
+            of = f"{form.format(left / scale)} of {form.format(limit / scale)} left today"
+            return f"{of}, this needs {form.format(needs / scale)}" if needs else of
+    return held.why
 
 
 def _has_limit(task: Task) -> bool:

@@ -24,6 +24,9 @@ from medbay.core.outcome import Output
 from medbay.core.redaction import redact
 from medbay.core.schedule import occurrences
 
+TAGGED_EVENTS: Final = frozenset({"task:completed", "task:iteration_done", "task:failed", "task:cancelled"})
+"""Events that carry the tags of their task, which may have others later: figures by tag are those of their time."""
+
 Write = object  # any frozen record that `store.apply` has a writer for
 W = TypeVar("W")
 
@@ -256,6 +259,11 @@ class Draft(Generic[R]):
         self._record = record
         self._set: dict[str, Any] = {}  # what is set and not in the record yet: making one takes a while
         self._transitions: list[Transition] = []
+        self._told: dict[str, Any] = {}
+
+    def tell(self, context: Mapping[str, Any]) -> None:
+        """What the first move of this decision has in its context besides."""
+        self._told.update(context)
 
     @property
     def record(self) -> R:
@@ -285,6 +293,8 @@ class Draft(Generic[R]):
         guard = lifecycle.guards.get((source, target)) if lifecycle.guards else None
         if guard is not None and not self.record.permits(guard, target):  # type: ignore[attr-defined]
             lifecycle.refuse(self.before.id, source, target, guard=guard)
+        context = {**self._told, **context} if self._told else context
+        self._told.clear()
         self._transitions.append(Transition(source, target, self.actor, reason, context))
         ended = self.now if target in lifecycle.terminal else None
         stamped = {"status": target, "since": self.now, "reason": reason, "ended_at": ended}
@@ -333,6 +343,8 @@ class Draft(Generic[R]):
         """Record an event about this record; one about anything but a task names it in its data."""
         task_id = self.before.id if isinstance(self.before, Task) else None
         about = data if task_id is not None else {self.before.kind: self.before.id, **data}
+        if name in TAGGED_EVENTS and isinstance(self.before, Task) and self.before.tags:
+            about["tags"] = list(self.before.tags)
         self.events.append(Event(name=name, task_id=task_id, attempt=attempt, data=about))
 
     def change(self) -> Change[R]:

@@ -31,6 +31,7 @@ MESSAGES: Final = (
 """The same for a channel with an address, which people read: each is one message, also where `digest` is set."""
 
 DIGEST: Final = "digest"  # one message for what a channel held back; never an event of the store
+REPORT: Final = "report"  # the report of the day; never an event of the store
 TEST: Final = "test"
 HEARTBEAT: Final = "heartbeat"  # what a channel hears at every period of its own; never an event of the store
 TIMEOUT_MS: Final = 30_000
@@ -41,9 +42,27 @@ GIVEN_UP_AFTER_MS: Final = 72 * 3_600_000
 KEPT_MS: Final = 7 * 24 * 3_600_000  # how long a delivery that is over is remembered, so that none is made twice
 ERROR_MAX: Final = 2_000  # characters
 SHORT_MS: Final = 2 * 60_000  # an incident that is over within this time is not worth a message
+REPORT_LATE_MS: Final = 6 * 3_600_000  # an engine that was away sends the report up to so long after its time
 LONGEST_ASKED_MS: Final = 24 * 3_600_000  # the longest wait that is granted to a service which asks for one
 _BEGINNINGS: Final = ("incident:opened", "hold:placed")
 _ENDS: Final = ("incident:closed", "hold:released")
+
+
+OVER: Final = ("question:answered", "question:withdrawn")
+"""After these, how a question ended is written into its messages, silently: at any hour, whatever a channel wants."""
+
+
+class Arrived(str):
+    """That something arrived, from a service that can change it later: `place` is where. Empty, as no error is."""
+
+    place: str = ""
+
+    @classmethod
+    def at(cls, place: str) -> Arrived:
+        """An arrival with its place."""
+        made = cls("")
+        made.place = place
+        return made
 
 
 class Later(str):
@@ -88,9 +107,19 @@ class Channel:
         """How long a delivery belongs to the engine that began it."""
         return self.timeout_ms + LEASE_BEYOND_MS
 
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The events that it reads: those it wants, and those after which its messages are changed."""
+        return (*self.on, *(each for each in OVER if each not in self.on)) if self.kind == "url" else self.on
+
+    def only_changes(self, event: Event) -> bool:
+        """Whether an event sends nothing, and is at most written into messages that were sent before."""
+        return event.name in OVER and event.name not in self.on
+
     def wants(self, event: Event) -> bool:
         """Whether it is to hear of this; never of its own failures, which could not be delivered."""
-        return event.name in self.on and not (event.name.startswith("delivery:") and event.data["channel"] == self.name)
+        of_its_own = event.name.startswith("delivery:") and event.data["channel"] == self.name
+        return event.name in self.heard and not of_its_own
 
     @property
     def is_narrow(self) -> bool:
@@ -147,6 +176,8 @@ class MessageFacts:
     waiting: tuple[Question, ...] = ()
     cost: int = 0  # of the day, in millionths
     daily_cost: int | None = None
+    places: tuple[str, ...] = ()  # of earlier messages about a question that is over
+    link: str = ""  # signed, answers the question; only where the channel's readers reach the page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +224,7 @@ def made(channel: Channel, events: Iterable[Event], *, store_id: str, now: int) 
 
 def _made(channel: Channel, event: Event, prefix: str, now: int) -> Delivery:
     key, about, due = f"{prefix}:{event.seq}", subject(event), now
-    if span := held_back(channel, event, now):
+    if span := None if channel.only_changes(event) else held_back(channel, event, now):
         since, due = span
         key, about = f"{prefix}:{DIGEST}:{due}", DIGEST
         event = Event(name=DIGEST, seq=event.seq, at=event.at, data={"since": since})
@@ -239,6 +270,36 @@ def quiet_span(channel: Channel, now: int) -> tuple[int, int] | None:
         if start <= now < end:
             return start, end
     return None
+
+
+def report_due(at: int, zone: tzinfo, now: int) -> int | None:
+    """The moment the report of today was due, `at` in minutes of the day; None before it, and long after it."""
+    today = datetime.fromtimestamp(now / 1000, tz=zone).date()
+    for day in (today, today - timedelta(days=1)):
+        moment = datetime(day.year, day.month, day.day, at // 60, at % 60, tzinfo=zone)
+        due = round(moment.timestamp() * 1000)
+        if due <= now < due + REPORT_LATE_MS:
+            return due
+    return None
+
+
+def report_key(channel: Channel, due: int, *, store_id: str) -> str:
+    """The key of the report of a day through a channel: two engines make one."""
+    return f"{store_id}:{channel.name}:{REPORT}:{due}"
+
+
+def report_delivery(channel: Channel, due: int, *, key: str, now: int, said: dict[str, str]) -> Delivery:
+    """The report of a day through a channel; `said` is its title and its text."""
+    return Delivery(
+        key=key,
+        kind=channel.kind,
+        channel=channel.name,
+        lane=f"{channel.name}/{REPORT}",
+        seq=due,
+        event=Event(name=REPORT, at=due, data=dict(said)),
+        due_at=now,
+        created_at=now,
+    )
 
 
 def is_moot(event: Event, facts: MessageFacts) -> bool:

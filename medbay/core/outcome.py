@@ -36,6 +36,7 @@ class Output(Struct, frozen=True, kw_only=True):
     head: str = ""
     tail: str = ""
     total_bytes: int = 0
+    lines_before: int | None = None  # of a log that does not fit into the tail: its lines before the tail, if known
     log_path: str = ""
     result: Mapping[str, Any] | None = None
 

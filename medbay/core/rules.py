@@ -5,6 +5,7 @@ Each door is a pure function from frozen data to a `Decision`; `core.attempt` an
 
 from __future__ import annotations
 
+from medbay.core import agent
 from medbay.core.attempt.checks import on_checks_taken_over
 from medbay.core.attempt.counting import excuse
 from medbay.core.attempt.ending import Ended, on_attempt_ended, on_engine_error
@@ -39,6 +40,7 @@ __all__ = [
     "Loop",
     "on_added",
     "on_added_alike",
+    "on_agent_held",
     "on_answer",
     "on_attempt_ended",
     "on_block_command",
@@ -154,6 +156,18 @@ def on_parked(task: Task, now: int, *, hold: str) -> Decision:
     """Something it needs is held: parked under that key, and not considered again until it is released."""
     draft = Draft(task, now, actor="engine")
     draft.set(hold=hold)
+    return draft.decision()
+
+
+def on_agent_held(task: Task, now: int, *, hold: Breaker) -> Decision:
+    """The account of its agent is held for too long: the next agent of its list takes it."""
+    other = agent.next_agent(task)
+    assert other is not None
+    name, needs = other
+    draft = Draft(task, now, actor="engine")
+    why = f"{agent.profile_of(task.runner)} is held ({hold.why}); {name} takes it"
+    draft.emit("task:recovery_action", action="next_agent", why=why)
+    draft.set(runner=agent.runner_of(name), resources=needs)
     return draft.decision()
 
 

@@ -185,9 +185,13 @@ class Figures(Struct, frozen=True, kw_only=True):
     retry_success: tuple[tuple[str, str, str, int, int], ...]  # category, agent, retry, how many, how many cured
     failures: tuple[tuple[int, str, int], ...]  # hour, category, how many
     cost: tuple[tuple[int, str, str, int, int], ...]  # hour, phase, agent, tokens, money in millionths
+    failed_cost: int  # in millionths, of attempts that failed or were lost
     waited: tuple[tuple[str, str, int, int], ...]  # cause, of what, how many, milliseconds
     called: tuple[tuple[int, str, int], ...]  # hour, reason, how many
     fingerprints: tuple[FingerprintFigures, ...]  # the most common
+    healed: Mapping[str, int]  # without anyone, by the category of the last failure
+    tags: tuple[tuple[str, str, int], ...]  # tag, what became of the task or attempt, how many
+    agents: tuple[tuple[str, str, int], ...]  # agent, how the attempt ended, how many
 
 
 class StoreReport(Struct, frozen=True, kw_only=True):

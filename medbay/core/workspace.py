@@ -140,6 +140,16 @@ def seen(result: Mapping[str, Any] | None) -> WorkSeen | None:
         return None
 
 
+def diff_stat(work: WorkSeen) -> str:
+    """What is changed since the task began, as git sums it up; empty when nothing is."""
+    if not work.files:
+        return ""
+    more = work.files - len(work.names)
+    names = (*work.names, f"and {more} more") if more > 0 else work.names
+    sums = f"{work.files} files changed, {work.insertions} insertions(+), {work.deletions} deletions(-)"
+    return "\n".join((*names, sums))
+
+
 def to_land(outcome: Outcome) -> WorkSeen | None:
     """The work of a success that more has to follow from than a kept branch."""
     work = seen(outcome.output.result) if isinstance(outcome, Succeeded) else None

@@ -162,7 +162,7 @@ class TrialGround:
 
     def _env(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
-        return {**kept, MARK: self.mark, "NO_COLOR": "1"}
+        return {**kept, MARK: self.mark, "NO_COLOR": "1", "MEDBAY_TRUST": "1"}  # its settings are the drill's own
 
 
 def marked(mark: str) -> list[int]:

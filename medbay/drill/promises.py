@@ -154,6 +154,18 @@ def _killer(facts: Facts) -> list[str]:
     )
 
 
+def _agent(facts: Facts) -> list[str]:
+    return _unless(
+        (facts["completed"] == facts["tasks"], f"{facts['completed']} of {facts['tasks']} completed"),
+        (not facts["believed"], f"taken for a success: {', '.join(facts['believed'])}"),
+        (facts["first"]["hang"] == "stalled", f"the one that hung ended as {facts['first']['hang']}"),
+        (not facts["limit_charged"], "the limit was charged"),
+        (facts["tokens"] > 0, "nothing of what it used was counted"),
+        (facts["questions"] == 0, f"{facts['questions']} questions were asked"),
+        (facts["left"] == 0, f"{facts['left']} processes were left"),
+    )
+
+
 def _two_daemons(facts: Facts) -> list[str]:
     return _unless(
         (facts["completed"] == facts["tasks"], f"{facts['completed']} of {facts['tasks']} completed"),
@@ -225,6 +237,12 @@ PROMISES: Final = (
         "a task that kills its engine becomes a question instead of a loop",
         "{deaths} engines died of it, then {status} · {block_kind}; the task beside it {bystander}",
         _killer,
+    ),
+    Promise(
+        "agent",
+        "an agent that hits a limit, hangs, crashes or lies about its end is not believed and is tried again",
+        "{completed} of {tasks} ended well at last, {tokens} tokens counted, at first {firsts}",
+        _agent,
     ),
     Promise(
         "two daemons",

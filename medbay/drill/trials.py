@@ -26,6 +26,34 @@ MANY: Final = 12
 SHARED: Final = 16
 CANARIES_ALLOWED: Final = 8  # what was under way when the cause was noticed, and probes
 JUMPY_SEEDS: Final = (3, 8, 13)  # worlds whose clock jumps
+WAYS: Final = ("limit", "hang", "crash", "lie", "cut")
+# By the title of its task it fails once: a file beside it says that it did.
+AGENT: Final = """import json, os, pathlib, sys, time
+way = sys.stdin.read().split("\\n")[0].lstrip("# ")
+met = pathlib.Path(f"met-{way}")
+def tell(**record):
+    print(json.dumps(record), flush=True)
+tell(type="system", subtype="init", session_id=f"drill-{way}", model="drill")
+usage = {"input_tokens": 100, "output_tokens": 10}
+words = [{"type": "text", "text": "All done."}]
+tell(type="assistant", message={"id": f"m{met.exists()}", "model": "drill", "usage": usage, "content": words})
+end = dict(type="result", subtype="success", is_error=False, result="All done.", session_id=f"drill-{way}", num_turns=1)
+if not met.exists():
+    met.touch()
+    if way == "limit":
+        said = f"usage limit reached|{int(time.time()) + 2}"
+        tell(**{**end, "is_error": True, "api_error_status": 429, "result": said})
+        sys.exit(1)
+    if way == "hang":
+        time.sleep(300)
+    if way == "crash":
+        os.kill(os.getpid(), 9)
+    if way == "lie":
+        tell(**{**end, "is_error": True, "result": "API Error: 500 Internal server error"})
+        sys.exit(0)
+    sys.exit(0)
+tell(**end)
+"""
 DISK_BYTES: Final = 6_000_000
 
 
@@ -137,6 +165,33 @@ def killer(ground: TrialGround) -> Facts:
         "block_kind": found["block_kind"],
         "questions": len(ground.json("inbox")),
         "bystander": ground.task(beside)["status"],
+        "left": ground.left(),
+    }
+
+
+def agent(ground: TrialGround) -> Facts:
+    """An agent that hits a limit, hangs, crashes and lies, each once: it writes the record that Claude Code writes."""
+    program = ground.home / "agent.py"
+    program.write_text(f"#!{sys.executable}\n{AGENT}", encoding="ascii")
+    program.chmod(0o700)
+    with open(ground.home / "medbay.toml", "a", encoding="ascii") as settings:
+        settings.write(f'[agents.drilled]\npreset = "claude"\nprogram = "{program}"\nprovider = "drilled/one"\n')
+    ids = {}
+    for way in WAYS:
+        line = {"title": way, "agent": "drilled", "timeout": f"{4 * LIMIT_S}s", "stall": f"{LIMIT_S}s"}
+        ids[way] = ground.medbay("add", "--file", "-", stdin=json.dumps(line)).out.strip()
+    ground.ended(ground.start("up", "--until-idle"))
+    tasks = {way: ground.task(task_id) for way, task_id in ids.items()}
+    first = {way: each["attempts"][0]["outcome"] for way, each in tasks.items()}
+    return {
+        "tasks": len(tasks),
+        "completed": sum(each["status"] == "completed" for each in tasks.values()),
+        "believed": [way for way, outcome in first.items() if outcome == "succeeded"],
+        "first": first,
+        "firsts": ", ".join(f"{way} {outcome}" for way, outcome in first.items()),
+        "limit_charged": bool(tasks["limit"]["attempts"][0]["charged"]),
+        "tokens": sum(each["tokens_in"] or 0 for task in tasks.values() for each in task["attempts"]),
+        "questions": len(ground.json("inbox")),
         "left": ground.left(),
     }
 
@@ -317,5 +372,6 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "kill -9": kill,
     "clock jump": clock_jump,
     "killer": killer,
+    "agent": agent,
     "two daemons": two_daemons,
 }

@@ -18,6 +18,7 @@ from medbay.engine.slots import GATHER_S
 from medbay.env import Clock
 from medbay.errors import StoreBusy, StoreError, StoreRemoved, StoreTooNew
 from medbay.integrations.passes import Passes
+from medbay.places.protocol import Running
 from medbay.service import idle
 from medbay.store.database import Store
 
@@ -70,6 +71,7 @@ class Daemon:
         self._drained_by_s = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._beating = threading.Event()
+        self._broken: set[str] = set()  # threads beside the loop whose last step failed
         self._deliveries = deliveries
         self._door = door
 
@@ -265,7 +267,7 @@ class Daemon:
         """Renew the lease from a thread of its own, where a busy loop cannot starve it."""
         try:
             while not self._beating.wait(self._beat_interval_s()):
-                self.engine.lease.beat(store)
+                self._survive("the lease", lambda: self.engine.lease.beat(store))
         finally:
             if store is not self.engine.store:
                 store.close()
@@ -273,8 +275,21 @@ class Daemon:
     def _guard(self) -> None:
         """End the trees of a lease that runs out; not behind a beat that waits for a locked store."""
         while not self._beating.wait(self.engine.settings.lease_ms / 1000 * GUARD_SHARE):
-            self.engine.guardian.tend(self.engine.lease.renewed_s)
-            self.engine.lease.guard(lambda: [each.running for each in list(self.engine.live.values())])
+            self._survive("the guardian", lambda: self.engine.guardian.tend(self.engine.lease.renewed_s))
+            self._survive("the guard", lambda: self.engine.lease.guard(lambda: self._running()))
+
+    def _running(self) -> list[Running]:
+        return [each.running for each in list(self.engine.live.values())]
+
+    def _survive(self, name: str, step: Callable[[], object]) -> None:
+        """One step of a thread beside the loop: what it breaks on is logged once, and the thread goes on."""
+        try:
+            step()
+            self._broken.discard(name)
+        except Exception as error:  # without its thread the lease would run out, or trees outlive it
+            if name not in self._broken:
+                log.error("%s failed, and is tried again: %r", name, error)
+            self._broken.add(name)
 
     def _beat_interval_s(self) -> float:
         lease = self.engine.lease

@@ -20,11 +20,13 @@ from medbay.engine.heartbeat import Heartbeats, Pulse
 from medbay.env import Clock
 from medbay.errors import SpawnFailed, StoreError
 from medbay.integrations.protocol import Sender, Sending
-from medbay.service import deliveries
+from medbay.service import deliveries, links
 from medbay.store.database import Store
 
 AT_ONCE: Final = 8  # deliveries under way
 LOOK_EVERY_S: Final = 0.5  # at the event log
+LONGEST_WAIT_S: Final = 60.0  # after failures in a row
+DOUBLINGS: Final = 10
 POLL_EVERY_S: Final = 0.05  # while something is under way
 MOVE_AFTER: Final = 10_000  # events without a channel, until it is stored that they were read
 FORGET_EVERY_S: Final = 3_600.0
@@ -46,6 +48,7 @@ class Deliverer:
         owner: str,
         heartbeats: Heartbeats | None = None,
         budget: Budget | None = None,
+        link_key: str = "",
     ) -> None:
         self.under_way: dict[str, tuple[Delivery, Sending]] = {}  # by key
         self._store = store
@@ -55,6 +58,7 @@ class Deliverer:
         self._owner = owner
         self._heartbeats = heartbeats
         self._budget = budget or Budget()
+        self._link_key = link_key  # for a store that has none yet
         self._read: dict[str, int] = {}  # how far each channel has read
         self._stored: dict[str, int] = {}  # how much of that is stored
         self._ended: list[tuple[Delivery, str]] = []  # and not recorded yet
@@ -64,6 +68,8 @@ class Deliverer:
         """Read on where the channels were, new ones from now on. Nothing that happens after this is missed."""
         with self._store.write() as tx:
             self._stored = {each.name: deliveries.begin_reading(tx, each) for each in self._channels.values()}
+            if self._link_key and any(each.page for each in self._channels.values()):
+                links.keep_key(tx, self._link_key)
         self._read = dict(self._stored)
 
     def deliver(self) -> None:
@@ -176,7 +182,7 @@ class DeliveryThread:
         self._finishing = threading.Event()
         self._until_s = 0.0
         self._thread: threading.Thread | None = None
-        self._away = False
+        self._failures = 0  # in a row
 
     def start(self, store: Store) -> None:
         """Begin; raises StoreError when the store is away."""
@@ -213,9 +219,16 @@ class DeliveryThread:
             deliverer.deliver()
             done = self._finishing.is_set() and deliverer.is_done
         except StoreError as error:
-            if not self._away:
-                log.warning("deliveries wait for the store: %s", error)
-            self._away = True
-            return False
-        self._away = False
+            return self._failed("deliveries wait for the store: %s", error)
+        except Exception as error:  # whatever it is: what is due is delivered later, and the thread goes on
+            return self._failed("deliveries failed, and are tried again: %r", error)
+        self._failures = 0
         return done
+
+    def _failed(self, words: str, error: Exception) -> bool:
+        """Report it once, and wait longer after each failure in a row; nothing is known to be delivered."""
+        if not self._failures:
+            log.warning(words, error)
+        self._failures += 1
+        self._finishing.wait(min(LONGEST_WAIT_S, LOOK_EVERY_S * 2 ** min(self._failures, DOUBLINGS)))
+        return False

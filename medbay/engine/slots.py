@@ -101,6 +101,7 @@ class Slots:
             recovery_share=self._settings.recovery_share,
             recovery_first=recovery_first,
             queue_slots=self._settings.queue_slots,
+            fallback_after_ms=self._settings.policy.fallback_after_ms,
             short_of=self._place.short_of() if self._settings.load_aware else "",
         )
 

@@ -26,30 +26,24 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import SplitResult
 
-from medbay.core.delivery import Channel, Delivery, Later, MessageFacts
+from medbay.core.delivery import Arrived, Channel, Delivery, Later, MessageFacts
 from medbay.core.durations import format_duration
 from medbay.core.redaction import Redaction
 from medbay.errors import SpawnFailed
+from medbay.integrations import telegram
 from medbay.integrations.protocol import SenderMeans
+from medbay.integrations.refusal import Refused
 from medbay.views.message import Message, message
 
 _ANSWER_MAX: Final = 2_000  # bytes of an answer that are read
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _NOT_FOLDED: Final = email.policy.SMTP.clone(max_line_length=400)  # a subject stays in one piece
-Send = Callable[[Message, str, float], None]  # the message, its key, and within how many seconds
+Send = Callable[[Message, str, float], str | None]  # the message, its key, within how many seconds; where it is then
 
 
 def sender(means: SenderMeans) -> UrlSender:
     """What delivers to addresses."""
     return UrlSender(means.redaction)
-
-
-class Refused(Exception):
-    """A service did not take a message; `wait_ms` is how long it asked to be left alone."""
-
-    def __init__(self, why: str, wait_ms: int = 0) -> None:
-        super().__init__(why)
-        self.wait_ms = wait_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +89,8 @@ def way_to(url: str) -> Send:
             return partial(_mail, parts)
         case "http" | "https":
             return partial(_post, url)
+        case "tgram":
+            return partial(telegram.send, url)
         case _:
             return partial(_apprise, url)
 
@@ -103,7 +99,7 @@ def way_to(url: str) -> Send:
 class UrlSending:
     """One message under way, in a thread of its own."""
 
-    send: Callable[[], None]
+    send: Callable[[], str | None]
     redaction: Redaction
     timeout_ms: int
     begun_s: float
@@ -114,14 +110,14 @@ class UrlSending:
 
     def _run(self) -> None:
         try:
-            self.send()
+            place = self.send()
         except Refused as refused:
             why = self.redaction.text(str(refused))
             self._ended.append(Later.after(why, refused.wait_ms) if refused.wait_ms else why)
         except Exception as error:  # whatever a service or a library breaks on
             self._ended.append(self.redaction.text(_words(error)))
         else:
-            self._ended.append("")
+            self._ended.append(Arrived.at(place) if place else "")
 
     def poll(self, monotonic_s: float) -> str | None:
         """How it ended; at its time limit it is left to itself."""

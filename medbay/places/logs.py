@@ -63,6 +63,20 @@ def read_ends(path: str | Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = 
         os.close(descriptor)
 
 
+def lines_before_tail(path: str | Path, total: int) -> int | None:
+    """How many line breaks stand before the tail that `read_ends` gives; None where a part was dropped or is gone."""
+    end, at, found = total - TAIL_BYTES, 0, 0
+    try:
+        with open(open_regular(Path(path)), "rb", buffering=0) as handle:
+            if _hole(handle.fileno(), total) is not None:
+                return None
+            while at < end and (piece := os.pread(handle.fileno(), min(end - at, _CHUNK), at)):
+                found, at = found + piece.count(b"\n"), at + len(piece)
+            return found
+    except (OSError, ValueError):
+        return None
+
+
 def dropped(path: Path) -> Hole | None:
     """The range that was dropped from a log, if any."""
     with open(open_regular(path), "rb", buffering=0) as handle:

@@ -10,8 +10,18 @@ from typing import Final
 from msgspec.structs import replace
 
 from medbay.core.attempt.standstill import LAST_STARTED
-from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Stalled, Succeeded, TimedOut
-from medbay.places.logs import append_note, read_ends
+from medbay.core.outcome import (
+    TAIL_BYTES,
+    Cancelled,
+    Failed,
+    Outcome,
+    Output,
+    Requeued,
+    Stalled,
+    Succeeded,
+    TimedOut,
+)
+from medbay.places.logs import append_note, lines_before_tail, read_ends
 from medbay.places.protocol import Launch
 from medbay.places.tree import Exit, TreeEnd, Why
 from medbay.runners.result import Result, read_answer, read_result, taken_as_failed
@@ -36,6 +46,7 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
         head=head,
         tail=tail,
         total_bytes=total_bytes,
+        lines_before=lines_before_tail(log, total_bytes) if log and total_bytes > TAIL_BYTES else None,
         log_path=launch.log_path,
         result=result.fields if launch.answer_path is None else {"answer": read_answer(launch.answer_path)},
     )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import evidence, rules
-from medbay.core.agent import never_got_to_work, profile_of
+from medbay.core.agent import never_got_to_work, outwaits, profile_of
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
 from medbay.core.attempt.checks import GATE_ERROR
@@ -29,7 +29,7 @@ from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_ke
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import Owned, delivered
-from medbay.core.people.question import failing_scope
+from medbay.core.people.question import FAILING_TOGETHER, failing_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.rules import Ended
 from medbay.core.schedule import expectation, occurrences
@@ -97,6 +97,7 @@ class Capacity(Struct, frozen=True, kw_only=True):
     home: str = ""  # the directory of a task that names none
     queue_slots: Mapping[str, int] = {}  # how many tasks of a queue may run, on all engines together
     short_of: str = ""  # what this machine lacks: retries that start processes wait
+    fallback_after_ms: int = 30 * 60_000  # what an agent that is held for longer has, its task's next agent takes
 
     @property
     def room(self) -> int:
@@ -117,8 +118,9 @@ def claim(
     owner = workers.get(tx, worker.id)
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
-    behind = _not_held(tx, _behind_mutexes(tx, worker), work)
-    offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of)
+    patience_ms = capacity.fallback_after_ms
+    behind = _not_held(tx, _behind_mutexes(tx, worker), work, patience_ms)
+    offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of, patience_ms)
     chosen = _suspects(offer, capacity)
     again = sum(task.recovery for task in chosen)
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
@@ -198,7 +200,8 @@ def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
 
     Before them the questions that a success withdraws.
     """
-    asked = [each.task_id for each in finished if failing_scope(each.task_id) in work.questions]
+    together = any(scope.startswith(FAILING_TOGETHER) for scope in work.questions)
+    asked = [each.task_id for each in finished if together or failing_scope(each.task_id) in work.questions]
     if asked:
         questions.lock_of_tasks(tx, asked)
     final = {each.task_id for each in finished if _can_be_final(each.outcome)}
@@ -297,7 +300,7 @@ def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], wo
 def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
     """Who else met a shared cause lately, and how often this runner could not be started here."""
     around, limits = ended.around, ended.around.limits
-    if ended.task.recurs and ended.task.streak > 0:  # the first failure of a streak asks nothing
+    if ended.task.recurs:
         around = replace(around, asked=questions.newest_of_task(tx, ended.task.id))
     if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
         return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
@@ -325,6 +328,7 @@ class _Offer:
     left: dict[str, int]  # how many more tasks of a queue may run, where that is limited
     behind_mutexes: Sequence[Task]  # the first of those that wait behind each free mutex
     short_of: str
+    patience_ms: int  # with an agent that is held
 
     def within_queues(self, ordered: Iterable[Task]) -> list[Task]:
         """Those that find room in their queues, in their order."""
@@ -379,7 +383,7 @@ def _suspects(offer: _Offer, capacity: Capacity) -> list[Task]:
     free = offer.places(capacity.free)
     if _share_left(capacity) <= 0 and len(_heads(offer, free, recovery=False)) >= free:
         ordered = [task for task in ordered if not task.recovery]
-    chosen = _not_held(offer.tx, ordered, offer.work)[:1]
+    chosen = _not_held(offer.tx, ordered, offer.work, offer.patience_ms)[:1]
     for task in chosen:
         offer.taken(task)
     return chosen
@@ -426,12 +430,15 @@ def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
         heads.append([each for each in waiting if each.runner not in past and offer.left.get(each.queue, 1) > 0])
     # What one queue has is in this order already.
     found = heads[0] if len(heads) == 1 else sorted(chain.from_iterable(heads), key=_urgency)
-    found = _not_held(offer.tx, found, offer.work)
+    found = _not_held(offer.tx, found, offer.work, offer.patience_ms)
     return offer.within_queues(found) if offer.left else found
 
 
-def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
-    """Park what needs something that is held now; it is not considered again until that is released."""
+def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet, patience_ms: int) -> list[Task]:
+    """Park what needs something that is held now; it is not considered again until that is released.
+
+    What another agent may take over is that one's from the next claim on.
+    """
     if not candidates or not work.parks:
         return candidates
     needs = breakers.uses(tx, [command_key(task) for task in candidates], since=tx.now - KNOWN_FOR_MS)
@@ -440,6 +447,8 @@ def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet) -> list[Task]:
         held = held_by(task, work.breakers, needs.get(command_key(task), ()))
         if held is None or task.forced or (task.canary and _canary_of(task, work)):
             free.append(task)
+        elif outwaits(task, held, tx.now, patience_ms):
+            apply(tx, rules.on_agent_held(task, tx.now, hold=held))
         else:
             apply(tx, rules.on_parked(task, tx.now, hold=held.key))
     return free

@@ -8,12 +8,14 @@ from typing import Final
 
 from medbay.core import delivery as rules
 from medbay.core.budget import Budget
-from medbay.core.delivery import DIGEST, KEPT_MS, Channel, ChannelState, Delivery, Later, MessageFacts
+from medbay.core.delivery import DIGEST, KEPT_MS, Arrived, Channel, ChannelState, Delivery, Later, MessageFacts
 from medbay.core.model import Event
-from medbay.store import breakers, budgets, effects, history, questions
+from medbay.service import links
+from medbay.store import breakers, budgets, effects, history, messages, questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import write_events
 from medbay.store.database import Tx
+from medbay.store.messages import SentMessage
 
 READ_AT_ONCE: Final = 5_000  # events
 _ASKED_MAX: Final = 100  # questions that a digest counts
@@ -34,7 +36,7 @@ def begin_reading(tx: Tx, channel: Channel) -> int:
 def read_on(tx: Tx, channel: Channel, after: int) -> tuple[list[Event], int]:
     """The next events that a channel wants, and how far it has read with them."""
     until = effects.readable_until(tx, after, READ_AT_ONCE)
-    events = effects.events_between(tx, after, until, channel.on) if until > after else []
+    events = effects.events_between(tx, after, until, channel.heard) if until > after else []
     return [each for each in events if not channel.is_narrow or _concerns(tx, channel, each)], until
 
 
@@ -81,12 +83,29 @@ def begin(
             continue
         each = replace(found, tries=found.tries + 1, owner=owner, lease_until=until)
         if each.kind != "command":
-            each = replace(each, facts=facts_of(tx, each.event, budget))
-        if each.facts is not None and rules.is_moot(each.event, each.facts):
+            facts = facts_of(tx, each.event, budget)
+            if facts.question is not None and channels[each.channel].page:
+                facts = replace(facts, link=links.signed(tx, facts.question.id, each.channel))
+            each = replace(each, facts=_with_places(tx, each, facts))
+        if each.facts is not None and _is_moot(each, channels[each.channel]):
             effects.save(tx, rules.on_ended(each, "", tx.now))
         else:
             begun.append(each)
     return begun
+
+
+def _with_places(tx: Tx, each: Delivery, facts: MessageFacts) -> MessageFacts:
+    """Where the messages about a question that is over can be changed."""
+    asked = facts.question
+    if each.event.name not in rules.OVER or asked is None or asked.status == "open":
+        return facts
+    sent = [one for one in messages.of_questions(tx, [asked.id]) if one.channel == each.channel]
+    return replace(facts, places=tuple(place for one in sent for place in one.place.split()))
+
+
+def _is_moot(each: Delivery, channel: Channel) -> bool:
+    assert each.facts is not None
+    return rules.is_moot(each.event, each.facts) or (channel.only_changes(each.event) and not each.facts.places)
 
 
 def facts_of(tx: Tx, event: Event, budget: Budget) -> MessageFacts:
@@ -115,6 +134,7 @@ def record(tx: Tx, delivery: Delivery, error: str) -> bool:
     ended = rules.on_ended(delivery, error, tx.now)
     if not effects.save(tx, ended):
         return False
+    _remember_message(tx, delivery, error)
     if isinstance(error, Later):
         effects.hold_channel(tx, delivery.channel, tx.now + error.wait_ms)
     tx.serialise(f"{_LOCK} {delivery.channel}")  # going down and coming back are reported once
@@ -124,6 +144,18 @@ def record(tx: Tx, delivery: Delivery, error: str) -> bool:
     effects.put_state(tx, after)
     write_events(tx, (told,) if told else ())
     return True
+
+
+def _remember_message(tx: Tx, delivery: Delivery, error: str) -> None:
+    """Remember where the message about a question is until its end is written into it."""
+    asked = delivery.facts.question if delivery.facts is not None else None
+    if error or asked is None:
+        return
+    if delivery.event.name in rules.OVER:
+        messages.forget(tx, delivery.channel, asked.id)
+    elif delivery.event.name == "question:asked":
+        place = error.place if isinstance(error, Arrived) else ""
+        messages.add(tx, SentMessage(delivery.key, delivery.channel, asked.id, place, tx.now))
 
 
 def hand_back(tx: Tx, begun: Iterable[Delivery]) -> None:

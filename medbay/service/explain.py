@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from medbay.core import budget
 from medbay.core.attempt import rescue
 from medbay.core.attempt.knowledge import apply_teaching
 from medbay.core.holds import holding
@@ -21,7 +22,7 @@ from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import RESCUE_THRESHOLD
 from medbay.core.snapshot import Explanation
 from medbay.core.triage import agency, incident
-from medbay.service import learning
+from medbay.service import budgets, learning
 from medbay.service import triage as triage_service
 from medbay.store import activity, attempts, breakers, checks, patterns, questions, retries, tasks, triages, workers
 from medbay.store.database import Tx
@@ -148,7 +149,8 @@ def first_reasons(
     around: dict[tuple[object, ...], Circumstances] = {}
     for task in some:
         own = (task.resources, command_key(task), task.last_fingerprint) if known else ()
-        alike = (task.queue, task.runner, task.hold, task.recovery, task.mutex, own)
+        costs = (task.max_tokens, task.max_cost)  # what a used-up day is said to lack
+        alike = (task.queue, task.runner, task.hold, task.recovery, task.mutex, costs, own)
         if task.finished:
             continue
         if task.unmet or alike not in around:
@@ -172,6 +174,8 @@ def circumstances(
     full = bool(serving) and all(busy.get(each.id, 0) >= each.slots for each in serving)
     stopped = _stopped(tx, task, serving)
     what = {each.kind: f"{each.key} holds it: {each.why} ({each.ends})" for each in (held, stopped) if each is not None}
+    if held is not None and held.kind == "budget":
+        what["budget"] = budget.shortage(task, held)
     if held is not None and held.kind == "incident":
         said = incident.in_words(held, triages.get(tx, held.data.get(incident.LOOKED_AT) or ""))
         what["incident"] += f"; {said}" if said else ""
@@ -239,7 +243,8 @@ def _held(tx: Tx, task: Task) -> Breaker | None:
     if task.finished:
         return None
     if task.hold is not None:
-        return breakers.get(tx, task.hold)
+        held = breakers.get(tx, task.hold)
+        return held and budgets.as_of_now(tx, held)
     command = command_key(task)
     needs = breakers.uses(tx, [command], since=tx.now - KNOWN_FOR_MS).get(command, ())
     return held_by(task, breakers.not_closed(tx), needs)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
 from medbay.core.model import TRACKER, Attempt, Check, Task
-from medbay.core.tracker import mirror
+from medbay.core.tracker import mirror, record
 from medbay.core.tracker.issue import Issue
 from medbay.core.tracker.mirror import IssueLink, Wanted
 from medbay.core.tracker.record import FailureRecord
@@ -19,6 +20,8 @@ from medbay.store import attempts, issues, meta, questions, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
+
+PART_KEY: Final = "medbay:"  # before the id of the task that an issue was made for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +44,33 @@ def known(tx: Tx, source: str, issue_id: str) -> tuple[IssueLink, Task | None]:
     return link, task_rows.get(tx, link.task_id) if link.task_id else None
 
 
+def is_part(tx: Tx, key: str) -> bool:
+    """Whether an issue was made for a part of a split of ours, by the key it was made with."""
+    task_id = key.removeprefix(PART_KEY) if key.startswith(PART_KEY) else ""
+    part = task_rows.get(tx, task_id) if task_id else None
+    return part is not None and part.role == "part"
+
+
 def take_up(
-    tx: Tx, issue: Issue, work: IssueWork, env: tuple[tuple[str, str], ...], *, ids: Ids, actor: str, checked: bool
+    tx: Tx,
+    issue: Issue,
+    work: IssueWork,
+    env: tuple[tuple[str, str], ...],
+    *,
+    ids: Ids,
+    actor: str,
+    checked: bool,
+    again: bool = False,
 ) -> Task:
-    """The task of an issue: the one there is, else a new one that goes on counting where its notes left off."""
+    """The task of an issue: the one there is, else a new one that goes on counting where its notes left off.
+
+    `again`: an issue that was closed is open again and is new work, unless another daemon has begun it meanwhile.
+    """
     link, task = known(tx, work.source, issue.id)
+    key = f"{work.source}:{issue.id}"
+    if again and task is not None and task.finished and link.closed_at is not None:
+        key, task = f"{key}:{link.closed_at}", None
+        link = IssueLink(source=link.source, issue_id=link.issue_id)
     if task is not None:
         return _as_configured(tx, task, work, env, checked=checked)
     new = NewTask(
@@ -62,7 +87,7 @@ def take_up(
         policy=PRESET,
         resources=work.resources,
         checks=work.checks if checked else (),
-        key=f"{work.source}:{issue.id}",
+        key=key,
     )
     task = additions.add(tx, new, ids=ids, actor=actor)
     if link.charged and not task.charged:
@@ -79,9 +104,11 @@ def take_up(
 
 
 def import_failed(tx: Tx, issue: Issue, found: FailureRecord, work: IssueWork, *, ids: Ids, actor: str) -> Task:
-    """The task of an issue that failed elsewhere, as failed as its notes say."""
+    """The task of an issue that failed elsewhere, as failed as its notes say; its record is ours from now on."""
     link, task = known(tx, work.source, issue.id)
+    link = replace(link, line=record.last_line(issue.notes) or link.line)
     if task is not None:
+        issues.save(tx, link)
         return task
     task = take_up(tx, issue, work, (("MEDBAY_ISSUE", issue.id),), ids=ids, actor=actor, checked=False)
     decision, attempt = mirror.on_imported(task, found, tx.now)
@@ -102,6 +129,15 @@ def clear(tx: Tx, task: Task, *, why: str) -> Task:
     else:
         apply(tx, mirror.on_cleared(task, tx.now, why=why))
     return _again(tx, task)
+
+
+def end_closed(tx: Tx, *, link: IssueLink, actor: str) -> None:
+    """A person closed the issue of a task, or deleted it: there is nothing to work on any more."""
+    link, task = known(tx, link.source, link.issue_id)
+    if task is None or task.finished or link.closed_at is not None:
+        return
+    tasks.cancel(tx, task, actor=actor)
+    issues.save(tx, replace(link, closed_at=tx.now, version=_again(tx, task).version))
 
 
 def want_triage(tx: Tx, task: Task) -> Task:

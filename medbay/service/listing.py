@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
+from medbay.service import budgets
 from medbay.service import explain as explaining
 from medbay.store import attempts, breakers, questions, spending, tasks, workers
 from medbay.store.database import Tx
@@ -85,7 +87,7 @@ def _explained(
         out_of_share=frozenset(explaining.queues_out_of_share(tx, served, recovery_share)),
         mutexes=_mutexes(tx, kept),
         full_queues={queue: slots for queue, slots in queue_slots.items() if tasks.count_live(tx, queue) >= slots},
-        breakers=breakers.not_closed(tx) if any(task.hold or task.ready for task in kept) else {},
+        breakers=_breakers(tx) if any(task.hold or task.ready for task in kept) else {},
         logs={task.id: path for task in kept if task.live is not None and (path := _log(tx, task))},
         used=spending.by_task(tx, [task.id for task in kept]) if query.costs else {},
         prefixes={task.id: _letters(tx, task.id) for task in kept} if query.prefixes else {},
@@ -115,6 +117,10 @@ def _waits_for(tx: Tx, kept: Sequence[Task]) -> dict[str, tuple[str, ...]]:
     return {
         each: tuple(other for other, status in tasks.comes_after(tx, each) if status != "completed") for each in waiting
     }
+
+
+def _breakers(tx: Tx) -> dict[str, Breaker]:
+    return {key: budgets.as_of_now(tx, held) for key, held in breakers.not_closed(tx).items()}
 
 
 def _mutexes(tx: Tx, kept: Sequence[Task]) -> dict[str, str]:

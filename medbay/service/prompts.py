@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from medbay.core import workspace
 from medbay.core.agent import profile_of, session_to_resume
 from medbay.core.attempt import guidance, prompt
 from medbay.core.attempt.prompt import Earlier
@@ -43,9 +44,9 @@ def brief(tx: Tx, task: Task, *, host: str) -> Briefing:
     for each in before if not resumes else ():  # in its own session it knows what it did
         output = attempts.output(tx, task.id, each.number)
         if output is not None and each.iteration == task.iteration:
-            stat = (output.result or {}).get("diff_stat")
+            work = workspace.seen(output.result)
             words = output.tail.strip()[-WORDS_MAX:]
-            told.append(Earlier(each.number, each.outcome or "", words, str(stat) if stat else ""))
+            told.append(Earlier(each.number, each.outcome or "", words, workspace.diff_stat(work) if work else ""))
     return Briefing(resumes=resumes, session_tokens=used, earlier=tuple(told))
 
 

@@ -29,15 +29,24 @@ _ENDS: Final = frozenset({"task:failed", "task:completed", "task:iteration_done"
 
 
 def catch_up(store: Store, *, batches: int = 10_000) -> int:
-    """Roll up what happened since the last time; how many events there were."""
+    """Roll up what happened until now; how many events there were.
+
+    What happens meanwhile is left to the next call: a busy fleet writes as fast as anybody counts. It also ends where
+    nothing more can be counted, because a transaction that began earlier is still under way.
+    """
     done = 0
+    with store.read() as tx:
+        wanted = history.last_event_seq(tx)
     for _ in range(batches):
         with store.read() as tx:
             at = statistics.cursor(tx)
-            if effects.readable_until(tx, at, 1) <= at:
+            if at >= wanted or effects.readable_until(tx, at, 1) <= at:
                 return done
         with store.write() as tx:
-            done += roll_up(tx)
+            counted = roll_up(tx)
+        if not counted:
+            return done
+        done += counted
     return done
 
 
@@ -53,7 +62,7 @@ def roll_up(tx: Tx, limit: int = AT_ONCE) -> int:
     ends = [(each.task_id, each.attempt) for each in events if each.name in _ENDS and each.task_id and each.attempt]
     tally = _Tally(
         workers=statistics.workers_of(tx, task_ids),
-        used=statistics.used(tx, ends),
+        attempts=statistics.attempts(tx, ends),
         tasks=statistics.opened(tx, "task", task_ids),
         others={
             kind: statistics.opened(tx, kind, _named(events, field))
@@ -95,9 +104,13 @@ def load(tx: Tx, *, since: int, until: int) -> Figures:
         retry_success=tuple(statistics.sums(tx, "retry", **window)),
         failures=tuple((hour, name, number) for hour, name, _, number, _ in statistics.by_hour(tx, "failed", **window)),
         cost=tuple(statistics.by_hour(tx, "cost", **window)),
+        failed_cost=sum(cost for *_, how, _, cost in statistics.sums(tx, "cost", **window) if how == "failed"),
         waited=tuple((a, b, number, total) for a, b, _, number, total in statistics.sums(tx, "waited", **window)),
         called=tuple((hour, name, number) for hour, name, _, number, _ in statistics.by_hour(tx, "called", **window)),
         fingerprints=tuple(_fingerprints(tx, begin, end)),
+        healed=_by_name(tx, "healed", window),
+        tags=tuple((tag, how, number) for tag, how, _, number, _ in statistics.sums(tx, "tag", **window)),
+        agents=tuple((agent, how, number) for agent, how, _, number, _ in statistics.sums(tx, "agent", **window)),
     )
 
 
@@ -141,7 +154,7 @@ class _Tally:
         self,
         *,
         workers: Mapping[str, tuple[str, str]],
-        used: Mapping[tuple[str, int], tuple[int, int]],
+        attempts: Mapping[tuple[str, int], tuple[int, int, str]],
         tasks: dict[str, OpenCase],
         others: dict[str, dict[str, OpenCase]],
     ) -> None:
@@ -149,7 +162,7 @@ class _Tally:
         self.changed: dict[str, OpenCase | None] = {}
         self.others_changed: dict[str, dict[str, OpenCase | None]] = {kind: {} for kind in others}
         self._workers = workers
-        self._used = used
+        self._attempts = attempts
         self._tasks: dict[str, OpenCase | None] = dict(tasks)
         self._others: dict[str, dict[str, OpenCase | None]] = {kind: dict(found) for kind, found in others.items()}
         self._iterated: dict[str, int] = {}
@@ -169,9 +182,11 @@ class _Tally:
 
     def _lose(self, event: Event) -> None:
         self._count(event, "attempt", "lost")
+        self._count_agent(event, "lost")
 
     def _cancel(self, event: Event) -> None:
         self._count(event, "done", "cancelled")
+        self._count_tags(event, "cancelled")
         self._set(event, None)
 
     def _wait(self, event: Event) -> None:
@@ -195,6 +210,8 @@ class _Tally:
         kind = f"{category}/{found['subcategory']}" if found.get("subcategory") else category
         case = self._case(event)
         self._count(event, "attempt", "failed")
+        self._count_agent(event, "failed")
+        self._count_tags(event, "failed")
         self._count(event, "failed", kind)
         if found.get("fingerprint"):
             self._count(event, "fingerprint", str(found["fingerprint"]))
@@ -213,23 +230,38 @@ class _Tally:
         by_person = case.person or str(event.data.get("by", "")).startswith("person:")
         if event.attempt:
             self._count(event, "attempt", "succeeded")
+            self._count_agent(event, "succeeded")
         if case.failures:
             self._count_retry(event, case, cured=True)
             heal_ms = max(0, event.at - case.since)
             step = math.floor(PER_DOUBLING * math.log2(max(1.0, heal_ms / 1000)))
             self._count(event, "heal", str(step), total=heal_ms)
         self._count(event, "retries", str(min(case.failures, RETRIES_MAX)))
-        self._count(event, "done", "person" if by_person else "healed" if case.failures else "plain")
+        how = "person" if by_person else "healed" if case.failures else "plain"
+        self._count(event, "done", how)
+        self._count_tags(event, how)
+        if how == "healed":
+            self._count(event, "healed", case.category)
         self._set(event, None)
+
+    def _count_tags(self, event: Event, how: str) -> None:
+        """By the tags that the task had when it happened."""
+        for tag in event.data.get("tags") or ():
+            self._count(event, "tag", str(tag), how)
+
+    def _count_agent(self, event: Event, how: str) -> None:
+        if agent := self._agent(event):
+            self._count(event, "agent", agent, how)
 
     def _count_retry(self, event: Event, case: OpenCase, *, cured: bool) -> None:
         number = str(min(case.failures, RETRIES_MAX))
         self._count(event, "retry", case.category, self._agent(event), number, total=int(cured))
 
     def _count_cost(self, event: Event) -> None:
-        tokens, cost = self._used.get((event.task_id or "", event.attempt or 0), (0, 0))
+        tokens, cost, _ = self._attempts.get((event.task_id or "", event.attempt or 0), (0, 0, ""))
         if tokens or cost:
-            named = ("cost", event.at // HOUR_MS * HOUR_MS, self._role(event) or "work", self._agent(event), "")
+            how = "failed" if event.name in ("task:failed", "task:lost") else ""
+            named = ("cost", event.at // HOUR_MS * HOUR_MS, self._role(event) or "work", self._agent(event), how)
             number, total = self.counted.get(named, (0, 0))
             self.counted[named] = number + tokens, total + cost
 
@@ -271,7 +303,9 @@ class _Tally:
         return self._workers.get(event.task_id or "", ("", ""))[1]
 
     def _agent(self, event: Event) -> str:
-        return profile_of(self._workers.get(event.task_id or "", ("", ""))[0])
+        """The agent of the attempt; another one may go on with the task."""
+        *_, agent = self._attempts.get((event.task_id or "", event.attempt or 0), (0, 0, ""))
+        return agent or profile_of(self._workers.get(event.task_id or "", ("", ""))[0])
 
 
 _COUNTERS: Final[Mapping[str, Callable[[_Tally, Event], None]]] = {

@@ -14,8 +14,8 @@ from medbay.core.decision import Decision
 from medbay.core.model import Attempt, Question, Task
 from medbay.core.people.answer import AskedStory
 from medbay.core.workflow import phase, question, story, workflow
-from medbay.core.workflow.phase import StoryCase, Worker
-from medbay.core.workflow.records import Part, PhaseRun, Story, StoryDecision, StoryRules
+from medbay.core.workflow.phase import PhaseWorker, StoryCase
+from medbay.core.workflow.records import PhaseRun, RunPart, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase, Workflow
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.store import attempts, questions, stories, tasks
@@ -179,7 +179,7 @@ def start(
     tx: Tx,
     given: str,
     phase_name: str,
-    workers: Sequence[Worker],
+    workers: Sequence[PhaseWorker],
     rules: StoryRules,
     *,
     actor: str,
@@ -242,7 +242,7 @@ def counted(tx: Tx, run: PhaseRun) -> PhaseRun:
     return replace(run, parts=tuple(_counted(tx, each) for each in run.parts))
 
 
-def _counted(tx: Tx, part: Part) -> Part:
+def _counted(tx: Tx, part: RunPart) -> RunPart:
     tried = attempts.of_task(tx, part.task_id, 100)
     if not tried:
         return part

@@ -33,12 +33,17 @@ def check(store: KeptStore) -> StoreReport:
         )
 
 
-def archive_old(store: Store, folder: Path, *, now: int, older_than_ms: int) -> tuple[dict[str, int], Path]:
-    """Move the details of what ended so long ago into a new file; how many rows of each table, and which file."""
+def archive_old(
+    store: Store, folder: Path, *, now: int, older_than_ms: int, pieces: int | None = None
+) -> tuple[dict[str, int], Path]:
+    """Move the details of what ended so long ago into a new file; how many rows of each table, and which file.
+
+    `pieces` is how many at most are moved now; without it, all of them.
+    """
     statistics.catch_up(store)  # what leaves is counted before
     file = ArchiveFile(archive_path(folder, now))
     try:
-        return move(store, now - older_than_ms, file.write), file.path
+        return move(store, now - older_than_ms, file.write, pieces=pieces), file.path
     finally:
         file.close()
 
@@ -58,7 +63,9 @@ def leaving(store: Store, before: int) -> dict[str, int]:
     return dict(found)
 
 
-def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], None]) -> dict[str, int]:
+def move(
+    store: Store, before: int, write: Callable[[str, Sequence[Leaving]], None], *, pieces: int | None = None
+) -> dict[str, int]:
     """Write a piece, then delete it, until nothing is left. `write` returns when it is safe on the disk.
 
     Stopped in between, a piece is written and still in the store; the next run writes it once more.
@@ -67,7 +74,7 @@ def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], No
     for part in archive.PARTS:
         moved[part.table] += 0
         after: Sequence[Any] = ()
-        while True:
+        while pieces is None or pieces > 0:
             with store.write() as tx:
                 tx.serialise("archive")  # two at once would both write the same rows, and one delete nothing
                 rows = archive.leaving(tx, part, before, after=after, limit=ROWS_AT_ONCE)
@@ -78,6 +85,7 @@ def move(store: Store, before: int, write: Callable[[str, Sequence[Leaving]], No
                 if archive.remove(tx, part, gone) != len(gone):
                     raise StoreError(f"not every row of {part.table} could be moved", hint="medbay db check says more")
             moved[part.table] += len(rows)
+            pieces = None if pieces is None else pieces - 1
             after = [rows[-1][name] for name in part.key]
     return dict(moved)
 

@@ -383,6 +383,8 @@ def _close_question(tx: Tx, closed: QuestionClosed) -> None:
         "UPDATE question_task SET waiting = 0 WHERE question_id = ? AND task_id = ?",
         (closed.question_id, closed.task_id),
     )
+    if closed.whole and closed.status == "withdrawn" and closed.task_id:  # the others that it was asked for
+        tx.execute("UPDATE question_task SET waiting = 0 WHERE question_id = ?", (closed.question_id,))
     if closed.whole:
         tx.execute(
             "UPDATE question SET status = ?, answered_at = ?, answered_by = ?, answer = ?"

@@ -37,6 +37,11 @@ def next_ones(tx: Tx, channels: Sequence[str], limit: int) -> list[Delivery]:
     return [_delivery(row) for row in tx.rows(sql, (tx.now, tx.now, *channels, limit))]
 
 
+def exists(tx: Tx, key: str) -> bool:
+    """Whether this delivery was made, whatever became of it."""
+    return tx.one("SELECT 1 FROM effect WHERE key = ?", (key,)) is not None
+
+
 def begin(tx: Tx, delivery: Delivery, *, owner: str, lease_until: int) -> bool:
     """Take a delivery in hand and count the try; False when another engine was faster."""
     sql = "UPDATE effect SET tries = tries + 1, owner = ?, lease_until = ? WHERE key = ? AND tries = ? AND status = ?"

@@ -192,17 +192,38 @@ def ids_like(tx: Tx, kind: type[Struct], prefix: str) -> list[str]:
     return [row[0] for row in tx.rows(sql, (len(prefix), prefix))]
 
 
-def select(tx: Tx, kind: type[R], *, status: Sequence[str] = (), workorder: str = "", limit: int = 1_000) -> list[R]:
-    """Captures, workorders or candidates, the oldest first."""
+def select(
+    tx: Tx, kind: type[R], *, status: Sequence[str] = (), workorder: str = "", limit: int = 1_000, after: str = ""
+) -> list[R]:
+    """Captures, workorders or candidates, the oldest first; with `after` those behind the one with that id."""
+    wanted = _wanted(status, workorder)
+    if after:
+        place = f"(SELECT created_at FROM {_TABLES[kind]} WHERE id = ?)"
+        wanted.append((f"(created_at > {place} OR (created_at = {place} AND id > ?))", [after] * 3))
+    where, params = _where(wanted)
+    sql = f"SELECT {_columns(kind)} FROM {_TABLES[kind]}{where} ORDER BY created_at, id LIMIT ?"
+    return [_record(kind, row) for row in tx.rows(sql, (*params, limit))]
+
+
+def count(tx: Tx, kind: type[Struct], *, status: Sequence[str] = (), workorder: str = "") -> dict[str, int]:
+    """How many captures, workorders or candidates there are, by status."""
+    where, params = _where(_wanted(status, workorder))
+    sql = f"SELECT status, COUNT(*) FROM {_TABLES[kind]}{where} GROUP BY status ORDER BY status"
+    return {row[0]: row[1] for row in tx.rows(sql, params)}
+
+
+def _wanted(status: Sequence[str], workorder: str) -> list[tuple[str, list[Any]]]:
     wanted: list[tuple[str, list[Any]]] = []
     if status:
         wanted.append((f"status IN ({', '.join('?' * len(status))})", list(status)))
     if workorder:
         wanted.append(("workorder = ?", [workorder]))
+    return wanted
+
+
+def _where(wanted: list[tuple[str, list[Any]]]) -> tuple[str, tuple[Any, ...]]:
     where = f" WHERE {' AND '.join(sql for sql, _ in wanted)}" if wanted else ""
-    params = [value for _, values in wanted for value in values]
-    sql = f"SELECT {_columns(kind)} FROM {_TABLES[kind]}{where} ORDER BY created_at, id LIMIT ?"
-    return [_record(kind, row) for row in tx.rows(sql, (*params, limit))]
+    return where, tuple(value for _, values in wanted for value in values)
 
 
 def case_of(tx: Tx, workorder_id: str) -> IntakeCase | None:

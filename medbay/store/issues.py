@@ -47,6 +47,16 @@ def changed(tx: Tx, source: str, limit: int) -> list[tuple[IssueLink, Task]]:
     return [(_link(row[: len(_FIELDS)]), task(row[len(_FIELDS) :])) for row in found]
 
 
+def unfinished(tx: Tx, source: str) -> list[IssueLink]:
+    """Open issues whose task is neither completed nor cancelled."""
+    columns = ", ".join(f"i.{name}" for name in _FIELDS)
+    sql = (
+        f"SELECT {columns} FROM issue i JOIN task t ON t.id = i.task_id"
+        " WHERE i.source = ? AND i.closed_at IS NULL AND t.status NOT IN ('completed', 'cancelled') ORDER BY i.issue_id"
+    )
+    return [_link(row) for row in tx.rows(sql, (source,))]
+
+
 def parts_without_issue(tx: Tx, task_id: str) -> list[Task]:
     """The parts of a split task that have no issue yet, in their order."""
     sql = (

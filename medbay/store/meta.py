@@ -54,6 +54,8 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "effect": ("key",),
     "channel": ("name",),
     "channel_cursor": ("channel", "filter"),
+    "message": ("key",),
+    "listener": ("name",),
     "question": ("id",),
     "question_task": ("question_id", "task_id"),
     "triage": ("id",),

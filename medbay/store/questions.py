@@ -86,6 +86,12 @@ def count(tx: Tx) -> int:
     return int(row[0]) if row else 0
 
 
+def count_open(tx: Tx) -> int:
+    """How many questions wait for an answer."""
+    row = tx.one("SELECT count(*) FROM question WHERE status = 'open'")
+    return int(row[0]) if row else 0
+
+
 def tasks_waiting(tx: Tx) -> frozenset[str]:
     """Every task that waits for an answer."""
     return frozenset(row[0] for row in tx.rows("SELECT task_id FROM question_task WHERE waiting = 1"))

@@ -69,11 +69,11 @@ def workers_of(tx: Tx, task_ids: Collection[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def used(tx: Tx, attempts: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
-    """Tokens and money, in millionths, of those of these attempts that reported any."""
-    sql = "SELECT coalesce(tokens, 0), coalesce(cost, 0) FROM attempt WHERE task_id = ? AND number = ?"
-    rows = {each: tx.one(sql, each) for each in sorted(set(attempts))}
-    return {each: (int(row[0]), int(row[1])) for each, row in rows.items() if row and (row[0] or row[1])}
+def attempts(tx: Tx, ended: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int, str]]:
+    """Tokens, money in millionths and agent of those of these attempts that an agent made or that used something."""
+    sql = "SELECT coalesce(tokens, 0), coalesce(cost, 0), agent FROM attempt WHERE task_id = ? AND number = ?"
+    rows = {each: tx.one(sql, each) for each in sorted(set(ended))}
+    return {each: (int(row[0]), int(row[1]), row[2] or "") for each, row in rows.items() if row and any(row)}
 
 
 def sums(tx: Tx, kind: str, *, since: int, until: int) -> list[tuple[str, str, str, int, int]]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from medbay.core.workflow.records import EvidenceEntry, Part, PhaseRun, RunChanged, Story, StoryDecision, StoryRules
+from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunChanged, RunPart, Story, StoryDecision, StoryRules
 from medbay.store.database import Row, Tx
 from medbay.store.rows import RecordTable, dumps, dumps_any, loads
 
@@ -43,7 +43,7 @@ _DECODERS: Final[dict[type[Struct], dict[str, Callable[[Any], Any]]]] = {
         "evidence": lambda text: msgspec.convert(loads(text), tuple[EvidenceEntry, ...]),
     },
     PhaseRun: {
-        "parts": lambda text: msgspec.convert(loads(text), tuple[Part, ...]),
+        "parts": lambda text: msgspec.convert(loads(text), tuple[RunPart, ...]),
         "rules": lambda text: msgspec.convert(loads(text), StoryRules),
         "context": loads,
         "result": loads,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from medbay.core import budget
 from medbay.core.holds.breaker import Breaker
+from medbay.core.model import Task
 from medbay.views import glyphs, moments
 from medbay.views.glyphs import Token
 from medbay.views.text import clean
@@ -60,9 +62,18 @@ def why(each: Breaker, now_ms: int) -> str:
     return f"{each.why} (by {each.opened_by} {moments.ago(each.opened_at, now_ms)})"
 
 
-def holding(each: Breaker, now_ms: int) -> str:
+def holding(each: Breaker, task: Task, now_ms: int) -> str:
     """Return why a task is held and when that ends, for the row of the task."""
+    if each.kind == "budget":
+        return f"{budget.shortage(task, each)}; {until_next_day(each, now_ms)}"
     return f"{each.why}; {_next(each, now_ms)}{each.ends}"
+
+
+def until_next_day(each: Breaker, now_ms: int) -> str:
+    """Return until when a used-up day holds, in the zone of the budget: `waits until 00:00 UTC (in 11h)`."""
+    zone = str(each.data.get("zone", "UTC"))
+    ends = each.until or now_ms
+    return f"waits until {moments.there(ends, zone):%H:%M} {zone} (in {moments.short(ends - now_ms)})"
 
 
 def held(each: Breaker, number: int, now_ms: int) -> str:

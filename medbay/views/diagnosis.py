@@ -20,7 +20,7 @@ def sentences(found: Diagnosis) -> list[tuple[str, str]]:
         ("doubt", doubt(found)),
         ("summary", found.summary),
         ("where", str(found.location) if found.location else ""),
-        ("evidence", found.pattern.excerpt),
+        ("evidence", found.pattern.evidence),
         ("rule", found.pattern.rule),
         ("advice", found.suggested_fix),
         ("retry", _retry(found)),

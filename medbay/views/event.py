@@ -28,6 +28,35 @@ class EventLine:
     task_id: str = ""
     attempt: int = 0
     title: str = ""
+    level: str = "info"
+
+
+LEVELS: Final = ("debug", "info", "warn", "error")
+_LEVELS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        "task:failed task:blocked task:permanently_blocked task:escalated task:retry_exhausted gate:failed gate:error"
+        " triage:failed triage:refused delivery:failed budget:exceeded workorder:failed".split(),
+        "error",
+    ),
+    **dict.fromkeys(
+        "task:retry_scheduled task:retry_executed task:retry_cancelled task:recovery_action task:requeued task:lost"
+        " task:occurrences_skipped budget:warning breaker:opened breaker:half_open hold:placed incident:opened"
+        " clock:jumped worker:lost question:asked agent:asked".split(),
+        "warn",
+    ),
+    "capture:ready": "debug",
+}
+"""How serious an event is: failures and blocks are errors, thresholds and retries warnings; the rest is `info`."""
+
+
+def level(event: Event) -> str:
+    """Return how serious an event is."""
+    return _LEVELS.get(event.name, "info")
+
+
+def is_shown(found: str, wanted: str) -> bool:
+    """Return whether something of a level is printed where another one is asked for."""
+    return LEVELS.index(found) >= LEVELS.index(wanted)
 
 
 def lines(events: Iterable[Event], title_of: Callable[[str], str], *, triages: Collection[str] = ()) -> list[EventLine]:
@@ -47,7 +76,7 @@ def lines(events: Iterable[Event], title_of: Callable[[str], str], *, triages: C
             continue
         if name in ("task:failed", "task:requeued", "task:lost"):
             failed[task_id] = len(made)
-        change.task_id, change.attempt = task_id, event.attempt or 0
+        change.task_id, change.attempt, change.level = task_id, event.attempt or 0, level(event)
         change.title = clean(title_of(task_id)) if task_id else ""
         made.append(change)
     return made
@@ -70,6 +99,11 @@ def as_json(each: Event) -> dict[str, Any]:
         "attempt": each.attempt,
         "data": _REDACTION.data(each.data),
     }
+
+
+def log_as_json(each: Event, words: str) -> dict[str, Any]:
+    """Return an event as a line of the log: its level and words, then what `events --json` has."""
+    return {"level": level(each), "message": words or each.name, **as_json(each)}
 
 
 def data_words(data: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from medbay.core.durations import format_duration
 from medbay.core.policy.forecast import Forecast
 from medbay.core.policy.policy import UNCHARGED_PATIENCE_MS, UNCHARGED_TRIES
 from medbay.core.snapshot import Explanation
-from medbay.views import attempt, moments, pattern, question, schedule, triage
+from medbay.views import attempt, breaker, moments, pattern, question, schedule, triage
 from medbay.views import task as tasks
 from medbay.views.status import status_phrase
 
@@ -131,6 +131,8 @@ def _why(found: Explanation, when: When) -> list[str]:
     said = []
     for reason in found.reasons:
         until = f", until {when(reason.until)}" if reason.until is not None else ""
+        if reason.code == "budget" and found.breaker is not None:
+            until = f"; {breaker.until_next_day(found.breaker, found.now)} ({found.breaker.key})"
         said.append(f"{reason.what}{until}")
     if found.task.status != "completed" and found.last_failure and found.last_failure.diagnosis:
         last = found.last_failure.diagnosis

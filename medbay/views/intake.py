@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from medbay.core.intake.records import Candidate, Capture, ContextSnapshot, RunRecord, Workorder
 from medbay.core.intake.workorder import pause_reason
 from medbay.core.model import Question
 from medbay.views import moments
 from medbay.views.text import clean
+
+R = TypeVar("R")
+
+
+def page_as_json(
+    name: str, rows: Sequence[R], as_json: Callable[[R], dict[str, Any]], *, counts: dict[str, int], more: str | None
+) -> dict[str, Any]:
+    """Return one page of a list as data: its rows, how many match, and the cursor of the next page."""
+    return {name: [as_json(each) for each in rows], "total": sum(counts.values()), "counts": counts, "next": more}
 
 
 def capture_as_json(each: Capture) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medbay.core.budget import MILLION
-from medbay.core.delivery import DIGEST, HEARTBEAT, TEST, MessageFacts
+from medbay.core.delivery import DIGEST, HEARTBEAT, OVER, REPORT, TEST, MessageFacts
+from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
+from medbay.core.people.question import asks_for_words
 from medbay.core.redaction import redact
 from medbay.views import event as event_views
 from medbay.views import glyphs, moments
@@ -35,6 +37,8 @@ class Message:
     command: str = ""
     task: str | None = None
     question: str | None = None
+    choices: tuple[tuple[str, str], ...] = ()  # what can be answered with one touch: a label, and the answer
+    places: tuple[str, ...] = ()  # of messages that this is written into instead of being sent
 
     @property
     def whole(self) -> str:
@@ -77,18 +81,39 @@ def _question(event: Event, facts: MessageFacts, page: str) -> Message:
     name = question_views.name(asked)
     about = clean(facts.task.title) if facts.task else ""
     command = f"medbay answer {name} {question_views.answer_words(asked)}"
-    link = f"{page}/inbox/{name}" if page else ""
+    link = _answer_link(page, name, facts)
     common: dict[str, Any] = {"event": event.name, "link": link, "task": event.task_id, "question": asked.id}
     if event.data.get("again"):
         waited, subject = moments.short(facts.now - asked.asked_at), about or clean(asked.need)
         behind = f" {_tasks(facts.behind)} wait{'s' if facts.behind == 1 else ''} behind it." if facts.behind else ""
         title = f"{glyphs.YOU} Medbay: {cut(subject, 40)} still waits for you, {waited} (then daily).{behind}"
-        return Message(title=title, command=f"medbay answer {name}", **common)
+        return Message(title=title, command=f"medbay answer {name}", choices=_choices(asked), **common)
     need = clean(asked.need).removeprefix(f"{about}: ") if about else clean(asked.need)
     subject = f"{about} needs you: {need}" if about and need != about else f"you are needed: {need}"
     title = _first(f"{glyphs.YOU} Medbay: {subject}")
     text = "\n".join(filter(None, (_tried(facts, asked), *_log(asked), _options(asked))))
-    return Message(title=title, text=text, command=command, **common)
+    return Message(title=title, text=text, command=command, choices=_choices(asked), **common)
+
+
+def _choices(asked: Question) -> tuple[tuple[str, str], ...]:
+    """The options that need no words; an agent that asks is told no number."""
+    if asks_for_words(asked):
+        return tuple((clean(each.label), each.effect) for each in asked.options[1:])
+    return tuple((label, str(number)) for number, label in enumerate(map(clean, question_views.labels(asked)), 1))
+
+
+def _over(event: Event, facts: MessageFacts, page: str) -> Message:
+    """How a question ended, in place of what can be chosen."""
+    asked = facts.question
+    if asked is None or not facts.places:
+        return _other(event, facts, page)
+    who = clean(asked.answered_by).removeprefix("person:")
+    how = clean(redact(asked.answer)) or "withdrawn: nobody has to answer any more"
+    at = asked.answered_at if asked.answered_at is not None else event.at
+    when = f"{moments.clock(at, facts.now, seconds=False)} {moments.zone(at)}"
+    title = _first(f"{glyphs.DONE} Medbay: {clean(asked.need)}")
+    text = cut(f"{how} ({', '.join(filter(None, (who, when)))})", LINE)
+    return Message(event=event.name, title=title, text=text, question=asked.id, places=facts.places)
 
 
 def _tried(facts: MessageFacts, asked: Question) -> str:
@@ -126,11 +151,21 @@ def _opened(event: Event, facts: MessageFacts, page: str) -> Message:
         event=event.name,
         title=f"{glyphs.HELD} Medbay: {subject}, {hold}",
         text=cut(clean(redact(of.why)), LINE),
-        link=f"{page}/incidents/{of.name.rpartition(':')[2]}" if page and of.kind == "incident" else page,
+        link=_answer_link(page, name, facts) if asked is not None else _incident_link(page, of),
         command=f"medbay answer {name} 1" if asked is not None else "medbay breaker list",
         task=event.task_id,
         question=asked.id if asked is not None else None,
     )
+
+
+def _answer_link(page: str, name: str, facts: MessageFacts) -> str:
+    """Where the question is answered; behind the # stands what opens it, which no server and no preview gets."""
+    signed = f"#answer={facts.link}" if facts.link else ""
+    return f"{page}/inbox/{name}{signed}" if page else ""
+
+
+def _incident_link(page: str, of: Breaker) -> str:
+    return f"{page}/incidents/{of.name.rpartition(':')[2]}" if page and of.kind == "incident" else page
 
 
 def _closed(event: Event, facts: MessageFacts, page: str) -> Message:
@@ -171,6 +206,11 @@ def _digest(event: Event, facts: MessageFacts, page: str) -> Message:
     return Message(event=DIGEST, title=title, text="\n".join(lines), link=f"{page}/" if page else "", command=command)
 
 
+def _report(event: Event, facts: MessageFacts, page: str) -> Message:
+    title, text = (redact(str(event.data[name])) for name in ("title", "text"))
+    return Message(event=REPORT, title=cut(title, FIRST_LINE), text=text, link=f"{page}/" if page else "")
+
+
 def _asked_line(each: Question) -> str:
     return f"{glyphs.YOU} {question_views.name(each)}  {cut(clean(redact(each.need)), FIRST_LINE)}"
 
@@ -206,6 +246,8 @@ _MESSAGES: Final[Mapping[str, Callable[[Event, MessageFacts, str], Message]]] = 
     "hold:placed": _opened,
     "hold:released": _closed,
     "budget:warning": _budget,
+    **dict.fromkeys(OVER, _over),
     DIGEST: _digest,
+    REPORT: _report,
     HEARTBEAT: _heartbeat,
 }

@@ -45,14 +45,19 @@ def in_zone(at_ms: int, now_ms: int, zone: str, *, seconds: bool = False) -> str
 
     A zone that this machine does not know is shown as the local time.
     """
-    try:
-        there = datetime.fromtimestamp(at_ms / 1000, tz=ZoneInfo(zone))
-    except (KeyError, ValueError, OSError):
-        return clock(at_ms, now_ms, seconds=seconds)
-    if not zone or there.utcoffset() == local(at_ms).utcoffset():
+    moment = there(at_ms, zone)
+    if not zone or moment.utcoffset() == local(at_ms).utcoffset():
         return clock(at_ms, now_ms, seconds=seconds)
     form = "%H:%M:%S" if seconds else "%H:%M"
-    return there.strftime(f"%Y-%m-%d {form}" if abs(at_ms - now_ms) >= _DAY else form) + f" {zone}"
+    return moment.strftime(f"%Y-%m-%d {form}" if abs(at_ms - now_ms) >= _DAY else form) + f" {zone}"
+
+
+def there(at_ms: int, zone: str) -> datetime:
+    """Return a moment in a named zone; in the local one where this machine does not know the name."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, tz=ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        return local(at_ms)
 
 
 def local(at_ms: int) -> datetime:
@@ -68,6 +73,11 @@ def zone(at_ms: int) -> str:
 def iso(at_ms: int | None) -> str | None:
     """Return ISO 8601 in UTC for programs, None for no time."""
     return None if at_ms is None else durations.iso(at_ms)
+
+
+def of_iso(text: str) -> int:
+    """Return the moment of an ISO 8601 time."""
+    return round(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
 def seconds(ms: int | None) -> float | None:

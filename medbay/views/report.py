@@ -14,12 +14,15 @@ from medbay.core.budget import MILLION
 from medbay.core.model import Question
 from medbay.views import moments
 from medbay.views import question as question_views
-from medbay.views.text import clean, cut
+from medbay.views.text import clean, cut, wrap
 
 _FIRST: Final = 10  # questions that are named
 _NAMED: Final = 5
+_PLANNED: Final = 3  # recurring tasks that come next
 _OFTEN: Final = 3  # from how many on a new failure is worth a line
 _BAR: Final = 24  # columns
+_LEAST: Final = 24  # columns of what is needed; with less room the command comes below
+_GAP: Final = "      "
 
 
 def as_json(
@@ -29,19 +32,17 @@ def as_json(
     most: tuple[str, int] | None,
     pending: int,
     next_retry: tuple[str, str, int] | None,
+    planned: Sequence[tuple[str, str, int]],
 ) -> dict[str, Any]:
     """Return the report as data, with every figure of `stats`."""
-    cured = Counter[str]()
-    for each in summary["retry_success"]:
-        cured[each["category"]] += each["cured"]
     tokens, cost = (sum(each[name] for each in summary["cost"]) for name in ("tokens", "cost"))
     return {
         **summary,
         "do_first": [_first(*each) for each in first],
-        "healed_by_category": {name: number for name, number in cured.most_common() if number},
         "spent": {
             "cost": round(cost, 6),
             "tokens": tokens,
+            "failed": summary["failed_cost"],
             "most": {"task": most[0], "cost": most[1] / MILLION} if most else None,
         },
         "worse": [
@@ -54,6 +55,7 @@ def as_json(
             "first": {"task": next_retry[0], "title": next_retry[1], "due_at": moments.iso(next_retry[2])}
             if next_retry
             else None,
+            "planned": [{"task": task, "title": title, "due_at": moments.iso(at)} for task, title, at in planned],
         },
     }
 
@@ -80,21 +82,49 @@ def headline(found: Mapping[str, Any]) -> str:
     )
 
 
-def lines(found: Mapping[str, Any], *, since: int, now: int) -> list[str]:
-    """Return the report for a terminal."""
-    span = f"{moments.local(since):%d %b %H:%M} to {moments.local(now):%d %b %H:%M} {moments.zone(now)}"
-    made = [f"{span}      {headline(found)}"]
+def subject(found: Mapping[str, Any]) -> str:
+    """Return the first line of the report as a message: `Medbay: 128 done (56 healed), 3 need you, $4.10.`"""
+    done, needs, cost = found["completed"], found["need_person"], found["spent"]["cost"]
+    said = [f"{done} done ({found['healed']} healed)", f"{needs} need{'s' if needs == 1 else ''} you"]
+    return f"Medbay: {', '.join(said + ([f'${cost:.2f}'] if cost else []))}."
+
+
+def lines(found: Mapping[str, Any], *, since: int, now: int, width: int | None = None) -> list[str]:
+    """Return the report for a terminal of a width; without one, nothing is cut or broken."""
+    made = _joined([_span(since, now), headline(found)], width)
     for number, each in enumerate(found["do_first"][:_FIRST], start=1):
-        what = cut(clean(f"{each['title'] or ''}  {each['need']}".strip()), 70)
-        behind = f"      {each['behind']} wait{'s' if each['behind'] == 1 else ''} for it" if each["behind"] else ""
-        made.append(
-            f"{'DO FIRST' if number == 1 else '':<11}{number} {each['name']} {what}      {each['command']}{behind}"
-        )
+        head, rest = f"{'DO FIRST' if number == 1 else '':<11}{number} {each['name']} ", [each["command"]]
+        what = clean(f"{each['title'] or ''}  {each['need']}".strip())
+        rest += [_behind(each["behind"])] if each["behind"] else []
+        room = (width - len(head) - sum(len(word) + len(_GAP) for word in rest)) if width is not None else None
+        if room is None or room >= min(_LEAST, len(what)):
+            made.append(_GAP.join([head + (what if room is None else cut(what, room)), *rest]))
+        else:
+            made += [head + cut(what, (width or 0) - len(head)), " " * 13 + _GAP.join(rest)]
     if (more := len(found["do_first"]) - _FIRST) > 0:
-        made.append(f"{'':<11}and {more} more      medbay inbox")
+        made.append(f"{'':<11}and {more} more{_GAP}medbay inbox")
     sections = (("HEALED", healed_words(found)), ("COST", cost_words(found)), ("WORSE", worse_words(found)))
-    made += [f"{name:<11}{words}" for name, words in (*sections, ("NEXT", next_words(found, now))) if words]
+    for name, words in (*sections, ("NEXT", next_words(found, now))):
+        if words:
+            first, *others = wrap(words, width - 11) if width is not None else [words]
+            made += [f"{name:<11}{first}", *(" " * 11 + each for each in others)]
     return made
+
+
+def _span(since: int, now: int) -> str:
+    return f"{moments.local(since):%d %b %H:%M} to {moments.local(now):%d %b %H:%M} {moments.zone(now)}"
+
+
+def _behind(count: int) -> str:
+    return f"{count} wait{'s' if count == 1 else ''} for it"
+
+
+def _joined(words: Sequence[str], width: int | None) -> list[str]:
+    """In one line where they fit, else each in lines of its own."""
+    line = _GAP.join(words)
+    if width is None or len(line) <= width:
+        return [line]
+    return [part for each in words for part in wrap(each, width)]
 
 
 def healed_words(found: Mapping[str, Any]) -> str:
@@ -108,7 +138,8 @@ def cost_words(found: Mapping[str, Any]) -> str:
     if not spent["cost"] and not spent["tokens"]:
         return ""
     most = f"; most: {clean(str(spent['most']['task']))} ${spent['most']['cost']:.2f}" if spent["most"] else ""
-    return f"${spent['cost']:.2f}, {spent['tokens']:,} tokens{most}"
+    failed = f"; ${spent['failed']:.2f} on failed attempts" if spent["failed"] else ""
+    return f"${spent['cost']:.2f}, {spent['tokens']:,} tokens{failed}{most}"
 
 
 def worse_words(found: Mapping[str, Any]) -> str:
@@ -124,18 +155,22 @@ def _worse(each: Mapping[str, Any]) -> str:
 
 
 def next_words(found: Mapping[str, Any], now: int) -> str:
-    """Return what happens by itself."""
-    retries, first = found["next"]["retries"], found["next"]["first"]
-    if not retries or not first:
-        return "nothing is planned"
-    return f"{retries} retr{'ies' if retries != 1 else 'y'}, the first {first['due_at']}: {clean(first['title'])}"
+    """Return what happens by itself, in local time."""
+    retries, first, planned = found["next"]["retries"], found["next"]["first"], found["next"]["planned"]
+    words = []
+    if retries and first:
+        at = moments.clock(moments.of_iso(first["due_at"]), now, seconds=False)
+        words.append(f"{retries} retr{'ies' if retries != 1 else 'y'}, the first {at}: {clean(first['title'])}")
+    for each in planned[:_PLANNED]:
+        words.append(f"{clean(each['title'])} {moments.clock(moments.of_iso(each['due_at']), now, seconds=False)}")
+    return " · ".join(words) or "nothing is planned"
 
 
 def bars(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str, int]]:
     """Return each name with a bar as long as its number is large."""
     found = list(counts)
     largest = max((number for _, number in found), default=0)
-    return [(name, "█" * max(1, round(_BAR * number / largest)), number) for name, number in found if number]
+    return [(name, "█" * round(_BAR * number / max(1, largest)) or "▏", number) for name, number in found]
 
 
 def counted(series: Iterable[Mapping[str, Any]], *, by_day: bool = False) -> list[tuple[str, int]]:
@@ -148,7 +183,7 @@ def counted(series: Iterable[Mapping[str, Any]], *, by_day: bool = False) -> lis
 
 def page(found: Mapping[str, Any], *, since: int, now: int) -> str:
     """Return the report as one HTML file that opens without a network, light and dark."""
-    title = f"Medbay, {moments.local(since):%d %b %H:%M} to {moments.local(now):%d %b %H:%M} {moments.zone(now)}"
+    title = f"Medbay, {_span(since, now)}"
     first = "".join(
         f"<li><b>{_e(each['name'])}</b> {_e(each['title'] or '')} {_e(each['need'])}"
         f" <code>{_e(each['command'])}</code></li>"

@@ -40,17 +40,29 @@ def as_json(found: Figures, budget: Budget) -> dict[str, Any]:
             }
             for hour, phase, agent, tokens, cost in found.cost
         ],
+        "failed_cost": round(found.failed_cost / MILLION, 6),
         "waited": [
             {"cause": cause, "of": of or None, "n": number, "hours": round(total / 3_600_000, 3)}
             for cause, of, number, total in found.waited
         ],
         "called": series_as_json(found.called),
+        "healed_by_category": dict(sorted(found.healed.items(), key=lambda each: (-each[1], each[0]))),
+        "by_tag": _grouped(found.tags),
+        "by_agent": _grouped(found.agents),
         "fingerprints": [_fingerprint(each, found.since) for each in found.fingerprints],
         "budget": {
             "daily_tokens": budget.daily_tokens,
             "daily_cost": None if budget.daily_cost is None else budget.daily_cost / MILLION,
         },
     }
+
+
+def _grouped(found: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
+    """Return how often what happened, by name."""
+    made: dict[str, dict[str, int]] = {}
+    for name, how, number in found:
+        made.setdefault(name, {})[how] = number
+    return made
 
 
 def summary_as_json(

@@ -9,7 +9,7 @@ from medbay.core.durations import iso
 from medbay.core.model import Question
 from medbay.core.workflow import budget
 from medbay.core.workflow.phase import StoryCase
-from medbay.core.workflow.records import Part, PhaseRun, Story, StoryDecision
+from medbay.core.workflow.records import PhaseRun, RunPart, Story, StoryDecision
 from medbay.core.workflow.workflow import Workflow
 from medbay.views.text import clean
 
@@ -121,7 +121,7 @@ def run_as_json(run: PhaseRun) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: RunPart) -> dict[str, Any]:
     return {
         "role": part.role,
         "task": part.task_id,

@@ -334,7 +334,7 @@ def _why(found: TaskList, task: Task, phrase: Phrase, seen: LogSeen | None) -> s
     if task.status == "failed":
         return task.last_summary or task.last_category
     if phrase.glyph == glyphs.HELD and (held := found.breakers.get(task.hold or "")) is not None:
-        return breaker.holding(held, found.now)
+        return breaker.holding(held, task, found.now)
     if (holder := found.mutexes.get(task.mutex)) is not None and task.hold == task.behind_mutex:
         return f"{holder} has it, and one runs at a time"
     if phrase.glyph == glyphs.READY or task.hold is not None:
@@ -350,7 +350,7 @@ def _why_not_started(found: TaskList, task: Task) -> str:
     if waits_for_load(task) and (short := _short_of(found, task)):
         return f"the machine is short of {short}: retries wait"
     if (looping := _crash_loop(found, task)) is not None:
-        return f"held by {looping.key}: {breaker.holding(looping, found.now)}"
+        return f"held by {looping.key}: {breaker.holding(looping, task, found.now)}"
     if task.recovery and task.queue in found.out_of_share:
         return "retries have their share of the slots; fresh work goes first"
     return _how_it_stands(task)

@@ -34,9 +34,10 @@ ERRORS = {
         (503, "the store is away"),
     )
 }
-RESOURCES = (
-    "now tasks attempts questions breakers patterns events fleet statistics people live health".split()
-)  # one file each
+RESOURCES = (  # one file each
+    "now tasks attempts questions links breakers patterns events fleet statistics people live health".split()
+    + "captures candidates workorders stories".split()
+)
 
 
 def make(place: StoreLocation, *, port: int, clock: Clock | None = None) -> App:

@@ -24,7 +24,7 @@ READS: Final = ("GET", "HEAD")
 BODY_MAX: Final = 2_000_000
 OPEN: Final = ("/healthz",)
 GUARDED: Final = ("/api/", "/metrics", "/openapi.json")
-EXCHANGE: Final = "/api/session"
+BY_THEMSELVES: Final = ("/api/session", "/api/link", "/api/link/answer")  # posted with what opens them
 WILDCARDS: Final = ("0.0.0.0", "::", "")
 HEADERS: Final = {
     "content-security-policy": (
@@ -85,7 +85,7 @@ class Doors:
         ):
             return refusal(413, "size", "the body is too long", f"at most {BODY_MAX} bytes")
         path = scope["path"]
-        if not path.startswith(GUARDED) or (path == EXCHANGE and scope.get("method") == "POST"):
+        if not path.startswith(GUARDED) or (path in BY_THEMSELVES and scope.get("method") == "POST"):
             return None
         return await self._unknown(scope, headers)
 

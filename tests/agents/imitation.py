@@ -5,7 +5,8 @@ What it answers stands in the prompt, so that tests share no state: the steps of
 
     [[say hello]]        text                      [[bash cmd]]         the shell tool, then the next step or its output
     [[learn cmd]]        the shell tool once the prompt has guidance in it, until then a text that nothing was done
-    [[err 529]] [[err 429 2]]   that status for ever, or so many times      [[limit 2]]  a usage limit that ends in 2 s
+    [[err 529]] [[err 429 2]]   that status for ever, or so many times
+    [[limit 2]] [[limit 2 9]]   a usage limit that ends in 2 s, told once or so many times
     [[hang 30]]          no answer for so long     [[cut]]              the connection is dropped in the middle
     [[refuse]]           the model refuses         [[tool NAME {..}]]   another tool
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+STOPS = "Stop here: "  # what an agent is told that hands back; this model obeys
 STEP = re.compile(r"\[\[(\w+)(?:\s+(.*?))?\]\]", re.DOTALL)
 ERRORS = {
     400: ("invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"),
@@ -92,6 +94,8 @@ class Turn:
 
 def step_of(turns: list[Turn]) -> Step:
     """The step that is due: as many were taken as the model has spoken since they were set."""
+    if turns and turns[-1].text.startswith(STOPS):
+        return Step("say", "Some of it is done, the rest is not.", turns[-1].text, None)
     for place in reversed(range(len(turns))):
         steps = [] if turns[place].mine else STEP.findall(turns[place].text)
         if steps:
@@ -208,7 +212,8 @@ class Handler(BaseHTTPRequestHandler):
             return False
         if step.name not in ("err", "limit"):
             return False
-        code, _, times = ("429 1" if step.name == "limit" else step.argument or "529").partition(" ")
+        seconds, _, often = step.argument.partition(" ")
+        code, _, times = (f"429 {often or 1}" if step.name == "limit" else step.argument or "529").partition(" ")
         # By the steps alone: messages that follow each other without an answer arrive as one that grows.
         if times and self.server.bill.met(str(STEP.findall(step.prompt))) > int(times):
             return False
@@ -216,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
         error, message = ERRORS.get(int(code), ("api_error", "error"))
         headers: tuple[tuple[str, str], ...] = (("retry-after", "1"),) if int(code) in (429, 529) else ()
         if step.name == "limit":
-            message = f"Claude AI usage limit reached|{int(time.time() + float(step.argument or 2)) + 1}"
+            message = f"Claude AI usage limit reached|{int(time.time() + float(seconds or 2)) + 1}"
             headers = (("x-should-retry", "false"),)
         if kind == "gemini":
             status = GEMINI.get(int(code), "INTERNAL")
@@ -338,7 +343,7 @@ class Handler(BaseHTTPRequestHandler):
             called = {"name": "bash", "arguments": json.dumps({"command": words, "description": "run"})}
             call = {"index": 0, "id": f"call_{uuid.uuid4().hex[:8]}", "type": "function", "function": called}
             message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        ends = "tool_calls" if "tool_calls" in message else "stop"
+        ends = "content_filter" if step.name == "refuse" else "tool_calls" if "tool_calls" in message else "stop"
         usage = {"prompt_tokens": INPUT, "completion_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
         base = {"id": "chatcmpl-1", "created": int(time.time()), "model": asked.get("model")}
         self.server.bill.pay(INPUT)
@@ -349,6 +354,9 @@ class Handler(BaseHTTPRequestHandler):
         self.stream()
         chunk = {**base, "object": "chat.completion.chunk"}
         self.piece({**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]})
+        if step.name == "cut":
+            self.drop()
+            return
         self.piece({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": ends}]})
         self.piece({**chunk, "choices": [], "usage": usage})
         self.piece("[DONE]")
@@ -363,15 +371,19 @@ class Handler(BaseHTTPRequestHandler):
             return
         kind, words = reply(step)
         called = {"functionCall": {"name": "run_shell_command", "args": {"command": words, "description": "run"}}}
-        parts = [called if kind == "bash" else {"text": words}]
+        parts = [] if step.name == "refuse" else [called if kind == "bash" else {"text": words}]
         used = {"promptTokenCount": INPUT, "candidatesTokenCount": OUTPUT, "totalTokenCount": INPUT + OUTPUT}
-        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+        stop = "SAFETY" if step.name == "refuse" else "STOP"
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": stop, "index": 0}
         body = {"candidates": [candidate], "usageMetadata": used, "modelVersion": "gemini-2.5-pro"}
         self.server.bill.pay(INPUT)
         if ":stream" not in path:
             self.send(200, body)
             return
         self.stream()
+        if step.name == "cut":
+            self.drop()
+            return
         self.piece(body)
         self.piece(None)
 

@@ -120,6 +120,18 @@ def test_work_that_is_done_is_recorded_with_what_it_cost(night: Night) -> None:
     assert attempt["session"]
 
 
+def test_its_log_and_its_history_can_be_read(night: Night) -> None:
+    """What it said and did in place of its stream, which `--raw` prints; who worked in which session, at what cost."""
+    task = night.ids["fine"]
+    log, raw = night.terminal.must("log", task), night.terminal.must("log", task, "--raw")
+    ended = next(each for each in night.task("fine")["history"] if each["to"] == "completed")["context"]
+
+    assert "→ Bash echo hi > fine.txt" in log and "All done." in log and "{" not in log
+    assert '"type":"result"' in raw
+    assert (ended["agent"], ended["error"], ended["metadata"]["tokens_out"]) == ("claude", None, 2 * OUTPUT)
+    assert ended["session_id"] == night.task("fine")["attempts"][0]["session"]
+
+
 def test_the_second_attempt_is_told_what_failed(night: Night) -> None:
     """Guidance is in its prompt, and it acts on it."""
     done = night.task("learns")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.imitation import Imitation
+from tests.agents.imitation import INPUT, OUTPUT, Imitation
 from tests.e2e.test_the_path_of_a_task import QUICK, Terminal
 
 pytestmark = [pytest.mark.agents, pytest.mark.long]
 AGENTS = ("codex", "gemini", "opencode")
+TURN = INPUT + OUTPUT
 
 
 def configure(home: Path, url: str) -> dict[str, str]:
@@ -22,7 +23,11 @@ def configure(home: Path, url: str) -> dict[str, str]:
     options = {"baseURL": f"{url}/v1", "apiKey": "x"}
     fake = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": {"m": {"name": "m"}}}
     opencode = {"provider": {"fake": fake}, "model": "fake/m", "autoupdate": False, "share": "disabled"}
-    gemini = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+    gemini = {
+        "general": {"maxAttempts": 2},
+        "privacy": {"usageStatisticsEnabled": False},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+    }
     files = {
         ".codex/config.toml": codex,
         ".config/opencode/opencode.json": json.dumps(opencode),
@@ -31,27 +36,45 @@ def configure(home: Path, url: str) -> dict[str, str]:
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, encoding="utf-8")
-    return {"HOME": str(home), "GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+    environ = {"HOME": str(home), "GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "OPENAI_API_KEY": "dummy"}
+    return {**environ, "OPENAI_API_BASE": f"{url}/v1"}  # aider
 
 
-@pytest.mark.timeout(300)
+def project(agent: str, folder: Path, imitation: Imitation, more: str = "") -> Terminal:
+    """A project in which an agent talks to the imitation only."""
+    if shutil.which(agent) is None:
+        pytest.skip(f"NO {agent}: make test-agents installs it")
+    place = folder / "project"
+    place.mkdir()
+    here = Terminal(place, real=True)
+    here.limit_s = 300
+    kept = {name: value for name, value in here.environ.items() if name in ("PATH", "LANG")}
+    here.environ = {**kept, **configure(folder / "home", imitation.url)}
+    here.must("init")
+    allow = {"codex": 'allow = ["danger-full-access"]'}.get(agent, "")
+    model = {"codex": "gpt-5", "opencode": "fake/m", "gemini": "gemini-2.5-pro", "aider": "openai/gpt-5"}[agent]
+    settings = f'{QUICK}\n[agents.{agent}]\n{allow}\nmodel = "{model}"\n{more}\n'
+    (place / "medbay.toml").write_text(settings, encoding="utf-8")
+    here.must("agents", "check", agent)  # OpenCode makes its own store at its first start, and only one may
+    return here
+
+
+def add(here: Terminal, agent: str, told: dict[str, str], *options: str) -> dict[str, str]:
+    """Add a task for each text; their ids by name."""
+    return {
+        name: here.must("add", name, "--agent", agent, "--description", text, *options).strip()
+        for name, text in told.items()
+    }
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_real_agent_works_asks_and_goes_on_in_its_session(agent: str, tmp_path: Path, imitation: Imitation) -> None:
     """Done with a tool, refused credentials, a question that is answered in the session that asked it."""
-    if shutil.which(agent) is None:
-        pytest.skip(f"NO {agent}: make test-agents installs it")
-    place, home = tmp_path / "project", tmp_path / "home"
-    place.mkdir()
-    here = Terminal(place, real=True)
-    kept = {name: value for name, value in here.environ.items() if name in ("PATH", "LANG")}
-    here.environ = {**kept, **configure(home, imitation.url)}
-    here.must("init")
-    allow = {"codex": 'allow = ["danger-full-access"]'}.get(agent, "")
-    model = {"opencode": 'model = "fake/m"', "gemini": 'model = "gemini-2.5-pro"'}.get(agent, "")
-    (place / "medbay.toml").write_text(f"{QUICK}\n[agents.{agent}]\n{allow}\n{model}\n", encoding="utf-8")
+    here = project(agent, tmp_path, imitation)
     told = {"fine": "[[bash echo hi > fine.txt]] [[say All done.]]", "auth": "[[err 401]]"}
     told["asks"] = "[[say Postgres or SQLite? Please let me know.]]"
-    ids = {name: here.must("add", name, "--agent", agent, "--description", text).strip() for name, text in told.items()}
+    ids = add(here, agent, told)
 
     here.must("up", "--until-idle", code=75)
     here.must("answer", ids["asks"], "[[say SQLite it is.]]")
@@ -59,8 +82,32 @@ def test_a_real_agent_works_asks_and_goes_on_in_its_session(agent: str, tmp_path
 
     fine, auth, asks = (here.show(ids[name]) for name in ("fine", "auth", "asks"))
     assert (fine["status"], fine["result"]["summary"]) == ("completed", "All done.")
-    assert (place / "fine.txt").read_text(encoding="utf-8") == "hi\n"
+    assert (here.home / "fine.txt").read_text(encoding="utf-8") == "hi\n"
     assert auth["attempts"][0]["diagnosis"]["subcategory"] == "auth"
     assert (asks["status"], asks["result"]["summary"]) == ("completed", "SQLite it is.")
     assert len({each["session"] for each in asks["attempts"]}) == 1
-    assert sum(each["tokens_out"] for each in asks["attempts"]) == 2 * 17
+    assert sum(each["tokens_out"] for each in asks["attempts"]) == 2 * OUTPUT
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_budget_and_turns_hold_while_a_real_agent_runs(agent: str, tmp_path: Path, imitation: Imitation) -> None:
+    """Stopped at most one turn over its budget, with what it hands back; stopped when its turns are used up."""
+    here = project(agent, tmp_path, imitation)
+    steps = " ".join(f"[[bash python3 -c 'import time; time.sleep(1.5)' {n}]]" for n in range(8))
+    over = add(here, agent, {"over": steps}, "--max-tokens", str(4 * TURN + 10))["over"]
+    here.run("up", "--until-idle")
+    settings = here.home / "medbay.toml"
+    settings.write_text(settings.read_text(encoding="utf-8") + "\nmax_turns = 2\n", encoding="utf-8")
+    billed = imitation.bill.tokens_out
+    turns = add(here, agent, {"turns": steps})["turns"]
+    here.run("up", "--until-idle")
+
+    (first,) = here.show(over)["attempts"]
+    assert (first["outcome"], first["diagnosis"]["subcategory"]) == ("over_budget", "budget")
+    assert 4 * TURN <= first["tokens"] <= 5 * TURN
+    assert (here.home / ".medbay" / "logs" / over / "1.handback.log").stat().st_size > 0
+    (stopped, *_) = here.show(turns)["attempts"]
+    assert (stopped["outcome"], stopped["diagnosis"]["subcategory"]) == ("failed", "max_turns")
+    # One call beside the turns: OpenCode has its sessions named by the model.
+    assert imitation.bill.tokens_out - billed <= 4 * OUTPUT * len(here.show(turns)["attempts"])

@@ -5,15 +5,18 @@ A transcript is `NAME.EXITCODE.txt`: standard output, then what it complained of
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
-from medbay.runners.agent import ending
+from medbay.runners.agent import ending, record
 from medbay.runners.agent.ending import question_in
-from medbay.runners.agent.profiles import names, preset
-from medbay.runners.agent.transcript import Transcript
+from medbay.runners.agent.prices import PRICES, price_of
+from medbay.runners.agent.profiles import codex, names, preset
+from medbay.runners.agent.running import over_turns
+from medbay.runners.agent.transcript import Spent, Transcript
 
 FOLDER = Path(__file__).parent / "transcripts"
 CASES = sorted(path.relative_to(FOLDER) for path in FOLDER.rglob("*.txt"))
@@ -32,6 +35,10 @@ KINDS = {
     "context": ("resource_exhaustion/context_window", "code_error/config"),
     "cut": ("transient/network", "transient"),
     "flaky": ("transient/service", "transient"),
+    "loop": ("unknown/loop",),
+    "denied": ("unknown/denied",),
+    "refused": ("unknown/refused",),
+    "turns": ("unknown/max_turns",),
 }
 
 
@@ -54,7 +61,7 @@ def test_each_transcript_is_read_as_it_ended(case: Path) -> None:
     if isinstance(outcome, Succeeded):
         assert name in SUCCEEDED
         assert transcript.ended and transcript.said and transcript.tokens > 0
-        assert transcript.session
+        assert transcript.session or agent == "aider"
         assert bool(transcript.calls) is (name in ("tool", "tools", "tool_fails", "offers"))
     elif name in ASKS:
         assert (result["category"], "SQLite" in result["question"]) == ("unknown/asked", True)
@@ -64,17 +71,26 @@ def test_each_transcript_is_read_as_it_ended(case: Path) -> None:
         assert result.get("category") or transcript.text()
 
 
+def test_there_are_twenty_transcripts_of_each_agent() -> None:
+    """Of every one that has a record of its own, failing ones and fine ones."""
+    for agent in names():
+        found = [each.name.split(".")[0] for each in CASES if each.parts[0] == agent]
+        assert len(found) >= 20 or agent == "custom"
+        assert len({*found} - SUCCEEDED) >= 10 or agent == "custom"
+
+
 @pytest.mark.parametrize("case", [each for each in CASES if each.name.endswith(".0.txt")], ids=str)
 def test_without_its_last_record_nothing_is_a_success(case: Path) -> None:
     """Cut off before its end, whatever the exit code says."""
     agent = case.parts[0]
     lines = (FOLDER / case).read_text(encoding="utf-8").splitlines()
-    last = max(at for at, line in enumerate(lines) if any(word in line for word in ENDS[agent]))
+    ends = [at for at, line in enumerate(lines) if any(word in line for word in ENDS[agent])]
 
-    _, outcome = read(agent, "\n".join(lines[:last]), 0)
+    transcript, outcome = read(agent, "\n".join(lines[: max(ends, default=len(lines))]), 0)
 
     assert isinstance(outcome, Failed)
-    assert (outcome.output.result or {})["category"] in ("unknown/malformed_output", "unknown/asked")
+    said = (outcome.output.result or {})["category"]
+    assert said in ("unknown/malformed_output", "unknown/asked") or transcript.failed
 
 
 ENDS = {
@@ -82,6 +98,7 @@ ENDS = {
     "codex": ("turn.completed",),
     "gemini": ('"type":"result"',),
     "opencode": ('"reason":"stop"',),
+    "aider": ("Tokens: ",),
 }
 
 
@@ -139,3 +156,93 @@ def test_a_result_file_speaks_for_itself_and_a_used_up_budget_is_said() -> None:
     assert isinstance(over, OverBudget)
     assert (custom.output.result or {})["category"] == "unknown/asked"
     assert isinstance(ending.judged(preset("custom"), Transcript(), Succeeded()), Succeeded)
+
+
+def called(response: str, **more: int) -> dict[str, object]:
+    """What the rollout of Codex says of one call of the model."""
+    usage = {"input_tokens": 120, "cached_input_tokens": 20, "output_tokens": 17, **more}
+    return {"type": "token_usage_record", "payload": {"response_id": response, "usage": usage}}
+
+
+def test_what_codex_used_is_known_while_it_runs_from_its_rollout(tmp_path: Path) -> None:
+    """Call by call, whether another turn follows; its last record adds nothing to that."""
+    rollout = tmp_path / "sessions" / "2026" / "11" / "18" / "rollout-2026-11-18T12-00-00-abc.jsonl"
+    rollout.parent.mkdir(parents=True)
+    transcript, env = Transcript(session="abc"), {"CODEX_HOME": str(tmp_path)}
+    call = {"type": "response_item", "payload": {"type": "function_call"}}
+    first = [{"type": "turn_context", "payload": {"model": "gpt-5"}}, call, called("r1")]
+    rollout.write_text("".join(f"{json.dumps(each)}\n" for each in first) + '{"type":"token_us', encoding="utf-8")
+
+    record.read_session(preset("codex"), transcript, env)
+    at_work = (
+        transcript.tokens,
+        transcript.turns,
+        transcript.goes_on,
+        transcript.model,
+        transcript.last_turn.tokens_in,
+    )
+    words = {"type": "response_item", "payload": {"type": "message", "role": "assistant"}}
+    rollout.write_text("".join(f"{json.dumps(each)}\n" for each in [*first, words, called("r2")]), encoding="utf-8")
+    record.read_session(preset("codex"), transcript, env)
+    ending.feed(
+        preset("codex"), transcript, '{"type":"turn.completed","usage":{"input_tokens":240,"output_tokens":34}}'
+    )
+
+    assert at_work == (137, 1, True, "gpt-5", 120)
+    assert (transcript.tokens, transcript.turns, transcript.goes_on) == (274, 2, False)
+    assert over_turns(Transcript(turns=2, goes_on=True), 2) == "used up its 2 turns"
+    assert over_turns(transcript, 2) == over_turns(Transcript(turns=9, goes_on=True), None) == ""
+
+
+def test_the_sums_of_an_older_rollout_are_taken_where_calls_are_not_told_of() -> None:
+    """What earlier attempts used in the session is not this one's; the same sum twice is one turn."""
+    transcript = Transcript(session="abc", before=Spent(tokens_in=100, tokens_out=10))
+    last = {"input_tokens": 120, "output_tokens": 17}
+    info = {"total_token_usage": {"input_tokens": 220, "output_tokens": 27}, "last_token_usage": last}
+    counted = {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
+
+    for _ in range(2):
+        codex.read_session(counted, transcript)
+
+    assert (transcript.tokens, transcript.turns, transcript.last_turn.tokens_in) == (137, 1, 120)
+
+
+def test_a_continued_session_counts_from_where_it_was(tmp_path: Path) -> None:
+    """What stands in the file of Gemini before it begins is passed over; a message that is told again counts once."""
+    chat = tmp_path / ".gemini" / "tmp" / "work" / "chats" / "session-2026-11-18T12-00-0f0f0f0f.jsonl"
+    chat.parent.mkdir(parents=True)
+    tokens = {"input": 100, "output": 20, "thoughts": 7, "cached": 10}
+    said = json.dumps({"id": "m1", "type": "gemini", "tokens": tokens, "model": "gemini-2.5-pro"})
+    chat.write_text(f"{said}\n", encoding="utf-8")
+    transcript, env = Transcript(session="0f0f0f0f-1111"), {"HOME": str(tmp_path)}
+
+    record.pass_over(preset("gemini"), transcript, env)
+    chat.write_text(f"{said}\n" + 2 * f"{said.replace('m1', 'm2')}\n", encoding="utf-8")
+    record.read_session(preset("gemini"), transcript, env)
+
+    assert (transcript.tokens_in, transcript.tokens_out, transcript.turns) == (100, 27, 1)
+    record.read_session(preset("claude"), transcript, env)  # it says everything on its output
+
+
+def test_a_model_has_the_price_of_its_own_name_or_none() -> None:
+    """An edition does not matter, another version does: what is not listed is said to be unknown."""
+    assert price_of("anthropic/claude-haiku-4-5-20251001") == price_of("claude-haiku-4-5") is not None
+    assert price_of("gpt-6.1-sol") != price_of("gpt-6-sol") is not None
+    assert price_of("claude-sonnet-9") is price_of("gpt-7") is price_of("") is None
+    assert all(price.cached <= price.plain <= price.out for price in PRICES.values())
+    listed = [model for name in ("codex",) for model in preset(name).models.values()]
+    assert all(price_of(model) is not None for model in listed)
+
+
+def test_a_record_is_shown_as_a_person_reads_it() -> None:
+    """What it said and did, line by line, also where the bytes come in pieces and the last line is not whole."""
+    text = (FOLDER / "codex" / "tools.0.txt").read_bytes()
+    readable = record.Readable(preset("codex"))
+
+    shown = b"".join(readable.feed(text[at : at + 100]) for at in range(0, len(text), 100))
+    shown += readable.feed(b'{"type":"turn.failed","error":{"message":"at last"}}', final=True)
+
+    lines = shown.decode().splitlines()
+    assert "→ command_execution /bin/bash -lc 'echo 1'" in lines
+    assert lines[-2:] == ["Three.", "at last"]
+    assert not any(line.startswith("{") for line in lines)

@@ -66,7 +66,12 @@ def test_what_was_added_is_what_the_lines_said(here: Cli) -> None:
     here("import", "--crontab", "crontab")
     nightly, *_ = (each for each in here.good("export").out.splitlines() if "echo nightly" in each)
 
-    for said in ('"cron": "15 2 * * *"', '"zone": "UTC"', '["/bin/bash", "-c", "echo nightly"]', '"tag": ["crontab"]'):
+    for said in (
+        '"cron": "15 2 * * *"',
+        '"zone": "UTC"',
+        '["/bin/bash", "-o", "pipefail", "-c", "echo nightly"]',
+        '"tag": ["crontab"]',
+    ):
         assert said in nightly
     assert f'"cwd": "{here.folder}"' in nightly
     assert '"GREETING": "good day"' in nightly

@@ -318,3 +318,53 @@ def test_an_agent_that_stands_still_is_ended_without_being_asked_for(everyday: C
 
     (first, *_) = shown(everyday, task)["attempts"]
     assert first["outcome"] == "stalled", (first["diagnosis"], everyday("log", task).out)
+
+
+def test_jobs_that_fail_for_one_cause_ask_once_and_the_first_success_withdraws_it(everyday: Cli) -> None:
+    """A question for all of them; when the host is back nobody has to answer, and none of them waits any more."""
+    configure(everyday, '[recurring]\nask_after = "1s"\ntransient_max_delay = "1s"\n')
+    away = everyday.folder / "away"
+    away.touch()
+    run = f"[ ! -e {away} ] || {{ echo 'connect ECONNREFUSED 10.0.0.7:5432'; exit 7; }}"
+    tasks = [everyday.add(name, "--every", "1s", "--run", run) for name in ("pull", "push")]
+    with everyday.bay() as bay:
+        daemon = bay.daemon(workers=2)
+        daemon.run(until=lambda: any(len(each.task_ids) == 2 for each in bay.inbox()))
+        (asked,) = bay.inbox()
+        away.unlink()
+        bay.daemon(workers=2).run(until=lambda: not bay.inbox())
+
+        assert set(asked.task_ids) == set(tasks)
+        assert [bay.detail(task).question for task in tasks] == [None, None]
+        assert {each.status for each in bay.detail(tasks[0]).questions} == {"withdrawn"}
+
+
+def test_a_held_budget_says_what_is_left_what_is_needed_and_until_when(everyday: Cli) -> None:
+    """In `list`, `explain` and the JSON of both."""
+    (everyday.folder / "agent.sh").write_text('echo \'{"usage": {"cost": 0.15}}\' > $MEDBAY_RESULT\n', encoding="utf-8")
+    agent = f'[agents.pay]\ncommand = ["sh", "{everyday.folder}/agent.sh", "{{prompt_file}}"]\nevidence = false\n'
+    configure(everyday, f"{agent}[budget]\ndaily_cost = 0.20\n")
+    costs = ("--agent", "pay", "--max-cost", "0.15", "--cwd", str(everyday.folder))
+    first, second = (everyday.good("add", name, *costs).out.strip() for name in ("first", "second"))
+    with everyday.bay() as bay:
+        bay.daemon(workers=1).run(until=lambda: bay.get(first).finished and bay.get(second).hold is not None)
+
+    said = "0.05 of 0.20 left today, this needs 0.15; waits until 00:00 UTC (in "
+    assert said in everyday.good("list").out and said in everyday.good("explain", second).out
+    (reason, *_) = everyday.good("explain", second, "--json").json["reasons"]
+    assert (reason["code"], reason["what"]) == ("budget", "0.05 of 0.20 left today, this needs 0.15")
+    listed = {each["id"]: each for each in everyday.good("list", "--json").json}
+    assert listed[second]["held_back"]["what"] == reason["what"]
+
+
+def test_evidence_is_the_whole_line_with_its_number_in_a_long_log(everyday: Cli) -> None:
+    """In the question and in `show`, as `medbay log` counts its lines."""
+    line = "worker 3: error: GITHUB_TOKEN is not set, and page 4 needs it"
+    task = everyday.add("long", "--run", f"seq 20000; echo '{line}'; exit 1")
+
+    everyday("up", "--until-idle")
+
+    (asked,) = everyday.good("inbox", "--json").json
+    assert asked["evidence"] == f"line 20001: {line}"
+    assert shown(everyday, task)["attempts"][0]["diagnosis"]["evidence"] == {"line": 20_001, "text": line}
+    assert everyday.good("log", task).out.splitlines()[20_000] == line

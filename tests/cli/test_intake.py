@@ -201,3 +201,18 @@ def test_an_agent_without_its_program_is_a_clear_mistake(cli: Cli) -> None:
 
     assert ran.code == 2 and "no command" in ran.err
     assert statuses(cli) == [("PENDING", 0)]
+
+
+def test_lists_are_read_in_pages_and_say_what_they_leave_out(cli: Cli) -> None:
+    """On stderr, with the words to type for the next; a place that is none is refused."""
+    captured(cli, "one", "two", "three")
+
+    first = cli.good("captures", "--limit", "2", "--json")
+    last = cli.good("captures", "list", "--after", first.json[-1]["id"], "--json")
+
+    assert f"2 of 3 shown; --after {first.json[-1]['id']} shows the next" in first.err
+    assert (len(first.json), len(last.json), last.err) == (2, 1, "")
+    assert len({each["id"] for each in first.json + last.json}) == 3
+    assert cli("captures", "--after", "cap-none").code == 2
+    assert "no candidates" in cli.good("candidates", "--limit", "1").err
+    assert cli.good("workorders", "--limit", "1", "--json").json == []

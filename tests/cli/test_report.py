@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import medbay
+from medbay.views import report as view
 from tests.cli.calling import call
 
 ASKS = ["sh", "-c", "echo 'fatal: Authentication failed'; exit 1"]
@@ -24,7 +25,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "medbay.toml").write_text('[policy.ladder.transient]\ndelays = ["1s"]\n', encoding="utf-8")
     with medbay.open(cwd=tmp_path) as bay:
         bay.add("fine", run=["true"])
-        bay.add("heals", run=HEALS, cwd=str(tmp_path))
+        bay.add("heals", run=HEALS, cwd=str(tmp_path), tag="nightly")
         bay.add("deploy <b>docs</b>", run=ASKS)
         bay.cancel(bay.add("not needed", run=["true"]).id)
         bay.run_until_idle()
@@ -40,6 +41,8 @@ def test_the_report_and_the_figures_agree(night: Path) -> None:
     assert (stats["by_person"], stats["healed"]) == (0, 1)
     assert set(stats["retries"]) == {"pending", "executed", "cancelled", "avg_delay_s", "by_category"}
     assert stats["people_called"] == 1
+    assert sum(report["healed_by_category"].values()) == stats["healed"]
+    assert stats["by_tag"] == {"nightly": {"failed": 1, "healed": 1}}
 
 
 def test_the_command_of_the_report_works_as_printed(night: Path) -> None:
@@ -51,7 +54,8 @@ def test_the_command_of_the_report_works_as_printed(night: Path) -> None:
     done = call(tuple(shlex.split(first["command"])[1:]))
 
     assert done.code == 0
-    assert call(("report", "--json")).json["do_first"] == []
+    after = call(("report", "--json")).json
+    assert after["do_first"] == [] and after["need_person"] == 0 == call(("stats", "--json")).json["need_person"]
 
 
 def test_the_page_is_one_file_with_nothing_from_outside(night: Path) -> None:
@@ -73,6 +77,7 @@ def test_bars_for_programs_are_lines_of_cells(night: Path) -> None:
     assert any(each[:1] == ["category"] for each in cells)
     assert any(each[0] == "day" and len(each[1]) == 10 for each in call(("stats", "--by", "day")).cells)
     assert call(("stats", "--by", "agent")).code == 0
+    assert ["tag", "nightly", "1", "", ""] in call(("stats", "--by", "tag")).cells
     assert call(("stats", "--since", "soon")).code == 2
     assert call(("stats", "--days", "3")).code == 2
 
@@ -104,3 +109,32 @@ def test_the_trace_of_a_task_has_every_attempt(night: Path) -> None:
     assert totals["totals"]["agent_spawns"] == totals["phases"][0]["agent_spawns"] == 2
     assert call(("export", "--trace", "zzzz")).code == 3
     assert call(("export", "--trace", task["id"], "--all")).code == 2
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_report_fits_the_terminal(night: Path, width: int) -> None:
+    """Every line, and no command is cut; a program gets whole lines."""
+    with medbay.open(cwd=night) as bay:
+        bay.add("a title that is as long as titles of real tasks are, and then some", run=ASKS)
+        bay.run_until_idle()
+        found, now = bay.statistics.report(86_400_000), bay.now()
+
+    lines = view.lines(found, since=now - 86_400_000, now=now, width=width)
+
+    assert max(map(len, lines)) <= width
+    assert all(any(each["command"] in line for line in lines) for each in found["do_first"])
+    assert max(map(len, view.lines(found, since=now, now=now))) > 80
+
+
+def test_what_a_person_answered_is_not_called_healed(night: Path) -> None:
+    """It was done with somebody's help, wherever it is counted."""
+    with medbay.open(cwd=night) as bay:
+        (asked,) = bay.inbox()
+        bay.edit(asked.task_ids[0], run=["true"])
+        bay.answer(asked.id, "1")
+        bay.run_until_idle()
+
+    found = call(("report", "--json")).json
+
+    assert (found["completed"], found["by_person"], found["healed"]) == (3, 1, 1)
+    assert sum(found["healed_by_category"].values()) == 1

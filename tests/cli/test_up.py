@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import medbay
 from medbay.cli.live.display import Interrupts
-from tests.cli.calling import Cli
+from tests.cli.calling import Cli, call
 from tests.cli.test_run import QUICK, processes_of, started, wait_until_it_says
 from tests.guardians import kill_with_guardian
 from tests.waiting import wait_for
@@ -205,3 +208,48 @@ def test_a_signal_that_comes_before_anybody_listens_is_not_lost() -> None:
         interrupts.then = heard.append
 
     assert heard == [1, 2]
+
+
+FAILS_THEN_HEALS = ["sh", "-c", "test -e done || { touch done; echo 'connect: Connection refused'; exit 1; }"]
+
+
+@pytest.mark.parametrize(
+    ("level", "shown", "hidden"),
+    [
+        ("error", ["transient/network"], ["completed after", "added"]),
+        ("info", ["transient/network", "fine"], []),
+    ],
+)
+def test_the_level_of_the_log_says_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, shown: list[str], hidden: list[str]
+) -> None:
+    """Failures and blocks are errors; transitions come with `info`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".medbay").mkdir()
+    (tmp_path / "medbay.toml").write_text('[policy.ladder.transient]\ndelays = ["100ms"]\n', encoding="utf-8")
+    with medbay.open(cwd=tmp_path) as bay:
+        bay.add("heals", run=FAILS_THEN_HEALS, cwd=str(tmp_path))
+        bay.add("fine", run=["true"])
+
+    done = call(("up", "--until-idle", "--log-level", level))
+
+    said = [line for line in done.err.splitlines() if line.count("\t") > 2]
+    assert all(any(word in line for line in said) for word in shown)
+    assert not any(word in line for line in said for word in hidden)
+
+
+def test_the_log_as_json_is_one_object_per_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by the settings; with its level, its words, and what `events --json` has."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".medbay").mkdir()
+    (tmp_path / "medbay.toml").write_text('[log]\nlevel = "warn"\njson = true\n', encoding="utf-8")
+    with medbay.open(cwd=tmp_path) as bay:
+        bay.add("odd", run=["sh", "-c", "echo 'fatal: Authentication failed'; exit 1"])
+
+    done = call(("up", "--until-idle"))
+
+    found = [json.loads(line) for line in done.err.splitlines() if line]
+    events = [each for each in found if each["name"]]
+    assert {each["level"] for each in events} <= {"warn", "error"} and found[0]["message"].startswith("medbay up: ")
+    failed = next(each for each in events if each["name"] == "task:failed")
+    assert failed["level"] == "error" and failed["data"]["diagnosis"] and failed["task"] and failed["seq"]

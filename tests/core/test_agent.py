@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from medbay.core import agent
+from medbay.core import agent, rules
 from medbay.core.agent import Profile, filled, find, never_got_to_work, session_to_resume, with_role
 from medbay.core.attempt import prompt
-from medbay.core.holds.breaker import BreakerChange
+from medbay.core.decision import Change, Decision, Transition
+from medbay.core.holds.breaker import Breaker, BreakerChange
 from medbay.core.holds.incident import FailureSurroundings
-from medbay.core.model import Attempt, Guidance, Question, Task
+from medbay.core.model import Attempt, Guidance, Question, Task, changed
 from medbay.core.outcome import Failed, Output, OverBudget, Succeeded
 from medbay.core.people import preference
 from medbay.core.people.preference import Preference
@@ -63,6 +65,7 @@ def test_placeholders_are_filled_and_a_model_that_nobody_named_is_left_out() -> 
     assert with_model("big") == ("a", "-m", "big", "--model=big", "-p", "/p")
     assert with_model("") == ("a", "-p", "/p")
     assert with_model("", ("{model}", "x{prompt_file}")) == ("x/p",)
+    assert with_model("", ("a", "-c", 'model="{model}"', "-")) == ("a", "-")
     assert agent.unknown_placeholder("{prompt_file}{nope}") == "{nope}"
     assert agent.unknown_placeholder('{"json": 1} {model}') == ""
 
@@ -167,6 +170,14 @@ def test_only_words_answer_an_agent_and_they_go_into_its_prompt_as_they_are() ->
 
     assert [choose(question, each) for each in ("SQLite", "2", "default", "pause")] == [words, words, words, pause]
     assert free_text(question, "2") == "2"
+    assert choose(question, "answer") is question.options[0]
+    lists = replace(question, evidence="Two ways:\n\n1. Postgres\n 2) **SQLite**, as now\n- (3) both\n\nWhich one?")
+    assert [free_text(lists, each) for each in ("1", "2", "3", "4")] == [
+        "1. Postgres",
+        "2. **SQLite**, as now",
+        "3. both",
+        "4",
+    ]
     with pytest.raises(UsageError, match="t-1 asks for words"):
         answered(question, words, blocked)
     released = after(answered(question, words, blocked, note="SQLite,\nplease"))
@@ -266,6 +277,24 @@ def test_the_next_agent_goes_on_where_one_cannot() -> None:
         assert "codex does" in told(made, "task:recovery_action").data["why"]
 
 
+def test_what_waits_behind_a_long_hold_is_taken_by_the_next_agent() -> None:
+    """Longer than it may wait by the named end, or by how long it has been; or where only a person ends it."""
+    waiting = agents(agents=BOTH, resources=("provider:anthropic",), status="pending")
+    hold = Breaker(key="provider:anthropic", kind="provider", opened_at=NOW, until=NOW + 60_001, why="usage limit")
+    unnamed = replace(hold, until=None, opened_at=NOW - 60_001)
+    by_hand = replace(hold, until=None, opened_by="person:me")
+
+    for each in (hold, unnamed, by_hand):
+        assert agent.outwaits(waiting, each, NOW, 60_000)
+    assert not agent.outwaits(waiting, replace(hold, until=NOW + 60_000), NOW, 60_000)
+    assert not agent.outwaits(waiting, replace(hold, key="provider:other"), NOW, 60_000)
+    assert not agent.outwaits(changed(waiting, agents=()), hold, NOW, 60_000)
+
+    made = rules.on_agent_held(waiting, NOW, hold=hold)
+    assert (after(made).runner, after(made).resources) == ("agent:codex", ("provider:openai",))
+    assert "usage limit" in told(made, "task:recovery_action").data["why"]
+
+
 def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:
     """Nor does one that has more tries, or stands in no list."""
     last = running(runner="agent:codex", command=(), agents=BOTH)
@@ -273,3 +302,25 @@ def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:
     assert after(end(agents(agents=BOTH), ASKS)).runner == "agent:claude"
     assert after(end(agents(agents=BOTH), TURNS)).runner == "agent:claude"
     assert agent.next_agent(last) is agent.next_agent(agents()) is None
+
+
+def test_the_end_of_an_agents_attempt_has_a_history_of_its_own() -> None:
+    """Agent, session, error and metadata, in the transition that ends it; a command has none of it."""
+    facts = {"session": "s-1", "model": "opus", "tokens_in": 9, "tokens_out": 2, "calls": 3}
+    result = {"agent": facts, "usage": {"cost": 0.5}, "category": "unknown/max_turns", "summary": "used up"}
+    made = end(agents(), Failed(output=Output(tail="x", total_bytes=1, result=result)))
+    fine = end(agents(), Succeeded(output=Output(result={"agent": facts})))
+
+    first, done = transitions(made)[0].context, transitions(fine)[0].context
+    assert (first["agent"], first["session_id"], first["error"]) == ("claude", "s-1", "used up")
+    numbers = {"tokens_in": 9, "tokens_out": 2, "tool_calls": 3, "cost": 0.5}
+    assert first["metadata"] == {"model": "opus", **numbers}
+    assert (done["error"], done["metadata"]["cost"]) == (None, None)
+    assert "agent" not in transitions(end(running(), SPOKE))[0].context
+
+
+def transitions(made: Decision) -> tuple[Transition, ...]:
+    """The moves of the task of a decision."""
+    change = made.first(Change)
+    assert change is not None
+    return change.transitions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -208,3 +209,35 @@ def test_input_and_output_tokens_are_read() -> None:
     """As most services report them; a sum that is given as well counts alone."""
     assert budget.read_usage({"input_tokens": 1200, "output_tokens": 34, "cost": 0.5}) == Amount(1234, 500_000)
     assert budget.read_usage({"tokens": 5, "input_tokens": 1200}) == Amount(5, 0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "asks", "said"),
+    [
+        (
+            {"daily_cost": 200_000},
+            Amount(0, 150_000),
+            {"max_cost": 150_000},
+            "0.05 of 0.20 left today, this needs 0.15",
+        ),
+        ({"daily_cost": 200_000}, Amount(0, 250_000), {}, "0.00 of 0.20 left today"),
+        ({"daily_cost": 200_000}, Amount(0, 1), {"max_cost": 900_000}, "0.20 of 0.20 left today, this needs 0.20"),
+        (
+            {"daily_tokens": 9_000},
+            Amount(8_000, 0),
+            {"max_tokens": 2_000},
+            "1,000 tokens of 9,000 tokens left today, this needs 2,000 tokens",
+        ),
+        ({"daily_tokens": 9_000, "daily_cost": 5}, Amount(9_000, 0), {}, "0 tokens of 9,000 tokens left today"),
+        ({"daily_cost": 200_000}, Amount(), {"max_cost": 1}, "the budget of 2026-03-28 is used up"),
+    ],
+)
+def test_what_is_short_is_said_in_numbers(
+    limits: dict[str, Any], used: Amount, asks: dict[str, int], said: str
+) -> None:
+    """What is left and what an attempt needs, of the day as it is now."""
+    held = budget.used_up(DAY, Budget(**limits), NOON)
+    now = budget.refreshed(held, replace(DAY, used=used))
+
+    assert budget.shortage(replace(task(), **asks), now) == said
+    assert now.data["zone"] == "UTC" and now.data["daily_cost"] == held.data["daily_cost"]

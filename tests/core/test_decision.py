@@ -254,3 +254,15 @@ def test_a_decision_is_asked_by_the_type_of_its_writes() -> None:
     assert made.without(RetryClosed).writes == ()
     assert (made.changes, len(made.events)) == ((), 1)
     assert draft_of().decision().plus(*closed).changes == (draft_of().change(),)
+
+
+@pytest.mark.parametrize(("name", "carries"), [("task:failed", True), ("task:completed", True), ("task:paused", False)])
+def test_how_a_task_ended_is_told_with_its_tags(name: str, carries: bool) -> None:
+    """Figures by tag are those of the tags it had then."""
+    draft, bare = Draft(task(tags=("nightly",)), NOW, actor=PERSON), Draft(task(), NOW, actor=PERSON)
+
+    draft.emit(name)
+    bare.emit(name)
+
+    assert draft.events[0].data == ({"tags": ["nightly"]} if carries else {})
+    assert bare.events[0].data == {}

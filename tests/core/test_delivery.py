@@ -15,6 +15,7 @@ from medbay.core.delivery import (
     LONGEST_WAIT_MS,
     MESSAGES,
     SHORT_MS,
+    Arrived,
     Channel,
     ChannelState,
     Delivery,
@@ -26,6 +27,9 @@ from medbay.core.delivery import (
     on_channel,
     on_ended,
     quiet_span,
+    report_delivery,
+    report_due,
+    report_key,
     shown_url,
     subject,
     wait_ms,
@@ -249,3 +253,68 @@ def test_nothing_is_said_that_is_over_or_said_elsewhere() -> None:
     assert not moot(opened, breaker=of) and moot(opened) and moot(opened, breaker=changed(of, state="closed"))
     assert not moot(closed, breaker=of) and moot(changed(closed, at=NOW + 1), breaker=of) and not moot(closed)
     assert not moot(Event(name="budget:warning"))
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("now", "due"),
+    [
+        ("2026-03-28T06:59:59+00:00", None),
+        ("2026-03-28T07:00:00+00:00", "2026-03-28T08:00:00+01:00"),
+        ("2026-03-29T05:59:59+00:00", None),  # an hour earlier: summer time began
+        ("2026-03-29T06:00:00+00:00", "2026-03-29T08:00:00+02:00"),
+        ("2026-03-29T12:00:00+00:00", None),  # too late to be of the morning
+        ("2026-10-25T07:00:00+00:00", "2026-10-25T08:00:00+01:00"),
+    ],
+)
+def test_the_report_is_due_by_the_clock_on_the_wall(now: str, due: str | None) -> None:
+    """Whatever summer time does."""
+    found = report_due(8 * 60, BERLIN, round(datetime.fromisoformat(now).timestamp() * 1000))
+
+    wanted = None if due is None else datetime.fromisoformat(due).astimezone(UTC)
+    assert (None if found is None else datetime.fromtimestamp(found / 1000, tz=UTC)) == wanted
+
+
+def test_the_report_of_a_day_has_one_key_for_each_channel() -> None:
+    """So that two engines make it once."""
+    wall = channel(name="wall", url="https://example.org")
+
+    key = report_key(wall, 1_000, store_id="s")
+    found = report_delivery(wall, 1_000, key=key, now=2_000, said={"title": "a", "text": "b"})
+
+    assert key == "s:wall:report:1000" == found.key
+    assert (found.channel, found.kind, found.due_at, found.event.data) == (
+        "wall",
+        "url",
+        2_000,
+        {"title": "a", "text": "b"},
+    )
+
+
+def test_how_a_question_ended_is_heard_by_every_channel_with_an_address_and_sends_nothing() -> None:
+    """At any hour: it is at most written into messages that are there."""
+    answered = replace_event(ASKED, "question:answered")
+    wall = channel(name="wall", url="https://example.org", quiet=(0, 1439), zone=ZoneInfo("UTC"))
+    told = channel(name="told", url="https://example.org", on=("question:answered",))
+
+    (found,) = made(wall, [answered], store_id="s", now=NOW)
+
+    assert found.event.name == "question:answered" and found.due_at == NOW
+    assert wall.only_changes(answered) and not told.only_changes(answered) and not wall.only_changes(ASKED)
+    assert told.heard == ("question:answered", "question:withdrawn")
+    assert DESK.heard == DESK.on
+
+
+def replace_event(event: Event, name: str) -> Event:
+    """The same event under another name."""
+    return Event(name=name, task_id=event.task_id, data=event.data, seq=event.seq, at=event.at)
+
+
+def test_an_arrival_with_a_place_is_no_error() -> None:
+    """It reads as the empty text that stands for an arrival."""
+    found = Arrived.at("42/7")
+
+    assert not found and found == "" and found.place == "42/7"
+    assert on_ended(delivery(), found, NOW).status == "done"

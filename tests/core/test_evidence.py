@@ -15,7 +15,7 @@ from medbay.core.decision import ChecksPlanned
 from medbay.core.evidence import judged
 from medbay.core.model import Check, CheckResult, Question
 from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, TimedOut
-from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans, means_for, requested, seen, to_land
+from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans, diff_stat, means_for, requested, seen, to_land
 from tests.core.builders import after, end, only, running, task
 
 CHECKS = (Check("make test"),)
@@ -185,3 +185,12 @@ def results(*ends: str, landing: str, tail: str = "") -> tuple[CheckResult, ...]
         CheckResult(task_id="t-1", number=1, position=at, command=f"c{at}", status=status, tail=tail)  # type: ignore[arg-type]
         for at, status in zip(places, (*ends, landing), strict=True)
     )
+
+
+def test_the_changes_of_an_attempt_are_summed_up_as_git_does() -> None:
+    """By name as far as names are kept, and in numbers; nothing for no change."""
+    work = WorkSeen(repository="/r", directory="/r", files=3, insertions=5, deletions=1, names=("a.py", "b.py"))
+
+    assert diff_stat(work) == "a.py\nb.py\nand 1 more\n3 files changed, 5 insertions(+), 1 deletions(-)"
+    assert diff_stat(WorkSeen(repository="/r", directory="/r", files=1, names=("a.py",))).startswith("a.py\n1 files")
+    assert diff_stat(WorkSeen(repository="/r", directory="/r")) == ""

@@ -46,7 +46,7 @@ class Phone:
     def start(self, to: Channel, delivery: Delivery, monotonic_s: float) -> Answered:
         """One message."""
         assert isinstance(delivery.facts, MessageFacts)
-        text = message(delivery.event, delivery.facts)
+        text = message(delivery.event, delivery.facts, page=to.page)
         self.begun.append((delivery.key, text.title, delivery.facts.now))
         why = self.script.pop(0) if self.script else ""
         if not why:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medbay.places.log_cap import LogCap, punch_hole
-from medbay.places.logs import append_note, dropped, pieces, read_ends, read_from
+from medbay.places.logs import append_note, dropped, lines_before_tail, pieces, read_ends, read_from
 
 
 def test_a_short_log_is_all_tail(tmp_path: Path) -> None:
@@ -159,3 +159,24 @@ def test_a_note_is_one_line_at_the_end(tmp_path: Path) -> None:
 
     assert log.read_text() == "x\n[medbay] ended\n"
     assert not (tmp_path / "nothing").exists()
+
+
+def test_the_lines_before_the_tail_are_counted(tmp_path: Path) -> None:
+    """Also of a log of several pieces; not where a part was dropped, or where nothing can be read."""
+    log = tmp_path / "1.log"
+    log.write_text("".join(f"{number:06}\n" for number in range(40_000)))
+    _, tail, total = read_ends(log)
+
+    before = lines_before_tail(log, total)
+
+    assert before is not None and tail.split("\n")[1] == f"{before + 1:06}"
+    punch_hole_or_skip(log)
+    assert lines_before_tail(log, total) is None
+    assert lines_before_tail(tmp_path / "none.log", total) is None
+
+
+def punch_hole_or_skip(log: Path) -> None:
+    """Drop the middle of a log, where the file system can."""
+    with log.open("r+b") as handle:
+        if punch_hole(handle.fileno(), 65_536, 131_072):
+            pytest.skip("this file system has no holes")

@@ -112,14 +112,19 @@ class Workspace:
 
 
 @pytest.fixture
-def space(bare: Cli, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Workspace:  # noqa: F811
-    """A project with a store, a workspace and a judge; `bd` is the real one where there is one."""
+def bd(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`bd` on the PATH: the real one where there is one, else its double."""
     if shutil.which("bd") is None:
         programs = tmp_path_factory.mktemp("bin")
-        words = shlex.join([sys.executable, str(DOUBLE)])
+        words = shlex.join([sys.executable, "-I", "-S", str(DOUBLE)])  # it needs no package, and is called often
         (programs / "bd").write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         (programs / "bd").chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def space(bare: Cli, bd: None) -> Workspace:  # noqa: F811
+    """A project with a store, a workspace and a judge."""
     bare.good("init")
     (bare.folder / "medbay.toml").write_text(CONFIG, encoding="utf-8")
     for name, text in (("work.sh", WORK), ("judge.sh", JUDGE)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from typing import Any
 
@@ -362,3 +363,45 @@ def test_many_issues_some_of_them_broken(space: Workspace) -> None:
         1,
     )
     assert len(found["errors"]) == 1
+
+
+def test_4_7_and_12_5_a_loop_goes_on_after_a_cycle_that_could_not_run(
+    space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a bd to call, and after an error that nobody expected: each is one cycle with that one error."""
+    from medbay.areas.trackers import Trackers
+
+    issue = space.create("login", failed())
+    path, real, calls = os.environ["PATH"], Trackers.triage, []
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    missing = space.triage(code=1)
+    assert "bd is not on the PATH" in missing["errors"][0]
+    monkeypatch.setenv("PATH", path)
+
+    def breaks_once(self: Trackers, *words: Any, **more: Any) -> Any:
+        calls.append(words)
+        if len(calls) == 1:
+            raise ZeroDivisionError("nobody expected this")
+        return real(self, *words, **more)
+
+    monkeypatch.setattr(Trackers, "triage", breaks_once)
+    looped = space.cli("triage", "--loop", "--every", "10ms", "--max-cycles", "2", "--source", "beads", "--json")
+
+    assert (looped.code, len(calls)) == (0, 2)
+    assert "the cycle ended early: nobody expected this" in looped.out
+    assert space.notes(issue) == ""
+
+
+def test_13_5_what_is_still_refused_stands_beside_the_rows(space: Workspace) -> None:
+    """On a terminal too, where the errors of items stand in their rows."""
+    issue = space.create("login")
+    space.dispatch()
+    space.bd("update", issue, "--notes=")
+    space.cli.good("block", space.cli.good("list", "--json").json[0]["id"], "--reason", "wait", "--kind", "human")
+    space.fault(f"update {issue} exit 1")
+
+    shown = space.cli.screen("triage", "--once", "--source", "beads", columns=200)
+
+    assert f"{issue}: bd update {issue} --notes" in shown.out
+    assert "errors 1" in shown.out

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 from msgspec.structs import replace
 
+from medbay.core.budget import Amount, Budget, Day, used_up
 from medbay.core.holds.breaker import Breaker
 from medbay.core.snapshot import IncidentDetail
 from medbay.views import breaker as view
@@ -50,3 +53,15 @@ def test_an_incident_is_a_breaker_with_a_short_id_and_its_question() -> None:
     assert incident.standing(found).startswith("open, opened 1m ago; 08:01:00: ")
     assert incident.first_tasks(found) == ["k7f2"]
     assert incident.judged(found) == ""
+
+
+def test_a_day_that_is_used_up_says_what_is_left_and_until_when() -> None:
+    """In the zone of the budget, whatever the zone of the reader."""
+    day = Day(day="2026-01-05", used=Amount(cost=150_000))
+    held = used_up(day, Budget(daily_cost=200_000, zone=ZoneInfo("Asia/Tokyo")), NOW)
+    asks = replace(TASK, max_cost=150_000)
+
+    said = view.holding(held, asks, NOW)
+
+    assert said.startswith("0.05 of 0.20 left today, this needs 0.15; waits until 00:00 Asia/Tokyo (in ")
+    assert view.holding(HELD, asks, NOW).startswith("out of quota; ")

@@ -48,7 +48,10 @@ def _demonstrate(home: Path, *, keep: bool) -> int:
     display = Display()
     with contextlib.closing(_open(home)) as bay:
         show = Show(bay, home, display)
-        with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display, show.note):
+        with (
+            Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts,
+            log_to(display, lambda words, _: show.note(words)),
+        ):
             with _whole_screen(display):
                 show.run(interrupts)
         if interrupts.count:
@@ -86,7 +89,7 @@ class Show:
         finally:
             interrupts.then = None
 
-    def note(self, words: str) -> None:
+    def note(self, words: str, level: str = "warn") -> None:
         """Add one line: to the view where there is one, else print it."""
         spent_s = (self._clock.now_ms() - self._began_at) / 1000
         line = f"{spent_s:5.1f}s  {words}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from medbay.cli import output
 from medbay.cli.live.output import Cleaner
+from medbay.core.redaction import redact
 from medbay.views.glyphs import Token
 from medbay.views.text import cut, wrap
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Event
 
+_NUMBERS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 EVENTS_AT_ONCE: Final = 1_000
 BATCHES_MAX: Final = 20  # a flood is printed over several rounds, so that the engine is never kept waiting
 
@@ -30,9 +32,9 @@ BATCHES_MAX: Final = 20  # a flood is printed over several rounds, so that the e
 class Display:
     """Lines for people on stderr, the command's own output on stdout, and one line that changes in place."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, live: bool = True) -> None:
         self.screen = output.screen(sys.stderr)
-        self.live = self.screen.terminal and os.environ.get("TERM", "dumb") != "dumb"
+        self.live = live and self.screen.terminal and os.environ.get("TERM", "dumb") != "dumb"
         passed_to_terminal = sys.stdout.isatty()
         self._cleaner = Cleaner(colours=output.screen(sys.stdout).colour) if passed_to_terminal else None
         self._together = self.screen.terminal and passed_to_terminal  # both streams write on one screen
@@ -197,26 +199,33 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def log_to(display: Display, write: Callable[[str], None] | None = None) -> Iterator[None]:
-    """What the engine has to say goes to the screen, so that it does not run through the line in place."""
-    handler = _ToScreen(write or display.line)
+def log_to(display: Display, write: Callable[[str, str], None] | None = None, *, level: str = "warn") -> Iterator[None]:
+    """What the engine has to say goes to the screen, so that it does not run through the line in place.
+
+    `write` gets each line and its level.
+    """
+    handler = _ToScreen(write or (lambda text, _: display.line(text)), _NUMBERS[level])
     log = logging.getLogger("medbay.engine")
     log.addHandler(handler)
     propagate, log.propagate = log.propagate, False
+    before = log.level
+    log.setLevel(min(_NUMBERS[level], logging.WARNING))
     try:
         yield
     finally:
         log.removeHandler(handler)
+        log.setLevel(before)
         log.propagate = propagate
 
 
 class _ToScreen(logging.Handler):
-    def __init__(self, write: Callable[[str], None]) -> None:
-        super().__init__(level=logging.WARNING)
+    def __init__(self, write: Callable[[str, str], None], level: int) -> None:
+        super().__init__(level=level)
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._write(record.getMessage())
+        level = max((name for name in _NUMBERS if _NUMBERS[name] <= record.levelno), key=_NUMBERS.__getitem__)
+        self._write(redact(record.getMessage()), level)
 
 
 def write_all(descriptor: int, raw: bytes) -> None:

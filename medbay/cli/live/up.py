@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from medbay.cli.live.display import Display, Feed
+from medbay.config.fields import LogConfig
 from medbay.core import durations
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Event, Question
 from medbay.env import SystemClock
 from medbay.errors import StoreError
 from medbay.views import breaker, glyphs, moments, question
-from medbay.views.event import EventLine, lines
+from medbay.views.event import EventLine, is_shown, level, lines, log_as_json
 from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
@@ -34,8 +36,9 @@ COUNT_SHARE: Final = 100  # counting a long backlog again waits this many times 
 class Reporter:
     """Prints what happens on a store. `round` is called by the daemon, many times a second."""
 
-    def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up") -> None:
+    def __init__(self, bay: Bay, display: Display, *, name: str = "medbay up", log: LogConfig = LogConfig()) -> None:
         self._name = name
+        self._log = log
         self.completed = 0
         self.healed = 0
         self.judged = 0  # triages that ended
@@ -58,6 +61,9 @@ class Reporter:
     def greet(self, daemon: Daemon) -> None:
         """Which store, how many slots, which retries are pending."""
         self._daemon = daemon
+        if self._log.json:
+            self.note(f"{self._name}: {self._bay.place.url}, worker {daemon.engine.worker.id}")
+            return
         settings, display = daemon.engine.settings, self._display
         queues = "" if settings.queues == ("default",) else f", queues {', '.join(settings.queues)}"
         who = f"{settings.slots} slots{queues}, worker {daemon.engine.worker.id}"
@@ -83,11 +89,24 @@ class Reporter:
             self._learn_titles({event.task_id for event in events if event.task_id is not None})
             for event in events:
                 self._tally(event)
-            if changes := lines(events, self._title, triages=self._triage_ids):
-                self._display.line("\n".join(map(self._words, changes)))  # one write for all: there may be many
+            if said := self._said(events):
+                self._display.line("\n".join(said))  # one write for all: there may be many
             self._count()
         except StoreError:
             return  # the daemon says that the store is away; nothing is missed when it is back
+
+    def _said(self, events: Sequence[Event]) -> list[str]:
+        """What is printed of these events: those of the level that is asked for, in words or each as JSON."""
+        wanted = self._log.level
+        if self._log.json:
+            words = {(each.at, each.task_id): each.what for each in lines(events, self._title)}
+            return [
+                json.dumps(log_as_json(each, words.get((each.at, each.task_id or ""), "")))
+                for each in events
+                if is_shown(level(each), wanted)
+            ]
+        changes = lines(events, self._title, triages=self._triage_ids)
+        return [self._words(each) for each in changes if is_shown(each.level, wanted)]
 
     def _tally(self, event: Event) -> None:
         """Count successful work, each run of a recurring task too, and apart from it the triages that ended."""
@@ -99,13 +118,20 @@ class Reporter:
             self.healed += bool(event.data.get("healed"))
             self._counted = run
 
-    def note(self, words: str) -> None:
+    def note(self, words: str, level: str = "info") -> None:
         """A line of the engine itself."""
+        if self._log.json:
+            at = moments.iso(self._clock.now_ms())
+            self._display.line(json.dumps({"level": level, "message": clean(words), "at": at, "name": None}))
+            return
         self._display.line(f"{self._moment(self._clock.now_ms())}{self._gap}{clean(words)}")
 
     def sum_up(self, questions: Sequence[Question]) -> None:
         """What was done, and what waits for a person with the command to type."""
         display = self._display
+        if self._log.json:
+            self.note(f"{self.completed} completed, {self.healed} healed, {len(questions)} need you")
+            return
         healed = f" ({self.healed} healed)" if self.healed else ""
         waiting = len(questions)
         needs = f"   {glyphs.YOU} {waiting} {'needs' if waiting == 1 else 'need'} you" if waiting else ""

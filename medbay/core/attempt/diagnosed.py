@@ -14,13 +14,14 @@ from medbay.core.attempt.echo import without_echo
 from medbay.core.diagnosis import Diagnosis, Pattern, diagnose
 from medbay.core.diagnosis.consequences import consequence_of
 from medbay.core.durations import format_duration
-from medbay.core.model import Attempt, Task
-from medbay.core.outcome import Checked, Failed, Outcome, OverBudget, Stalled, TimedOut
+from medbay.core.model import PYTHON, SHELL, Attempt, Task
+from medbay.core.outcome import TAIL_BYTES, Checked, Failed, Outcome, Output, OverBudget, Stalled, TimedOut
 from medbay.core.untrusted import line as one_line
 from medbay.core.workspace import seen
 
 _NOTE: Final = "[medbay]"  # what the runner adds to the end of a log
 _LINE_SHOWN: Final = 120
+_PLAIN: Final = frozenset({SHELL, PYTHON})  # runners whose log is read as it is
 _ASKS: Final = re.compile(  # the end of a line that waits for a person at a terminal
     r"(?i:[([]\s*(?:y(?:es)?)\s*/\s*n(?:o)?\b[^)\]]{0,30}[)\]]\s*[?:>]?"
     r"|\b(?:password|passphrase|username|otp|verification code|passcode)\b[^:?\n]{0,80}[:?]"
@@ -41,8 +42,9 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
     result = output.result
     if isinstance(outcome, OverBudget):
         result = {**(result or {}), "category": "resource_exhaustion/budget", "summary": outcome.why}
+    text = output.text()
     found = diagnose(
-        output.text(),
+        text,
         now=datetime.fromtimestamp(now / 1000, tz=zone),
         exit_code=getattr(outcome, "exit_code", None),
         signal=getattr(outcome, "signal", None),
@@ -55,9 +57,26 @@ def diagnose_outcome(outcome: Outcome, now: int, *, runner: str, zone: tzinfo, h
         runner=runner,
         result=result,
     )
+    found = _numbered(found, text, outcome.output, plain=runner in _PLAIN)
     if isinstance(outcome, Stalled):
         return _or_input(standstill.described(found, outcome, output.tail), _last_line(output.tail))
     return _at_the_limit(found, outcome, _last_line(output.tail)) if isinstance(outcome, TimedOut) else found
+
+
+def _numbered(found: Diagnosis, text: str, output: Output, *, plain: bool) -> Diagnosis:
+    """The diagnosis with the number of its line in the log, which may hold more than the text that was read."""
+    number = found.pattern.number
+    if number is None:
+        return found
+    line = text.split("\n")[number - 1]
+    whole, begin = output.total_bytes <= TAIL_BYTES, output.tail.rfind(line)
+    before = 0 if whole else output.lines_before
+    if begin < 0:
+        before, number = 0, 1 + output.head.count("\n", 0, max(0, output.head.rfind(line)))
+    else:
+        number = 1 + output.tail.count("\n", 0, begin)
+    known = before + number if plain and before is not None else None
+    return replace(found, pattern=replace(found.pattern, number=known))
 
 
 def _last_line(log: str) -> str:

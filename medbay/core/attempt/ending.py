@@ -106,6 +106,8 @@ def on_attempt_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
 
 def _on_ended(ended: Ended, now: int, work: WorkingSet) -> Decision:
     draft = Draft(ended.task, now, actor=f"worker:{ended.attempt.worker_id}")
+    if agent.is_agents(ended.task):
+        draft.tell(agent.history_of(ended.task, ended.outcome))
     to_check = ended.checks or to_land(ended.outcome)
     if isinstance(ended.outcome, Succeeded) and to_check and not ended.task.cancel_requested:
         draft.set(warning=_warning(ended))
@@ -278,10 +280,13 @@ def _warning(ended: Ended) -> str:
 
 def _withdraw(draft: Draft[Task], work: WorkingSet) -> tuple[tuple[QuestionClosed, ...], WorkingSet]:
     """What was asked because a recurring task did nothing but fail needs no answer any more."""
-    scope = question.failing_scope(draft.before.id)
-    asked = work.questions.get(scope)
-    if asked is None:
+    task, scopes = draft.before, [question.failing_scope(draft.before.id)]
+    if task.failing_since is not None:
+        scopes.append(question.together_scope(task.last_category, task.last_fingerprint or "") or "")
+    scope = next((each for each in scopes if each in work.questions), None)
+    if scope is None:
         return (), work
+    asked = work.questions[scope]
     why = "it succeeded"
     draft.emit("question:withdrawn", question=asked, why=why)
     closed = QuestionClosed(

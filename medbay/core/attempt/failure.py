@@ -31,6 +31,7 @@ from medbay.core.triage.cycle import is_wanted
 
 ERROR_MAX: Final = 2_000
 FALL_OVER_MS: Final = 1_000
+FAR_AWAY: Final = 12  # times as far as a person is asked after: half a day, unless that is set
 DIFFERENTLY: Final = 3  # the rung at which something else is tried
 
 
@@ -121,10 +122,11 @@ def _fall_over(draft: Draft[Task], failure: Failure) -> NextStep:
 
 def _ask_beside(
     draft: Draft[Task], failure: Failure, cause: Cause, work: WorkingSet
-) -> tuple[tuple[Question, ...], WorkingSet]:
+) -> tuple[tuple[Question | QuestionJoined, ...], WorkingSet]:
     """Ask about a recurring task that does nothing but fail, once, while its schedule goes on.
 
-    What is shared has a question of its own, and a loop stops by itself.
+    It is asked after an hour, or at once where the next run is so far away that a person would hear of it too late.
+    Tasks that fail for the same cause outside of them share a question; an incident has its own, a loop stops itself.
     """
     task, last, after = draft.task, failure.around.asked, failure.policy.recurring.ask_after_ms
     shared = cause in (Cause.PROVIDER_LIMIT, Cause.INCIDENT)
@@ -132,10 +134,15 @@ def _ask_beside(
         return (), work
     answered_at = last.answered_at or 0 if last is not None else 0
     since = max(task.failing_since or draft.now, answered_at)
-    if (last is not None and last.status == "open") or draft.now - since < after:
+    far = (task.due_at or 0) - draft.now >= FAR_AWAY * after
+    if (last is not None and last.status == "open") or (draft.now - since < after and not far):
         return (), work
-    asked = draft.ask(question.ask_failing(task, draft.now, knowledge.advised(failure.diagnosis, failure.known)))
-    return (asked,), replace(work, questions={**work.questions, asked.scope or "": asked.id})
+    made = question.ask_failing(task, draft.now, knowledge.advised(failure.diagnosis, failure.known))
+    assert made.scope is not None
+    if made.scope in work.questions:
+        return (QuestionJoined(work.questions[made.scope], task.id),), work
+    asked = draft.ask(made)
+    return (asked,), replace(work, questions={**work.questions, made.scope: asked.id})
 
 
 def _repeats(task: Task, found: Diagnosis, step: NextStep) -> bool:

@@ -85,7 +85,7 @@ def make(
 
 def _told(each: Earlier) -> str:
     """What one earlier attempt did, as data."""
-    changed = f", having changed:\n\n{quote(each.changed, EARLIER_MAX)}" if each.changed else ""
+    changed = f". Then the work tree had these changes:\n\n{quote(each.changed, EARLIER_MAX)}" if each.changed else ""
     words = quote(each.words, EARLIER_MAX) or "> (nothing)"
     return f"Attempt {each.number} ended {each.outcome.replace('_', ' ')}{changed}\n\nIts last words:\n\n{words}"
 

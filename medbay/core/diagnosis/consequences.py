@@ -237,6 +237,11 @@ CONSEQUENCES: Final[dict[str, Consequence]] = {
         charge=True,
         session="fresh",
     ),
+    "unknown/loop": _row(
+        "It did the same over and over and was stopped: do the next step in another way, or make the task smaller.",
+        charge=True,
+        session="fresh",
+    ),
     "unknown/interrupted": _row("It was stopped from outside; run it again if it is still wanted.", charge=True),
     "unknown/no_failure": _row("The log is of a run that passed; find out what reported a failure.", charge=True),
 }

@@ -24,7 +24,7 @@ from medbay.core.diagnosis.location import locate
 from medbay.core.diagnosis.record import Diagnosis, Pattern, RunnerUp
 from medbay.core.diagnosis.rule import EXACT, RECORD, SHAPE
 from medbay.core.diagnosis.table import TABLE, Table
-from medbay.core.diagnosis.text import CleanText, clean_window, readable, window
+from medbay.core.diagnosis.text import CleanText, clean_window, lines_cut, readable, window
 from medbay.core.diagnosis.wording import advise, advise_on_names, bare_name, summarize
 from medbay.core.redaction import redact
 
@@ -73,6 +73,8 @@ SILENT: Final = (
 RUNNERS_UP_MAX: Final = 4
 _ABOUT_NAMES: Final = frozenset({"type", "compile", "runtime", "link", None})  # whose message may name what is wrong
 EXCERPT_MAX: Final = 300
+EVIDENCE_LINES: Final = 4  # of a finding that stands in several
+EVIDENCE_LINE_MAX: Final = 400
 TIME_WORDS: Final = ("retry", "reset", "again", "wait", "until", "limit", "available")
 TIME_LINES_MAX: Final = 12
 NOTHING_FOUND: Final = FactVerdict("none", "unknown", None, 0.6)
@@ -113,22 +115,26 @@ def diagnose(
         spawn_error=spawn_error,
     )
     seen, added, said = window(text), results.as_output(result), results.said(result)
-    key = (digest(seen), added, said, facts, runner)
+    key = (digest(seen), lines_cut(text), added, said, facts, runner)
     known = _KNOWN.get(key)
     if known is None:
-        known = _KNOWN.keep(key, _diagnose(clean_window(seen, added), facts, said, runner))
+        known = _KNOWN.keep(key, _diagnose(clean_window(seen, added), facts, said, runner, whole=text))
     after = limits.said_ms(result.get("retry_after"), now) if result is not None else None
     if after is None and known.times:
         after = limits.reset_at_ms(known.times, now)
     return known.diagnosis if after is None else replace(known.diagnosis, retry_after_ms=after)
 
 
-def _diagnose(text: CleanText, facts: Facts, said: FactVerdict | None, runner: str | None) -> Remembered:
+def _diagnose(
+    text: CleanText, facts: Facts, said: FactVerdict | None, runner: str | None, *, whole: str | bytes
+) -> Remembered:
     """Everything but the time, which depends on now."""
     findings = read(text)
     verdict, finding = decide(facts, said, findings, text)
     times = _about_time(text) if verdict.subcategory in _TIMED else ""
-    return Remembered(_record(verdict, finding, findings, text, runner=runner), times)
+    shown = _evidence(text, finding)
+    found = _record(verdict, finding, findings, text, runner=runner, shown=shown)
+    return Remembered(replace(found, pattern=replace(found.pattern, number=line_number(whole, shown[0]))), times)
 
 
 def read(text: CleanText, table: Table = TABLE) -> list[Finding]:
@@ -211,6 +217,7 @@ def _record(
     text: CleanText,
     *,
     runner: str | None,
+    shown: list[str],
 ) -> Diagnosis:
     category, subcategory = verdict.category, verdict.subcategory
     line = _deciding_line(text, finding)
@@ -221,7 +228,7 @@ def _record(
         category=category,
         subcategory=subcategory,
         confidence=verdict.confidence,
-        pattern=Pattern(verdict.rule, redact(excerpt)),
+        pattern=Pattern(verdict.rule, redact(excerpt), redact(readable("\n".join(shown).strip()))),
         location=location,
         fingerprint=_fingerprint(category, subcategory, line, text, location.file if location else ""),
         summary=redact(summarize(category, subcategory, _said(verdict, finding, told), str(location or ""))),
@@ -242,6 +249,27 @@ def _shown(text: CleanText, finding: Finding | None, line: str) -> tuple[str, st
     failing = failing_line(text.lines, text.body) if finding.rule.id in _CLOSING else ""
     excerpt = failing or text.body[finding.start : finding.end]
     return readable(failing or line), readable(excerpt[:EXCERPT_MAX])
+
+
+def _evidence(text: CleanText, finding: Finding | None) -> list[str]:
+    """The whole lines that a finding stands in, the one that says it first; [""] where nothing in the text decided."""
+    if finding is None:
+        return [""]
+    told, _ = _shown(text, finding, _deciding_line(text, finding))
+    first, last = text.line_number(finding.start), text.line_number(max(finding.start, finding.end - 1))
+    lines = [line.rstrip()[:EVIDENCE_LINE_MAX] for line in text.lines[first : last + 1]]
+    return lines[:EVIDENCE_LINES] if told in lines[0] else [told[:EVIDENCE_LINE_MAX]]
+
+
+def line_number(text: str | bytes, line: str) -> int | None:
+    """The number, from 1, of the last line of an output that holds this one; None where it is not found as it is."""
+    if not line:
+        return None
+    if not isinstance(text, str):
+        at = text.rfind(line.encode("utf-8", "surrogatepass"))
+        return None if at < 0 else 1 + text.count(b"\n", 0, at)
+    at = text.rfind(line)
+    return None if at < 0 else 1 + text.count("\n", 0, at)
 
 
 def _advice(verdict: FactVerdict, finding: Finding | None, line: str, text: CleanText, place: str) -> str:

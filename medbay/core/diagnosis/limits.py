@@ -14,6 +14,8 @@ from medbay.core.untrusted import number
 _Reader = Callable[[re.Match[str], datetime], datetime]
 
 UNKNOWN_ZONE_BUFFER: Final = timedelta(minutes=10)
+JUST_PASSED: Final = timedelta(minutes=10)  # it was still ahead when it was written, before the command had ended
+SOON: Final = timedelta(seconds=1)
 AHEAD_MAX: Final = timedelta(days=45)  # later than that is no limit's reset but a misreading
 
 _ZONE: Final = (
@@ -75,14 +77,17 @@ NAMES_A_TIME: Final = (
 
 
 def reset_at_ms(text: str, now: datetime) -> int | None:
-    """UTC milliseconds before which trying again is pointless, as the text names it last; nothing if it names none."""
+    """UTC milliseconds before which trying again is pointless, as the text names it last; nothing if it names none.
+
+    A time that has just passed was ahead when it was written: then there is nothing left to wait for but a moment.
+    """
     found: list[tuple[int, datetime]] = []
     for source, read in _SHAPES:
         matches = list(compiled(source).finditer(text))
         if matches:
             moment = _guarded(read, matches[-1], now)
-            if moment is not None and now < moment <= now + AHEAD_MAX:
-                found.append((matches[-1].start(), moment))
+            if moment is not None and now - JUST_PASSED < moment <= now + AHEAD_MAX:
+                found.append((matches[-1].start(), max(moment, now + SOON)))
     return to_ms(max(found)[1]) if found else None
 
 
@@ -108,7 +113,8 @@ def _from_number(found: float | None, now: datetime) -> int | None:
     if found is None or not 0 <= found < 1e14:  # NaN too
         return None
     if found > 1e9:
-        return int(found if found > 1e11 else found * 1000)
+        at = int(found if found > 1e11 else found * 1000)
+        return max(at, to_ms(now + SOON)) if at > to_ms(now - JUST_PASSED) else at
     return to_ms(now) + int(found * 1000) if found <= AHEAD_MAX.total_seconds() else None
 
 
@@ -164,7 +170,7 @@ def _month_day(match: re.Match[str], now: datetime) -> datetime:
     hour = _hour(int(match["hour"]), match["half"])
     year = int(match["year"]) if match["year"] else local.year
     moment = datetime(year, month, int(match["day"]), hour, int(match["minute"] or 0), tzinfo=zone)
-    if not match["year"] and moment < now:
+    if not match["year"] and moment < now - JUST_PASSED:
         moment = moment.replace(year=year + 1)
     return moment + buffer
 
@@ -174,7 +180,7 @@ def _clock(match: re.Match[str], now: datetime) -> datetime:
     local = now.astimezone(zone)
     hour = _hour(int(match["hour"]), match["half"] or match["half2"])
     moment = local.replace(hour=hour, minute=int(match["minute"] or 0), second=0, microsecond=0)
-    if moment <= local:  # a time of day that has passed means tomorrow
+    if moment <= local - JUST_PASSED:  # a time of day that has passed means tomorrow
         moment += timedelta(days=1)
     return moment + buffer
 

@@ -35,10 +35,21 @@ class Location(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    """The id of the rule that decided, and the exact excerpt it matched ("" for facts beyond the text)."""
+    """The id of the rule that decided, the exact excerpt it matched ("" for facts beyond the text), and its lines.
+
+    `lines` is the excerpt with the rest of its lines, `number` that of the first in the whole output, from 1.
+    """
 
     rule: str
     excerpt: str = ""
+    lines: str = ""
+    number: int | None = None
+
+    @property
+    def evidence(self) -> str:
+        """What shows it to a person: whole lines of the log with their number where it is known."""
+        shown = self.lines or self.excerpt
+        return f"line {self.number}: {shown}" if shown and self.number is not None else shown
 
 
 class RunnerUp(Struct, frozen=True):
@@ -111,6 +122,7 @@ def facts(diagnosis: Diagnosis) -> dict[str, Any]:
         "confidence": round(diagnosis.confidence, 3),
         "rule": diagnosis.pattern.rule,
         "excerpt": diagnosis.pattern.excerpt,
+        "evidence": {"line": diagnosis.pattern.number, "text": diagnosis.pattern.lines or diagnosis.pattern.excerpt},
         "location": {"file": place.file, "line": place.line, "column": place.column} if place else None,
         "fingerprint": diagnosis.fingerprint,
         "summary": diagnosis.summary,

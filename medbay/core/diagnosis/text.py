@@ -264,6 +264,15 @@ def window(text: str | bytes) -> str:
     return _decode(text[:HEAD_CHARS]) + GAP + _decode(text[-TAIL_CHARS:])
 
 
+def lines_cut(text: str | bytes) -> int:
+    """How many line breaks stand in what is left out between head and tail."""
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return 0
+    if isinstance(text, str):
+        return text.count("\n", HEAD_CHARS, len(text) - TAIL_CHARS)
+    return text.count(b"\n", HEAD_CHARS, len(text) - TAIL_CHARS)
+
+
 def _decode(piece: str | bytes) -> str:
     # UTF-16 becomes readable once its NULs are dropped with the other control bytes.
     return piece if isinstance(piece, str) else bytes(piece).decode("utf-8", "replace")

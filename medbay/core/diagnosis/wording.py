@@ -53,6 +53,7 @@ _LEADS: Final = {
     "unknown/asked": "It asks",
     "unknown/denied": "Not allowed",
     "unknown/max_turns": "Turns used up",
+    "unknown/loop": "It went in circles",
     "unknown/no_evidence": "No evidence",
     "unknown/interrupted": "Interrupted",
     "unknown/no_failure": "No failure in the output",

@@ -211,7 +211,7 @@ def opened(found: Diagnosis, tasks: Collection[str], now: int) -> tuple[Breaker,
         now,
         need=f"{len(tasks)} tasks fail the same way: {found.summary}. {found.suggested_fix}".strip(),
         why=f"{found.kind} on {', '.join(sorted(tasks))}; they hold until one of them gets through",
-        evidence=found.pattern.excerpt[:EVIDENCE_MAX],
+        evidence=found.pattern.evidence[:EVIDENCE_MAX],
     )
     facts = {"category": found.kind, "excerpt": found.pattern.excerpt[:EVIDENCE_MAX], "tasks": sorted(tasks)}
     key = incident_key(found.fingerprint)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from medbay.core.decision import Decision, Draft, QuestionSent
-from medbay.core.diagnosis.record import Diagnosis, doubt
+from medbay.core.diagnosis.record import SURE_FROM, Diagnosis, doubt
 from medbay.core.durations import format_duration
 from medbay.core.lifecycles import BlockKind
 from medbay.core.model import PERSON, Event, Option, Owner, Question, Task
@@ -15,6 +15,9 @@ from medbay.errors import UsageError
 
 ANSWER: Final = "answer"  # the effect of words that an agent asked for
 _URL: Final = re.compile(r"\bhttps?://(?:[^\s/@]{1,80}@)?([A-Za-z0-9.-]{1,200})")
+_LISTED: Final = re.compile(
+    r"^[ \t]{0,8}(?:[-*][ \t]{1,3})?(?:\*\*)?\(?(\d{1,2})[.):][ \t]{1,4}(\S.{0,300})$", re.MULTILINE
+)
 EVIDENCE_MAX: Final = 2_000
 NEED_MAX: Final = 300
 FREE_TEXT_MAX: Final = 20_000
@@ -48,7 +51,7 @@ def ask(
         id=f"q-{task.id}-{task.questions + 1}",
         need=need,
         why=f"{why}; {doubted}" if (doubted := doubt(diagnosis) if diagnosis else "") else why,
-        evidence=diagnosis.pattern.excerpt[:EVIDENCE_MAX] if diagnosis else "",
+        evidence=diagnosis.pattern.evidence[:EVIDENCE_MAX] if diagnosis else "",
         options=(first, PAUSE, CANCEL),
         default=1,
         owner=owner or Owner("task", task.id),
@@ -83,11 +86,24 @@ def asks_for_words(question: Question) -> bool:
 
 
 FAILING: Final = "failing|"
+FAILING_TOGETHER: Final = "failing together|"
+FULL_DISK: Final = "resource_exhaustion/disk"
+_OUTSIDE: Final = frozenset({"transient", "resource_exhaustion"})
 
 
 def failing_scope(task_id: str) -> str:
     """The scope of the question about a recurring task that does nothing but fail; its next success withdraws it."""
     return FAILING + task_id
+
+
+def together_scope(kind: str, fingerprint: str) -> str | None:
+    """The scope of one question about all recurring tasks that fail for a cause outside of them; None for any other.
+
+    A full disk is one cause, whatever could not be written.
+    """
+    if kind.partition("/")[0] not in _OUTSIDE:
+        return None
+    return FAILING_TOGETHER + (kind if kind == FULL_DISK else fingerprint)
 
 
 def paused_scope(task_id: str) -> str:
@@ -99,7 +115,10 @@ def ask_failing(task: Task, now: int, diagnosis: Diagnosis) -> Question:
     """The question about a recurring task that does nothing but fail: it blocks nothing, the schedule goes on."""
     since = now if task.failing_since is None else task.failing_since
     why = f"{task.streak} failures in a row and no success for {format_duration(now - since)}: {diagnosis.summary}"
-    return ask(task, kind="human", why=why, now=now, diagnosis=diagnosis, scope=failing_scope(task.id))
+    if task.streak == 1 and task.due_at is not None:
+        why = f"it failed, and its next run is {format_duration(task.due_at - now)} away: {diagnosis.summary}"
+    together = together_scope(diagnosis.kind, diagnosis.fingerprint) if diagnosis.confidence >= SURE_FROM else None
+    return ask(task, kind="human", why=why, now=now, diagnosis=diagnosis, scope=together or failing_scope(task.id))
 
 
 def send_again_at(question: Question) -> int:
@@ -146,20 +165,32 @@ def choose(question: Question, answer: str) -> Option:
 
 
 def free_text(question: Question, answer: str) -> str:
-    """The words of an answer that names no option, where the question takes them."""
+    """The words of an answer that names no option, where the question takes them.
+
+    The number of something that an agent listed stands for its words: the agent may have forgotten its list.
+    """
     if not question.free_text or _named(question, answer) is not None:
         return ""
     if len(answer) > FREE_TEXT_MAX:
         raise UsageError(f"the answer is longer than {FREE_TEXT_MAX} characters", hint="put it into a file and name it")
-    return answer.strip()
+    said = answer.strip()
+    return listed(question.evidence).get(said, said) if asks_for_words(question) else said
+
+
+def listed(words: str) -> dict[str, str]:
+    """What an agent lists in its question, by number: `2` is `2. SQLite`."""
+    found: dict[str, str] = {}
+    for number, text in _LISTED.findall(words[:EVIDENCE_MAX]):
+        found.setdefault(number, f"{number}. {text.strip()}")
+    return found
 
 
 def _named(question: Question, answer: str) -> Option | None:
     answer = answer.strip().lower()
     if answer in ("", "default"):
         return question.options[question.default - 1]
-    if asks_for_words(question):  # "2" is what the agent is told; only a word of its own means another option
-        return next((option for option in question.options[1:] if answer == option.effect), None)
+    if asks_for_words(question):  # "2" is what the agent listed as that; only a word of its own means another option
+        return next((option for option in question.options if answer == option.effect), None)
     if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
         return question.options[int(answer) - 1]
     return next((option for option in question.options if answer == option.effect), None)

@@ -11,14 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Final, Literal
 
 from medbay.core.schedule import cron
+from medbay.core.shell import BASH, SH, shell_words
 from medbay.errors import UsageError
 
 TAG: Final = "crontab"
 SYSTEM_FILES: Final = re.compile(r"/etc/(crontab|cron\.d/[^/]+)")
-SH: Final = "/bin/sh"
 TITLE_CHARS: Final = 80
 SOURCE_CHARS: Final = 120
 _FIELDS: Final = 5
@@ -248,11 +249,15 @@ def _is_jobs(name: str) -> bool:
 
 
 def _run(line: CronLine, shell: str, user: str) -> list[str]:
-    """The words that run a line as cron does: by its shell, with its input, as its user."""
+    """The words that run a line as cron does: by its shell, with its input, as its user.
+
+    But bash runs it with pipefail, as any command line here: a dump that failed in front of a pipe is a failure.
+    """
     as_user = ["runuser", "-u", user, "--"] if user else []
     if line.input is not None:
         return [*as_user, SH, "-c", _WITH_INPUT, "cron", shell, line.command, line.input]
-    return [*as_user, shell, "-c", line.command]
+    own = shell_words(shell, line.command) if PurePath(shell).name == BASH else [shell, "-c", line.command]
+    return [*as_user, *own]
 
 
 def _title(command: str) -> str:

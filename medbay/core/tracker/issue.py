@@ -46,20 +46,36 @@ class Issue(Struct, frozen=True, kw_only=True):
     created_at: str = ""
     updated_at: str = ""
     url: str = ""
+    trusted: bool = True  # False: anybody may have written its text, so that only labels start work
+    key: str = ""  # by which we made it ourselves
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What a tracker listed: its issues, the entries that are none, and what the list leaves out, in words."""
+
+    issues: tuple[Issue, ...] = ()
+    unreadable: tuple[str, ...] = ()  # what is wrong with each entry that is no issue
+    left_out: str = ""
 
 
 def checked_id(issue_id: str) -> str:
     """An id that may be handed to a tracker: never blank, never an option, no control characters."""
     if not issue_id.strip():
         raise UsageError("the id of an issue is blank", hint="name the issue")
-    if not _ID.fullmatch(issue_id) or ".." in issue_id:
+    if not is_id(issue_id):
         raise UsageError(f"{issue_id[:60]!r} is no id of an issue", hint="letters, digits, dots, dashes: demo-a1b")
     return issue_id
 
 
+def is_id(text: str) -> bool:
+    """Whether a text can be the id of an issue."""
+    return _ID.fullmatch(text) is not None and ".." not in text
+
+
 def workflow_of(issue: Issue) -> TagWorkflow | None:
     """The workflow that an issue asks for: by a label, else by a tag in its title, else in its description."""
-    named = (*(each.strip("{}") for each in issue.labels), *_tags(issue.title), *_tags(issue.description))
+    written = (*_tags(issue.title), *_tags(issue.description)) if issue.trusted else ()
+    named = (*(each.strip("{}") for each in issue.labels), *written)
     return next((BY_TAG[name] for name in named if name in BY_TAG and BY_TAG[name].dispatchable), None)
 
 

@@ -124,14 +124,21 @@ def with_line(notes: str, ours: str) -> str:
 
 def cleared(notes: str, *, at_end: bool = True) -> str:
     """The notes without our lines. What `with_line` added to notes of a person is taken out to the byte."""
-    for found in reversed(_own_lines(notes)):
-        start, end = found.span()
-        if notes[end : end + 1] == "\n" and (start == 0 or notes[start - 1] == "\n"):
-            end += 1
-        elif end == len(notes) and at_end and notes[start - 1 : start] == "\n":
-            start -= 1
-        notes = notes[:start] + notes[end:]
-    return notes
+    return _taken_out(notes, _own_lines(notes), at_end=at_end)
+
+
+def without(notes: str, ours: str) -> str:
+    """The notes without the line that we wrote, edited by a person or not; a record that goes on counting is another's.
+
+    With `needs_human` as our line every such mark goes.
+    """
+    return _taken_out(notes, [found for found in _own_lines(notes) if _is_same(found[0], ours)])
+
+
+def last_line(notes: str) -> str:
+    """The last record in the notes, as it stands there; empty when there is none."""
+    records = _RECORD.findall(notes)
+    return records[-1].rstrip("\r") if records else ""
 
 
 def iso(at_ms: int) -> str:
@@ -165,6 +172,25 @@ def _record(said: str, values: Mapping[str, str]) -> FailureRecord | UnreadableR
         summary=values["summary"],
         extra={name: value for name, value in values.items() if name not in _KEYS},
     )
+
+
+def _is_same(found: str, ours: str) -> bool:
+    if _HUMAN.match(ours):
+        return _HUMAN.match(found) is not None
+    theirs, known = parse(found), parse(ours)
+    counts = isinstance(theirs, FailureRecord) and isinstance(known, FailureRecord) and theirs.attempt <= known.attempt
+    return counts or found.rstrip("\r") == ours
+
+
+def _taken_out(notes: str, lines: list[re.Match[str]], *, at_end: bool = True) -> str:
+    for found in reversed(lines):
+        start, end = found.span()
+        if notes[end : end + 1] == "\n" and (start == 0 or notes[start - 1] == "\n"):
+            end += 1
+        elif end == len(notes) and at_end and notes[start - 1 : start] == "\n":
+            start -= 1
+        notes = notes[:start] + notes[end:]
+    return notes
 
 
 def _own_lines(notes: str) -> list[re.Match[str]]:

@@ -268,6 +268,7 @@ def _diagnosis(pen: _Pen, told: dict[str, Any]) -> dict[str, Any]:
         "subcategory": pen.word(told["subcategory"] or ""),
         "rule": pen.word(told["rule"]),
         "excerpt": pen.head(told["excerpt"], _LINE),
+        "evidence": told["evidence"] | {"text": pen.head(told["evidence"]["text"], _LINE)},
         "location": place and place | {"file": pen.head(place["file"], _WORD)},
         "fingerprint": pen.word(told["fingerprint"]),
         "summary": pen.head(told["summary"], _LINE),

@@ -203,6 +203,7 @@ def under_agency(made: Decision, state: Breaker | None, looked: Triage) -> tuple
     return together(made, changed_breaker(state, after)), replace(after, version=state.version + 1)
 
 
+ERRORS: Final = "triage_errors"
 COUNTED_AS: Final[Mapping[str, str]] = {
     "cleared_for_retry": "tier1_cleared",
     "cooldown_pending": "tier1_pending",
@@ -218,12 +219,13 @@ COUNTED_AS: Final[Mapping[str, str]] = {
     "escalated_to_human": "tier3_escalated",
     "refused": "tier3_escalated",
     "record_unreadable": "unreadable",
+    "issue_unreadable": "unreadable",
+    "escalation_failed": ERRORS,
 }
 """Every other action went wrong: counted as an escalation where a person was asked, else as an error of triage."""
 
-ERRORS: Final = "triage_errors"
 TO_A_PERSON: Final = 3  # the tier
-COUNTS: Final = (*dict.fromkeys(COUNTED_AS.values()), ERRORS)
+COUNTS: Final = (*(name for name in dict.fromkeys(COUNTED_AS.values()) if name != ERRORS), ERRORS)
 _TOLD_AS: Final = {"refused": "escalated_to_human", "stale": "no_action", "record_unreadable": "escalated_to_human"}
 
 
@@ -244,6 +246,7 @@ class Cycle:
 
     items: tuple[Item, ...] = ()
     broken: str = ""
+    refused: tuple[str, ...] = ()  # what a tracker did not take of earlier cycles; it is tried again
 
     @property
     def counts(self) -> dict[str, int]:
@@ -254,9 +257,9 @@ class Cycle:
     @property
     def errors(self) -> tuple[str, ...]:
         """Every error, once."""
-        wrong = (each for each in self.items if each.action not in COUNTED_AS)
+        wrong = (each for each in self.items if COUNTED_AS.get(each.action, ERRORS) == ERRORS)
         messages = (f"{each.issue_id}: {each.action}: {each.detail}" for each in wrong)
-        return ((self.broken,) if self.broken else ()) + tuple(dict.fromkeys(messages))
+        return ((self.broken,) if self.broken else ()) + tuple(dict.fromkeys((*messages, *self.refused)))
 
     def as_data(self) -> dict[str, Any]:
         """The documented shape."""

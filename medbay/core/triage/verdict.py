@@ -26,7 +26,7 @@ def word_of(said: str) -> Word | None:
     return next((word for word in WORDS if word == spelled), _SPELLINGS.get(spelled))
 
 
-# What a triage of an item ends with; the last seven when something went wrong.
+# What a triage of an item ends with, each of them produced somewhere; the last six when something went wrong.
 Action = Literal[
     "cleared_for_retry",
     "cooldown_pending",
@@ -44,10 +44,9 @@ Action = Literal[
     "triage_failed",
     "verdict_unreadable",
     "split_failed",
-    "fix_failed",
-    "pause_failed",
     "escalation_failed",
     "refused",
+    "record_unreadable",
 ]
 
 

@@ -26,7 +26,7 @@ _BREAKS: Final = re.compile(r"[\s-]+")
 _TEXT = Annotated[str, Meta(max_length=20_000)]
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownEvidence(Struct, frozen=True, kw_only=True):
     """What shows that a criterion holds."""
 
     criterion: Annotated[int, Meta(ge=1)]
@@ -34,7 +34,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     path: _TEXT = ""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class WantedDecision(Struct, frozen=True, kw_only=True):
     """Something a role wants decided."""
 
     question: Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -59,14 +59,14 @@ class Usage(Struct, frozen=True, kw_only=True):
     tokens_out: Annotated[int, Meta(ge=0)] = 0
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class RoleAnswer(Struct, frozen=True, kw_only=True):
     """The answer of one role."""
 
     verdict: str
     summary: str = ""
     artifacts: tuple[str, ...] = ()
-    evidence: tuple[Shown, ...] = ()
-    decisions: tuple[Asked, ...] = ()
+    evidence: tuple[ShownEvidence, ...] = ()
+    decisions: tuple[WantedDecision, ...] = ()
     criteria: tuple[str, ...] = ()  # of a story that is written or refined
     description: _TEXT = ""
     parts: tuple[NewPart, ...] = ()  # of a story that is split
@@ -91,10 +91,10 @@ def word(verdict: str) -> str:
     return _BREAKS.sub("_", verdict.strip()).upper()
 
 
-def read(text: str, verdicts: Sequence[str]) -> Answer:
+def read(text: str, verdicts: Sequence[str]) -> RoleAnswer:
     """The answer in a text, its verdict one of these; raises MalformedAnswer."""
     try:
-        found = msgspec.json.decode(text, type=Answer)
+        found = msgspec.json.decode(text, type=RoleAnswer)
     except msgspec.ValidationError as error:
         raise MalformedAnswer(f"the answer does not fit: {error}") from None
     except msgspec.DecodeError as error:

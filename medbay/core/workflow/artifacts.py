@@ -13,7 +13,7 @@ from medbay.core.durations import iso
 from medbay.core.untrusted import block, line
 from medbay.core.workflow import shapes
 from medbay.core.workflow.proof import judged
-from medbay.core.workflow.records import Part, PhaseRun, Story, StoryDecision
+from medbay.core.workflow.records import PhaseRun, RunPart, Story, StoryDecision
 from medbay.core.workflow.shapes import FOLDER
 from medbay.core.workflow.workflow import Workflow
 
@@ -58,7 +58,7 @@ def trace_of(story: Story, runs: Iterable[PhaseRun]) -> list[dict[str, Any]]:
     return made
 
 
-def _spans(part: Part) -> Iterable[tuple[int, dict[str, Any]]]:
+def _spans(part: RunPart) -> Iterable[tuple[int, dict[str, Any]]]:
     """When one role began and ended."""
     if part.started_at is None:
         return
@@ -134,7 +134,7 @@ def _verification(story: Story, runs: Sequence[PhaseRun], decisions: Sequence[St
     bad = [each.name for each in workers if each.verdict == "FAIL" and verdict == "PASS"]
     warnings = [f"{name} did not answer in time" for name in late] + [f"{name} failed" for name in bad]
     return shapes.render(
-        shapes.Verification(
+        shapes.VerificationFile(
             story_id=story.id,
             verdict=verdict,
             round=min(len(runs), 1_000),

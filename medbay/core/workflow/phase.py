@@ -28,16 +28,15 @@ from medbay.core.model import Question, Retry, Task
 from medbay.core.policy import phases
 from medbay.core.workflow import answer as answers
 from medbay.core.workflow import budget, question, verdict
-from medbay.core.workflow.answer import Answer, Asked
+from medbay.core.workflow.answer import RoleAnswer, WantedDecision
 from medbay.core.workflow.records import (
     OWNER,
     PRESET,
     SETUP,
-    Part,
     PartStatus,
     PhaseRun,
     RunChanged,
-    RunStatus,
+    RunPart,
     Story,
     StoryDecision,
     StoryRules,
@@ -69,7 +68,7 @@ class StoryCase(Struct, frozen=True, kw_only=True):
     taken: frozenset[str] = frozenset()  # ids of stories that begin like its own
 
 
-class Worker(Struct, frozen=True, kw_only=True):
+class PhaseWorker(Struct, frozen=True, kw_only=True):
     """How a role works, by the configuration."""
 
     role: str
@@ -95,7 +94,7 @@ def draft_of(case: StoryCase, now: int, *, actor: str = ACTOR) -> Draft[Story]:
 def start(
     case: StoryCase,
     phase: Phase,
-    workers: Sequence[Worker],
+    workers: Sequence[PhaseWorker],
     rules: StoryRules,
     now: int,
     *,
@@ -109,7 +108,7 @@ def start(
     owner = replace(case.story, queue=queue)
     tasks = [_task(owner, phase, each, number, at, now) for at, each in enumerate(workers, start=1)]
     parts = tuple(
-        Part(
+        RunPart(
             role=each.role,
             task_id=task.id,
             phase=each.phase if each.phase != phase.name else "",
@@ -147,7 +146,7 @@ def _stays(case: StoryCase, source: str, target: str, rules: StoryRules) -> bool
     return rules.forced and (source, target) not in case.workflow.machine.steps
 
 
-def _task(story: Story, phase: Phase, worker: Worker, number: int, at: int, now: int) -> Task:
+def _task(story: Story, phase: Phase, worker: PhaseWorker, number: int, at: int, now: int) -> Task:
     """The task of one part; what it is told comes with its setup."""
     own = phase if not worker.phase or worker.phase == phase.name else None
     words = (
@@ -225,7 +224,7 @@ def part_succeeded(draft: Draft[Task], case: StoryCase, answer: str | None) -> D
     part = _part(draft, case)
     if part is None:
         return NOTHING
-    found = msgspec.json.decode(answer or "", type=Answer)  # as `answer.delivered` left it
+    found = msgspec.json.decode(answer or "", type=RoleAnswer)  # as `answer.delivered` left it
     status: PartStatus = "FAIL" if found.verdict == "FAIL" else "ERROR" if found.verdict == "ERROR" else "PASS"
     tokens_in, tokens_out = found.spent
     ended = replace(
@@ -291,14 +290,14 @@ def part_broke(case: StoryCase, draft: Draft[Task], work: WorkingSet, why: str) 
     return replace(together(Decision(), made), work=work)
 
 
-def _part(draft: Draft[Task], case: StoryCase) -> Part | None:
+def _part(draft: Draft[Task], case: StoryCase) -> RunPart | None:
     """The part of the open run that this task is; None where it is of another time."""
     if case.run is None:
         return None
     return next((each for each in case.run.parts if each.task_id == draft.before.id and not each.status), None)
 
 
-def _took(draft: Draft[Task], case: StoryCase, ended: Part) -> Decision:
+def _took(draft: Draft[Task], case: StoryCase, ended: RunPart) -> Decision:
     """One part has ended; with the last one the run has."""
     run = case.run
     assert run is not None
@@ -309,10 +308,10 @@ def _took(draft: Draft[Task], case: StoryCase, ended: Part) -> Decision:
     after = replace(run, parts=parts)
     if any(not each.status for each in parts):
         return together(Decision(writes=(RunChanged(before=run, after=after),)), *stopped)
-    return together(_end(case, judged(case, after), draft.now), *stopped)
+    return together(_end(case, verdict.judged(case.workflow.phase(run.phase), after), draft.now), *stopped)
 
 
-def _stop_others(case: StoryCase, parts: tuple[Part, ...], now: int) -> tuple[tuple[Part, ...], list[Decision]]:
+def _stop_others(case: StoryCase, parts: tuple[RunPart, ...], now: int) -> tuple[tuple[RunPart, ...], list[Decision]]:
     """The first failure stops the others: what runs is asked to end, what waits is cancelled at once."""
     waiting = {each.task_id for each in parts if not each.status}
     made, gone = [], set()
@@ -338,26 +337,6 @@ def _stop_others(case: StoryCase, parts: tuple[Part, ...], now: int) -> tuple[tu
 
 
 # The end of a run
-
-
-def judged(case: StoryCase, run: PhaseRun) -> PhaseRun:
-    """The verdict of a run whose parts have all ended."""
-    own = [each for each in run.parts if not each.phase]
-    phase = case.workflow.phase(run.phase)
-    if all(each.status == "STOPPED" for each in own):
-        return replace(run, status="CANCELLED", verdict="", summary="stopped")
-    if phase is not None and phase.workers:
-        total = verdict.add_up(own, run.rules.threshold)
-        summary = f"{total.why}; {total.warning}" if total.warning else total.why
-        error = next((each.error_type for each in own if each.error_type), "")
-        return replace(run, status=total.verdict, verdict=total.verdict, summary=summary, error_type=error)
-    (part,) = own
-    status: RunStatus = part.status if part.status in ("PASS", "FAIL", "ERROR", "TIMEOUT") else "ERROR"
-    status = "FAIL" if part.error_type and status == "ERROR" else status
-    word = part.verdict or status
-    return replace(
-        run, status=status, verdict=word, summary=part.summary, error_type=part.error_type, result=part.result
-    )
 
 
 def _end(case: StoryCase, ended: PhaseRun, now: int) -> Decision:
@@ -420,7 +399,7 @@ def _step(story: Draft[Story], case: StoryCase, phase: Phase, word: str, why: st
 
 def _passed(story: Draft[Story], case: StoryCase, run: PhaseRun) -> Decision:
     """What a pass brings besides its move: criteria that were written, the parts of a split."""
-    said = msgspec.convert(run.result, Answer) if run.result else None
+    said = msgspec.convert(run.result, RoleAnswer) if run.result else None
     if said is None:
         return NOTHING
     if said.criteria:
@@ -434,7 +413,7 @@ def _passed(story: Draft[Story], case: StoryCase, run: PhaseRun) -> Decision:
     return _split(story, case, said)
 
 
-def _split(story: Draft[Story], case: StoryCase, said: Answer) -> Decision:
+def _split(story: Draft[Story], case: StoryCase, said: RoleAnswer) -> Decision:
     """The parts start where a story that is written stands; what depended on the whole depends on all of them."""
     whole, made, number = case.story, [], 0
     for each in said.parts:
@@ -482,7 +461,7 @@ def _decide(story: Draft[Story], case: StoryCase, run: PhaseRun) -> list[Write]:
     writes: list[Write] = []
     number = len(case.decisions)
     for part in run.parts:
-        for each in msgspec.convert(part.result.get("decisions", ()), tuple[Asked, ...]):
+        for each in msgspec.convert(part.result.get("decisions", ()), tuple[WantedDecision, ...]):
             number += 1
             kind, why = question.classify(each)
             made = StoryDecision(

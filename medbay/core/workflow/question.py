@@ -9,7 +9,7 @@ from typing import Final
 from medbay.core.model import Option, Owner, Question
 from medbay.core.people.preference import Preference
 from medbay.core.untrusted import line
-from medbay.core.workflow.answer import Asked
+from medbay.core.workflow.answer import WantedDecision
 from medbay.core.workflow.records import OWNER, DecisionKind, Story, StoryDecision
 
 DECIDE: Final = "decide"
@@ -34,7 +34,7 @@ _TABLE: Final = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words i
 _KEY: Final = re.compile(r"[^a-z0-9]+")
 
 
-def classify(asked: Asked) -> tuple[DecisionKind, str]:
+def classify(asked: WantedDecision) -> tuple[DecisionKind, str]:
     """How much depends on a decision, and by which rule. What a role says itself may only make it weightier."""
     found: DecisionKind = "costly"
     why = "no rule knows it"
@@ -59,7 +59,7 @@ def scope_of(question: str) -> str:
     return PREFERENCE + _KEY.sub("-", question.lower()).strip("-")[:120]
 
 
-def decided(asked: Asked, preferences: Mapping[str, str]) -> tuple[str, str]:
+def decided(asked: WantedDecision, preferences: Mapping[str, str]) -> tuple[str, str]:
     """What is answered without a person, and by what: a preference that fits, else the default."""
     known = preferences.get(scope_of(asked.question))
     if known is not None and (not asked.options or known in asked.options):

@@ -96,7 +96,7 @@ class Story(Struct, frozen=True, kw_only=True):
                 return not self.has_review
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class RunPart(Struct, frozen=True, kw_only=True):
     """One role's share of a run: a task, and what came of it."""
 
     role: str
@@ -143,7 +143,7 @@ class PhaseRun(Struct, frozen=True, kw_only=True):
     prepared_at: int | None = None
     ended_at: int | None = None
     completed_at: int | None = None  # when what it left was counted and written down
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RunPart, ...] = ()
     rules: StoryRules = field(default_factory=StoryRules)
     context: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)

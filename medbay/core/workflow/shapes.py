@@ -63,7 +63,7 @@ class WorkerAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     required: bool = False
 
 
-class Verification(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VerificationFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """VERIFICATION.yaml: the answers of all reviewers, added up."""
 
     story_id: _Name
@@ -162,11 +162,11 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     phases: tuple[PhaseMetrics, ...] = ()
 
 
-Artifact = Elaboration | Verification | GateDecision | EvidenceList | ErrorLog | Metrics
+Artifact = Elaboration | VerificationFile | GateDecision | EvidenceList | ErrorLog | Metrics
 
 SHAPES: Final[dict[str, type[Artifact]]] = {
     ELAB: Elaboration,
-    VERIFICATION: Verification,
+    VERIFICATION: VerificationFile,
     GATE: GateDecision,
     EVIDENCE: EvidenceList,
     ERROR_LOG: ErrorLog,

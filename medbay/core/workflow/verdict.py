@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from medbay.core.workflow.records import Part
+from medbay.core.workflow.records import PhaseRun, RunPart, RunStatus
+from medbay.core.workflow.workflow import Phase
 
 
-class Sum(Struct, frozen=True, kw_only=True):
+class ReviewSum(Struct, frozen=True, kw_only=True):
     """PASS, FAIL, ERROR or TIMEOUT, why, and what a PASS warns about."""
 
     verdict: Literal["PASS", "FAIL", "ERROR", "TIMEOUT"]
@@ -18,7 +20,7 @@ class Sum(Struct, frozen=True, kw_only=True):
     warning: str = ""
 
 
-def add_up(parts: Sequence[Part], threshold: float) -> Sum:
+def add_up(parts: Sequence[RunPart], threshold: float) -> ReviewSum:
     """The verdict of workers side by side, in this order: errors, too few answers, too few passes, a pass."""
     counted = [each for each in parts if each.status != "STOPPED"]
     passed, failed = _with(counted, "PASS"), _with(counted, "FAIL")
@@ -26,20 +28,39 @@ def add_up(parts: Sequence[Part], threshold: float) -> Sum:
     answered = len(passed) + len(failed)
     needed = [each.role for each in counted if each.status == "TIMEOUT" and each.required]
     if broken:
-        return Sum(verdict="ERROR", why=f"could not be checked: {_list(broken)}")
+        return ReviewSum(verdict="ERROR", why=f"could not be checked: {_list(broken)}")
     if needed:
-        return Sum(verdict="ERROR", why=f"required, and timed out: {', '.join(needed)}")
+        return ReviewSum(verdict="ERROR", why=f"required, and timed out: {', '.join(needed)}")
     if answered * 2 < len(counted) or not answered:
-        return Sum(verdict="ERROR", why=f"only {answered} of {len(counted)} answered; timed out: {_list(late)}")
+        return ReviewSum(verdict="ERROR", why=f"only {answered} of {len(counted)} answered; timed out: {_list(late)}")
     if len(passed) / answered < threshold:
-        return Sum(verdict="FAIL", why=f"failed: {_list(failed)}")
+        return ReviewSum(verdict="FAIL", why=f"failed: {_list(failed)}")
     warnings = [f"{what}: {_list(each)}" for what, each in (("failed", failed), ("timed out", late)) if each]
-    return Sum(verdict="PASS", why=f"{len(passed)} of {len(counted)} passed", warning="; ".join(warnings))
+    return ReviewSum(verdict="PASS", why=f"{len(passed)} of {len(counted)} passed", warning="; ".join(warnings))
 
 
-def _with(parts: Sequence[Part], status: str) -> list[Part]:
+def judged(phase: Phase | None, run: PhaseRun) -> PhaseRun:
+    """The verdict of a run whose parts have all ended."""
+    own = [each for each in run.parts if not each.phase]
+    if all(each.status == "STOPPED" for each in own):
+        return replace(run, status="CANCELLED", verdict="", summary="stopped")
+    if phase is not None and phase.workers:
+        total = add_up(own, run.rules.threshold)
+        summary = f"{total.why}; {total.warning}" if total.warning else total.why
+        error = next((each.error_type for each in own if each.error_type), "")
+        return replace(run, status=total.verdict, verdict=total.verdict, summary=summary, error_type=error)
+    (part,) = own
+    status: RunStatus = part.status if part.status in ("PASS", "FAIL", "ERROR", "TIMEOUT") else "ERROR"
+    status = "FAIL" if part.error_type and status == "ERROR" else status
+    word = part.verdict or status
+    return replace(
+        run, status=status, verdict=word, summary=part.summary, error_type=part.error_type, result=part.result
+    )
+
+
+def _with(parts: Sequence[RunPart], status: str) -> list[RunPart]:
     return [each for each in parts if each.status == status]
 
 
-def _list(parts: Sequence[Part]) -> str:
+def _list(parts: Sequence[RunPart]) -> str:
     return ", ".join(each.role for each in parts)

@@ -17,10 +17,11 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from medbay.integrations.judges.program import TRIES, Brief, JudgeAnswer, JudgeFailed
+from medbay.integrations.judges.program import TRIES, AnswerUnusable, Brief, JudgeAnswer, JudgeFailed
 
 TOOLS: Final = ("Read", "Grep", "Glob")  # nothing that writes, runs or reaches a network
 TURNS_MAX: Final = 20
+REFUSAL: Final = "refusal"
 _PATHS: Final = ("file_path", "path")
 
 
@@ -64,13 +65,15 @@ async def _judge(brief: Brief, roots: list[Path]) -> JudgeAnswer:
             await client.query(asked)
             result = await _result(client)
             _add(usage, result)
-            if result.is_error:
-                raise JudgeFailed(_complaint(result))
-            text = result.result or ""
-            if not (why := brief.wrong(text)):
-                return JudgeAnswer(text=text, usage=usage)
+            if result.is_error or result.stop_reason == REFUSAL:
+                raise JudgeFailed(_complaint(result), usage)
+            found = JudgeAnswer(text=result.result or "", usage=usage)
+            if not (why := brief.wrong(found.text)):
+                return found
+            if brief.max_tokens is not None and (used := _tokens(usage)) > brief.max_tokens:
+                raise JudgeFailed(f"claude: over its budget: {used} of {brief.max_tokens} tokens", usage)
             asked = f"That answer cannot be used: {why}. Answer with one JSON object and nothing else."
-    raise JudgeFailed(f"the verdict cannot be read after {TRIES} tries: {why}")
+    raise AnswerUnusable(found)
 
 
 async def _result(client: ClaudeSDKClient) -> ResultMessage:
@@ -91,9 +94,15 @@ def _add(usage: dict[str, Any], result: ResultMessage) -> None:
     usage["cost"] = max(usage["cost"], result.total_cost_usd or 0.0)  # the session's total so far
 
 
+def _tokens(usage: dict[str, Any]) -> int:
+    return int(usage["input_tokens"] + usage["output_tokens"])
+
+
 def _complaint(result: ResultMessage) -> str:
     status = getattr(result, "api_error_status", None)
-    return f"claude: {result.subtype}{f' HTTP {status}' if status else ''}: {result.result or ''}"
+    refused = f" stop_reason: {REFUSAL}" if result.stop_reason == REFUSAL else ""
+    how = f" {result.subtype}" if result.subtype != "success" else ""  # as it calls every session that ended
+    return f"claude:{how}{f' HTTP {status}' if status else ''}{refused}: {result.result or ''}"
 
 
 def _is_below(path: str, roots: list[Path]) -> bool:

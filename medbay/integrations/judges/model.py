@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
-from pydantic_ai import Agent, ModelRetry, UsageLimits
-from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
+from pydantic_ai import Agent, ModelRetry, UsageLimits, capture_run_messages
+from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UnexpectedModelBehavior, UserError
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model, infer_model
 
-from medbay.integrations.judges.program import TRIES, Brief, JudgeAnswer, JudgeFailed
+from medbay.integrations.judges.program import TRIES, AnswerUnusable, Brief, JudgeAnswer, JudgeFailed
+
+REFUSAL_MAX: Final = 500
 
 
 class PieceAnswer(BaseModel):
@@ -92,31 +96,69 @@ _OUTPUTS: dict[str, type[BaseModel]] = {"verdict": VerdictAnswer, "score": Score
 
 def judge(brief: Brief) -> JudgeAnswer:
     """Ask the model once, and again where its answer cannot be used; raises JudgeFailed when none came."""
-    output = _OUTPUTS[brief.answers]
-    try:
-        agent: Agent[object, Any] = Agent(
-            _model(brief.model), output_type=output, instructions=brief.system, retries=TRIES - 1, name="triage"
-        )
+    with capture_run_messages() as messages:
+        try:
+            found = _agent(brief).run_sync(brief.prompt, usage_limits=_limits(brief))
+        except ModelHTTPError as error:
+            raise JudgeFailed(_complaint(brief, error), _usage(brief, messages)) from None
+        except UnexpectedModelBehavior as error:
+            raise _unusable(brief, messages, error) from None
+        except (AgentRunError, UserError, ValueError) as error:
+            said = f"{_provider(brief)}: {type(error).__name__}: {error}"
+            raise JudgeFailed(said, _usage(brief, messages)) from None
+        text = found.output.model_dump_json(exclude_none=True)
+        return JudgeAnswer(text=text, usage=_usage(brief, found.all_messages()))
 
-        @agent.output_validator
-        def check(answer: BaseModel) -> BaseModel:
-            if why := brief.wrong(answer.model_dump_json(exclude_none=True)):
-                raise ModelRetry(f"The answer cannot be used: {why}")
-            return answer
 
-        limits = UsageLimits(request_limit=TRIES + 1, total_tokens_limit=brief.max_tokens)
-        found = agent.run_sync(brief.prompt, usage_limits=limits)
-    except ModelHTTPError as error:
-        after = (error.headers or {}).get("retry-after")
-        said = f"{brief.model.partition(':')[0]}: HTTP {error.status_code}: {error.body}"
-        raise JudgeFailed(f"{said}\nRetry-After: {after}" if after else said) from None
-    except (AgentRunError, UserError, ValueError) as error:
-        raise JudgeFailed(f"{type(error).__name__}: {error}") from None
-    spent = found.usage
-    usage = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens, "model": brief.model}
-    if (cost := _cost(found)) is not None:
-        usage["cost"] = cost
-    return JudgeAnswer(text=found.output.model_dump_json(exclude_none=True), usage=usage)
+def _agent(brief: Brief) -> Agent[object, Any]:
+    agent: Agent[object, Any] = Agent(
+        _model(brief.model),
+        output_type=_OUTPUTS[brief.answers],
+        instructions=brief.system,
+        retries=TRIES - 1,
+        name="triage",
+    )
+
+    @agent.output_validator
+    def check(answer: BaseModel) -> BaseModel:
+        if why := brief.wrong(answer.model_dump_json(exclude_none=True)):
+            raise ModelRetry(f"The answer cannot be used: {why}")
+        return answer
+
+    return agent
+
+
+def _limits(brief: Brief) -> UsageLimits:
+    return UsageLimits(request_limit=TRIES + 1, total_tokens_limit=brief.max_tokens)
+
+
+def _complaint(brief: Brief, error: ModelHTTPError) -> str:
+    """What a provider said, with the time it asked for."""
+    after = (error.headers or {}).get("retry-after")
+    said = f"{_provider(brief)}: HTTP {error.status_code}: {error.body}"
+    return f"{said}\nRetry-After: {after}" if after else said
+
+
+def _unusable(brief: Brief, messages: Sequence[Any], error: Exception) -> Exception:
+    """Why no answer of a model was good enough: it refuses, or what it said last cannot be read."""
+    usage = _usage(brief, messages)
+    answers = [each for each in messages if isinstance(each, ModelResponse)]
+    if not answers:
+        return JudgeFailed(f"{_provider(brief)}: {type(error).__name__}: {error}", usage)
+    for each in answers:
+        if each.finish_reason == "content_filter":
+            return JudgeFailed(f"{_provider(brief)}: stop_reason: refusal: {_text(each)[:REFUSAL_MAX]}", usage)
+    return AnswerUnusable(JudgeAnswer(text=_text(answers[-1]), usage=usage))
+
+
+def _text(answer: ModelResponse) -> str:
+    """What a model said: the values it called its answer with, else its words."""
+    called = [each.args_as_json_str() for each in answer.parts if isinstance(each, ToolCallPart)]
+    return "\n".join(called or [each.content for each in answer.parts if isinstance(each, TextPart)])
+
+
+def _provider(brief: Brief) -> str:
+    return brief.model.partition(":")[0]
 
 
 def _model(name: str) -> Model:
@@ -137,9 +179,16 @@ def _model(name: str) -> Model:
     return infer_model(name)
 
 
-def _cost(found: Any) -> float | None:
-    """What the answer cost by the price list, where the model is on it."""
+def _usage(brief: Brief, messages: Sequence[Any]) -> dict[str, Any]:
+    """What the answers took, and what that cost by the price list, where the model is on it."""
+    answers = [each for each in messages if isinstance(each, ModelResponse)]
+    usage: dict[str, Any] = {
+        "input_tokens": sum(each.usage.input_tokens for each in answers),
+        "output_tokens": sum(each.usage.output_tokens for each in answers),
+        "model": brief.model,
+    }
     try:
-        return float(sum(each.cost().total_price for each in found.all_messages() if hasattr(each, "cost")))
+        usage["cost"] = float(sum(each.cost().total_price for each in answers))
     except (LookupError, AssertionError, ValueError, AttributeError):
-        return None
+        pass
+    return usage if answers else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medbay.core.redaction import redact
-from medbay.core.tracker.issue import Issue, checked_id
+from medbay.core.tracker.issue import Issue, Listing, checked_id, is_id
 from medbay.core.untrusted import line, parsed
 from medbay.integrations.trackers.protocol import TrackerError, TrackerFault
 
@@ -61,9 +62,16 @@ class Beads:
         """The name of the system."""
         return NAME
 
-    def open_issues(self) -> list[Issue]:
-        """Every open issue; one whose shape is no issue's is left out of the list by raising for all."""
-        return [_issue(each) for each in _objects(self._json("list", "--status", "open", "--limit", "0"))]
+    def open_issues(self) -> Listing:
+        """Every open issue; an entry whose shape is no issue's affects no other."""
+        listed = self._json("list", "--status", "open", "--limit", "0")
+        found, unreadable = [], []
+        for each in listed if isinstance(listed, list) else [listed]:
+            try:
+                found.append(_issue(each))
+            except TrackerError as error:
+                unreadable.append(f"{error}: {line(json.dumps(each, ensure_ascii=False), _SHOWN)}")
+        return Listing(issues=tuple(found), unreadable=tuple(unreadable))
 
     def read(self, issue_id: str) -> Issue:
         """One issue as it is now."""
@@ -121,7 +129,11 @@ class Beads:
                 start_new_session=True,
             )
         except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise TrackerError("refused", f"{_said(words)}: what is to be written is too long") from None
             raise TrackerError("missing", f"{_said(words)}: {error.strerror}", hint="install Beads") from None
+        except ValueError:  # a NUL, or half of a character
+            raise TrackerError("refused", f"{_said(words)}: what is to be written is no text") from None
         try:
             out, err = running.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired:
@@ -175,12 +187,16 @@ def _objects(found: Any) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _issue(found: Mapping[str, Any]) -> Issue:
+def _issue(found: Any) -> Issue:
     """An issue from its object; empty fields are left out by `bd`."""
+    if not isinstance(found, dict):
+        raise TrackerError("unreadable", "bd answered with something that is no issue")
     issue_id, priority = found.get("id"), found.get("priority")
     if not isinstance(issue_id, str):
         raise TrackerError("unreadable", "bd answered with an issue that has no id")
-    labels = found.get("labels")
+    if not is_id(issue_id):
+        raise TrackerError("unreadable", "bd answered with an issue whose id is none")
+    labels, metadata = found.get("labels"), found.get("metadata")
     return Issue(
         id=issue_id,
         title=_text(found, "title"),
@@ -192,6 +208,7 @@ def _issue(found: Mapping[str, Any]) -> Issue:
         labels=tuple(each for each in labels if isinstance(each, str)) if isinstance(labels, list) else (),
         created_at=_text(found, "created_at"),
         updated_at=_text(found, "updated_at"),
+        key=_text(metadata, _KEY) if isinstance(metadata, dict) else "",
     )
 
 

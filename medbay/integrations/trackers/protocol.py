@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
-from medbay.core.tracker.issue import Issue
+from medbay.core.tracker.issue import Issue, Listing
 from medbay.errors import MedbayError
 
-TrackerFault = Literal["missing", "no_workspace", "not_found", "refused", "unreadable", "timeout", "limited", "failed"]
+TrackerFault = Literal[
+    "missing",
+    "no_workspace",
+    "not_found",
+    "refused",
+    "unauthorized",
+    "unreadable",
+    "timeout",
+    "limited",
+    "unreachable",
+    "failed",
+]
+HOLDING: Final[frozenset[TrackerFault]] = frozenset({"limited", "unreachable"})
+"""Faults after which a tracker is left alone for a while."""
+WHOLE: Final[frozenset[TrackerFault]] = HOLDING | {"unauthorized", "missing", "no_workspace"}
+"""Faults of a tracker as a whole, or of our way to it: no issue is blamed for them."""
 
 
 class TrackerError(MedbayError):
     """A call of a tracker that went wrong: what was run, and what came back."""
 
-    def __init__(self, kind: TrackerFault, message: str, *, hint: str = "", output: str = "") -> None:
+    def __init__(
+        self, kind: TrackerFault, message: str, *, hint: str = "", output: str = "", wait_s: float | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind: TrackerFault = kind
         self.output = output  # what it printed, for a diagnosis
+        self.wait_s = wait_s  # how long it asks to be left alone
+
+    @property
+    def holds(self) -> bool:
+        """Whether the tracker as a whole is to be left alone for a while."""
+        return self.kind in HOLDING
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every other call would fail as well, so that no issue is to blame."""
+        return self.kind in WHOLE
 
 
 class Tracker(Protocol):
@@ -28,8 +56,8 @@ class Tracker(Protocol):
         """The name of the system, as it stands in the store."""
         ...
 
-    def open_issues(self) -> list[Issue]:
-        """Every open issue."""
+    def open_issues(self) -> Listing:
+        """The open issues: all of them, unless the listing says what it leaves out."""
         ...
 
     def read(self, issue_id: str) -> Issue:

@@ -84,12 +84,18 @@ def question_in(text: str, *, worked: bool) -> str:
     return asked
 
 
-def judged(preset: Preset, transcript: Transcript, outcome: Outcome, *, over: str = "") -> Outcome:
-    """How it ended: what its process says, as its own record has it; `over` says that it used up its budget."""
+def judged(preset: Preset, transcript: Transcript, outcome: Outcome, *, over: str = "", turns: str = "") -> Outcome:
+    """How it ended: what its process says, as its own record has it.
+
+    `over` says that it was stopped because it used up its budget, `turns` because it used up its turns.
+    """
     output = _output(preset, transcript, outcome.output)
     outcome = replace(outcome, output=output)
     if over:
         return OverBudget(why=over, output=output)
+    if turns:
+        used_up = {"outcome": "failed", "category": "unknown/max_turns", "summary": f"it {turns}"}
+        return Failed(output=replace(output, result={**(output.result or {}), **used_up}))
     if not isinstance(outcome, Succeeded | Failed) or (isinstance(outcome, Failed) and _stopped(outcome)):
         return outcome
     said = _said(preset, transcript, outcome)

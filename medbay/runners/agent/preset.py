@@ -34,6 +34,11 @@ class Preset(Struct, frozen=True, kw_only=True):
     forgotten: tuple[str, ...] = ()  # what it says of a session that it does not know any more
     read: ReadRecord | None = None  # of a record that is JSON
     line: ReadLine | None = None  # of a line of text
+    limits_turns: bool = False  # it holds itself to a number of turns; others are stopped at it
+    handing_back: tuple[str, ...] = ()  # what it may use in the turn in which it hands back
+    session_home: tuple[str, str] = ("", "~")  # the variable that names the place of its sessions, and the usual one
+    session_file: str = ""  # below that place, with {session} or its {beginning}; a pattern
+    read_session: ReadRecord | None = None  # of a record in that file: what was used so far
 
     @property
     def has_record(self) -> bool:

@@ -16,7 +16,8 @@ from medbay.places.protocol import Launch, Runner, Running
 from medbay.runners.agent import ending
 from medbay.runners.agent.preset import Preset, Run, model_of
 from medbay.runners.agent.profiles import preset_of
-from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path, restore
+from medbay.runners.agent.record import restore
+from medbay.runners.agent.running import Agent, AgentRunning, Workplace, prompt_path
 from medbay.runners.agent.transcript import Spent, Transcript
 
 Prepare = Callable[[Launch, Profile], Workplace]  # raises SpawnFailed when there is nowhere to work
@@ -77,7 +78,7 @@ class AgentRunner:
         launch = replace(launch, cwd=workplace.cwd, files=workplace.files, env=env)
         before = Spent(tokens_in=launch.session_tokens[0], tokens_out=launch.session_tokens[1])
         known = session if resumes or _names_session(preset) else ""
-        transcript = Transcript(session=known, resumed=resumes, before=before if resumes else Spent())
+        transcript = Transcript(session=known, model=run.model, resumed=resumes, before=before if resumes else Spent())
         agent = Agent(profile, preset, self._commands, workplace)
         return AgentRunning(agent, launch, run, transcript, workplace, monotonic_s)
 

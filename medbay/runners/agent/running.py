@@ -1,7 +1,4 @@
-"""One live agent: its process, and its own record as it grows. At its budget's limit it gets one turn to hand back.
-
-What it is known by is kept in a file beside its log, so that an engine that comes later knows what a lost one cost.
-"""
+"""One live agent: its process, and its own record as it grows. At its budget's limit it gets one turn to hand back."""
 
 from __future__ import annotations
 
@@ -12,30 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-import msgspec
 from msgspec.structs import replace
 
 from medbay.core.agent import Profile
 from medbay.core.budget import MILLION
 from medbay.core.outcome import Outcome, Succeeded
 from medbay.errors import SpawnFailed
-from medbay.foreign import open_regular
 from medbay.places.protocol import Identity, Launch, Runner, Running
 from medbay.places.spawn import write_private
-from medbay.runners.agent import ending
+from medbay.runners.agent import ending, record
 from medbay.runners.agent.preset import Preset, Run, command_of
 from medbay.runners.agent.transcript import Spent, Transcript
 
 LOOK_S: Final = 0.25  # how often the record of a live agent is read
-READ_BYTES: Final = 8_000_000  # at once; a log has no more than that
 HANDS_BACK_S: Final = 120.0  # what the turn to hand back may take
 HAND_BACK: Final = "handback"
 STOP: Final = (
     "Stop here: the budget of this attempt is used up. Use no tools. Write down in a few lines what is done, what is"
     " not done, and what has to be done next; whoever goes on with this task reads it."
 )
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Workplace(Protocol):
@@ -110,10 +102,14 @@ class AgentRunning:
         self._workplace = workplace
         self._outcome: Outcome | None = None
         self._over = ""  # in which way it used up its budget
+        self._turns = ""  # in which way it used up its turns
+        self._ending = False  # it was told to end for one of the two
         self._handing: Transcript | None = None  # the turn in which it hands back
         self._stopped = False  # by the worker or a person: then there is no such turn
         self._look_s = monotonic_s + LOOK_S
         self.transcript = transcript
+        if run.resumes:
+            record.pass_over(agent.preset, transcript, launch.env)
         self._process = agent.start(launch, run, monotonic_s)
 
     @property
@@ -138,13 +134,13 @@ class AgentRunning:
             return None
         self._look(last=True)
         if isinstance(ended, Succeeded) and self.transcript.ended and self._handing is None:
-            self._over = ""  # work that is done stays done
+            self._over = self._turns = ""  # work that is done stays done
         if self._hands_back(monotonic_s):
             return None
         self._take_back()
         self._save()
-        over = "" if self._stopped else self._over
-        judged = ending.judged(self._agent.preset, self.transcript, ended, over=over)
+        over, turns = ("", "") if self._stopped else (self._over, self._turns)
+        judged = ending.judged(self._agent.preset, self.transcript, ended, over=over, turns=turns)
         self._outcome = self._workplace.left(judged)
         return self._outcome
 
@@ -176,21 +172,33 @@ class AgentRunning:
             return
         transcript = self._handing or self.transcript
         path = self._launch.log_path if self._handing is None else _hand_back_log(self._launch.log_path)
-        before = transcript.offset
-        read_on(self._agent.preset, transcript, path, last=last)
-        if transcript.offset != before and self._handing is None:
+        before = transcript.offset, transcript.session_offset
+        record.read_session(self._agent.preset, transcript, self._launch.env)  # first: it is written last
+        record.read_log(self._agent.preset, transcript, path, last=last)
+        if last:  # the name of its session may have come only now
+            record.read_session(self._agent.preset, transcript, self._launch.env)
+        if (transcript.offset, transcript.session_offset) != before and self._handing is None:
             self._save()
 
     def _save(self) -> None:
         if self._agent.preset.has_record:
-            save(self.transcript, self._launch.log_path)
+            record.save(self.transcript, self._launch.log_path)
 
     def _enforce(self, monotonic_s: float) -> None:
-        """At its limit it is stopped, while its last turn still fits."""
-        if self._over or self._stopped or not (why := over_budget(self.transcript, self._launch)):
+        """At its limit it is stopped, while its last turn still fits. The turn to hand back is one turn."""
+        handing, preset = self._handing, self._agent.preset
+        if self._stopped or self._ending:
             return
-        self._over = why
-        self._process.hand_back(monotonic_s, why=why)
+        turns = 1 if handing is not None else self._agent.profile.max_turns
+        if not preset.limits_turns and (why := over_turns(handing or self.transcript, turns)):
+            self._turns = why if handing is None else ""
+        elif handing is None and (preset.limits_turns or self.transcript.goes_on):
+            why = self._over = over_budget(self.transcript, self._launch)
+        else:
+            return
+        if why:
+            self._ending = True
+            self._process.hand_back(monotonic_s, why=why)
 
     def _hands_back(self, monotonic_s: float) -> bool:
         """Let an agent that used up its budget write down where it is: one turn, then it is over."""
@@ -201,7 +209,8 @@ class AgentRunning:
         if not self._over or self._handing is not None or not can:
             return False
         log_path = _hand_back_log(self._launch.log_path)
-        run = replace(self._run, session=transcript.session, resumes=True, turns=1, tools=(), max_cost=None)
+        tools = preset.handing_back
+        run = replace(self._run, session=transcript.session, resumes=True, turns=1, tools=tools, max_cost=None)
         run = replace(run, prompt_file=os.path.abspath(prompt_path(Path(log_path))))
         asked = replace(
             self._launch, prompt=STOP, log_path=log_path, part=HAND_BACK, timeout_s=HANDS_BACK_S, fresh_session=False
@@ -210,7 +219,9 @@ class AgentRunning:
             tokens_in=transcript.before.tokens_in + transcript.tokens_in,
             tokens_out=transcript.before.tokens_out + transcript.tokens_out,
         )
-        self._handing = Transcript(session=transcript.session, resumed=True, before=before)
+        self._handing = Transcript(session=transcript.session, model=self._run.model, resumed=True, before=before)
+        record.pass_over(preset, self._handing, self._launch.env)
+        self._ending = False
         try:
             self._process = self._agent.start(asked, run, monotonic_s)
         except SpawnFailed:
@@ -228,6 +239,12 @@ class AgentRunning:
         mine.cost = None if cost is None or more is None else cost + more
         mine.turns += handed.turns
         mine.says(handed.said)
+
+
+def over_turns(transcript: Transcript, most: int | None) -> str:
+    """That a live agent has used up its turns and goes on; empty while it may."""
+    used_up = most is not None and transcript.goes_on and transcript.turns >= most
+    return f"used up its {most} turns" if used_up else ""
 
 
 def over_budget(transcript: Transcript, launch: Launch) -> str:
@@ -248,41 +265,6 @@ def over_budget(transcript: Transcript, launch: Launch) -> str:
 def prompt_path(log_path: Path) -> Path:
     """Where the prompt of an attempt is: beside its log."""
     return log_path.with_suffix(".prompt.md")
-
-
-def record_path(log_path: str) -> str:
-    """Where what is known of a live agent is kept: beside its log."""
-    return f"{log_path.removesuffix('.log')}.agent.json"
-
-
-def save(transcript: Transcript, log_path: str) -> None:
-    """Keep what is known, whole or not at all; where it cannot be kept nothing but a later reckoning suffers."""
-    path = record_path(log_path)
-    with suppress(OSError):
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}.new")
-        with open(os.open(f"{path}.new", _NEW, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(transcript))
-        os.replace(f"{path}.new", path)
-
-
-def restore(preset: Preset, log_path: str) -> Transcript:
-    """What is known of an agent whose engine is gone: what was kept, and what it wrote after that."""
-    transcript = Transcript()
-    with suppress(OSError, ValueError, msgspec.DecodeError), open(open_regular(record_path(log_path)), "rb") as file:
-        transcript = msgspec.json.decode(file.read(READ_BYTES), type=Transcript)
-    read_on(preset, transcript, log_path, last=True)
-    return transcript
-
-
-def read_on(preset: Preset, transcript: Transcript, log_path: str, *, last: bool) -> None:
-    """Take the lines a log has beyond what was read; one that is not whole waits, unless nothing comes any more."""
-    with suppress(OSError), open(os.open(log_path, _READ), "rb") as file:
-        file.seek(transcript.offset)
-        raw = file.read(READ_BYTES)
-        whole = len(raw) if last or len(raw) == READ_BYTES else raw.rfind(b"\n") + 1
-        transcript.offset += whole
-        ending.feed(preset, transcript, raw[:whole].decode("utf-8", "replace"))
 
 
 def _hand_back_log(log_path: str) -> str:

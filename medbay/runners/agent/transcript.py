@@ -5,6 +5,7 @@ Without the record that the tool itself writes at its end (`ended`) nothing here
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from medbay.core.outcome import TAIL_BYTES
 from medbay.core.untrusted import parsed
 from medbay.runners.agent.prices import Price, price_of
 
+log = logging.getLogger("medbay.engine")
 CALLS_MAX: Final = 1_000  # tool calls that are kept one by one; the rest is counted
 DENIED_MAX: Final = 20
 WORDS_MAX: Final = TAIL_BYTES // 2  # characters of the readable form
@@ -86,6 +88,7 @@ class Transcript(Struct, kw_only=True):
     failed: bool = False
     kind: str = ""  # of the failure, category/subcategory
     said: str = ""  # the result, its last words
+    unsaid: str = ""  # words of a message of which nobody knows yet whether it came to its end
     error: str = ""  # what it says went wrong
     question: str = ""  # what it asks, in its own words
     retry_after: int | None = None  # epoch seconds, where a limit named them
@@ -105,6 +108,10 @@ class Transcript(Struct, kw_only=True):
     words: list[str] = field(default_factory=list)  # the readable form, bounded
     length: int = 0
     offset: int = 0  # how far the log was read
+    session_path: str = ""  # the file in which the tool keeps its session
+    session_offset: int = 0
+    step: Spent | None = None  # what the newest call of the model took, where the record only has sums
+    goes_on: bool = False  # its newest turn uses a tool: another one follows
 
     @property
     def tokens_in(self) -> int:
@@ -124,7 +131,7 @@ class Transcript(Struct, kw_only=True):
     @property
     def last_turn(self) -> Spent:
         """What its newest message took."""
-        return next(reversed(self.open.values()), Spent())
+        return self.step or next(reversed(self.open.values()), Spent())
 
     def by_model(self) -> dict[str, Spent]:
         """What was spent so far with each model."""
@@ -174,6 +181,7 @@ class Transcript(Struct, kw_only=True):
     def uses(self, tool: object, given: object, *, at: int | None = None) -> None:
         """It uses a tool."""
         name, path = str(tool)[:100], place_in(given)
+        log.debug("tool call: %s %s", name, path)
         self.calls_total += 1
         self.done_total += 1
         if len(self.calls) < CALLS_MAX:

@@ -59,7 +59,15 @@ export async function answer(question, number, note = "") {
     const said = await askPerson({ title: `${option.label}?`, body: `${option.consequence}. This ends ${many === 1 ? question.name : counted(many, "task")} for good.`, ok: option.label, danger: true, typed: many > 20 ? String(many) : undefined });
     if (!said) return null;
   }
-  return act(() => post(`/api/questions/${encodeURIComponent(question.id)}/answer`, { option: String(number), note }), (made) => `answered: ${made.answer}`);
+  let words = note;
+  if (option.effect === "answer" && !words.trim()) {
+    const said = await askPerson({ title: question.need, body: question.evidence, ok: "Answer", fields: [{ name: "text", label: "What it is told", area: true, needed: true }] });
+    if (!said) return null;
+    words = said.text;
+  }
+  // What an agent asks takes any words, numbers too: there an option goes by its name.
+  const chosen = question.options[0].effect === "answer" ? option.effect : String(number);
+  return act(() => post(`/api/questions/${encodeURIComponent(question.id)}/answer`, { option: chosen, note: words }), (made) => `answered: ${made.answer}`);
 }
 /** @param {any} breaker */
 export async function closeBreaker(breaker) {

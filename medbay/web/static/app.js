@@ -18,10 +18,11 @@ const ROUTES = [
   [/^\/insights$/, "insights", "Insights"],
   [/^\/inbox(?:\/([^/]+))?$/, "inbox", "Inbox"],
   [/^\/events$/, "events", "Events"],
-  [/^\/(board|captures|candidates)$/, "later", "Board"],
+  [/^\/board(?:\/([^/]+))?$/, "board", "Board"],
+  [/^\/(captures|candidates)$/, "later", "Inbox"],
 ];
 const FILES = /** @type {Record<string, string>} */ ({ incident: "incidents", breaker: "incidents", fingerprint: "fingerprints" });
-const NAV = [["/", "Now"], ["/tasks", "Tasks"], ["/fleet", "Fleet"], ["/insights", "Insights"], ["/incidents", "Incidents"], ["/inbox", "Inbox"], ["/events", "Events"]];
+const NAV = [["/", "Now"], ["/tasks", "Tasks"], ["/fleet", "Fleet"], ["/insights", "Insights"], ["/incidents", "Incidents"], ["/board", "Board"], ["/inbox", "Inbox"], ["/events", "Events"]];
 /** @type {Map<string, any>} */
 const views = new Map();
 

@@ -191,7 +191,8 @@ export const bound = [];
 export function useKey(key, does, words) {
   const current = useRef(does);
   current.current = does;
-  useEffect(() => {
+  // bound before anything is painted: who sees a row may press its key
+  useLayoutEffect(() => {
     const one = { key, does: (/** @type {KeyboardEvent} */ event) => current.current(event), words };
     bound.unshift(one);
     return () => { bound.splice(bound.indexOf(one), 1); };

@@ -1,5 +1,5 @@
 // Timelines, drawn as SVG from summaries: the lanes of one task, and the bars of a fleet. A table says the same.
-import { html, useEffect, useRef, useState, useTick } from "./parts.js";
+import { html, useLayoutEffect, useRef, useState, useTick } from "./parts.js";
 import { clock, clockWords, dayWords, hourWords, ms, short, zone } from "./time.js";
 
 const LANES = ["state", "attempts", "waits", "judgement"];
@@ -9,9 +9,10 @@ const FOLDED = 46; // pixels of a wait that is folded
 /** How wide an element is. @returns {[any, number]} */
 export function useWidth() {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const [width, setWidth] = useState(900);
-  useEffect(() => {
+  const [width, setWidth] = useState(280);
+  useLayoutEffect(() => {
     if (!box.current) return;
+    setWidth(Math.max(280, box.current.clientWidth)); // before the first paint: nothing is drawn wider than its place
     const seen = new ResizeObserver(([entry]) => setWidth(Math.max(280, entry.contentRect.width)));
     seen.observe(box.current);
     return () => seen.disconnect();

@@ -282,6 +282,7 @@ def test_a_diagnosis_as_plain_data_has_every_part_of_it() -> None:
         "confidence": 0.912,
         "rule": "test.rule",
         "excerpt": "error TS2304",
+        "evidence": {"line": None, "text": "error TS2304"},
         "location": {"file": "file.ts", "line": 45, "column": 12},
         "fingerprint": "code_error:a1b2c3d4",
         "summary": "cannot find name foo",

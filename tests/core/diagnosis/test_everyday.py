@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from medbay.core.diagnosis.consequences import advice_for
+from medbay.core.diagnosis.course import last_step
+from medbay.core.diagnosis.text import clean
 from tests.core.diagnosis.samples import why
 
 _NODE = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\n"
@@ -235,3 +237,11 @@ def test_silence_and_bytes_are_told_as_such() -> None:
     found = why(b"\x7fELF\x02" + bytes(range(128, 256)) * 8)
     assert found.summary == "Unknown failure: binary output"
     assert found.suggested_fix.startswith("It printed nothing readable")
+
+
+def test_the_trace_of_a_ci_service_is_no_trace_of_one_script() -> None:
+    """It has those of many, and of what cleans up."""
+    traced = "+ make\n+ make check\n+ make dist\nconnect ECONNREFUSED 10.0.0.7:5432\n"
+
+    assert last_step(clean(traced)) > 0
+    assert last_step(clean(f"##[group]build\n{traced}")) == 0

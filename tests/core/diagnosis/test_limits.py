@@ -90,6 +90,26 @@ def test_a_time_of_day_that_has_passed_means_tomorrow() -> None:
     assert reset_at_ms("resets Jan 2, 5pm (UTC)", datetime(2026, 12, 31, tzinfo=UTC)) == at(2027, 1, 2, 17)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "resets 6pm (UTC)",
+        "resets 5:59pm (UTC)",
+        "limit reached|1786816740",
+        "will reset at 2026-08-15 17:58:00 UTC",
+        "resets Aug 15, 5:55pm (UTC)",
+        "Retry-After: Sat, 15 Aug 2026 17:59:59 GMT",
+    ],
+)
+def test_a_time_that_passed_while_the_command_ended_is_now(text: str) -> None:
+    """The minute it names has begun, or it passed before anybody read it: nobody waits until tomorrow."""
+    now = NOW + timedelta(seconds=20)
+
+    assert reset_at_ms(f"limit: {text}", now) == to_ms(now + timedelta(seconds=1))
+    assert said_ms(to_ms(NOW) / 1000, now) == to_ms(now + timedelta(seconds=1))
+    assert said_ms(1_600_000_000, now) == 1_600_000_000_000
+
+
 def test_the_last_time_named_counts() -> None:
     """Logs end with what is true."""
     assert reset_at_ms("try again in 5s ... try again in 9s", NOW) == at(2026, 8, 15, 18, 0, 9)

@@ -61,7 +61,7 @@ def test_a_shell_is_kept_as_the_words_that_start_it() -> None:
     """And is a variable of the job, as in cron."""
     given = one("SHELL=/bin/bash\n0 1 * * * a | b\n").given
 
-    assert given["run"] == ["/bin/bash", "-c", "a | b"]
+    assert given["run"][:4] == ["/bin/bash", "-o", "pipefail", "-c"] and given["run"][4].endswith("a | b")
     assert given["env"] == {"SHELL": "/bin/bash"}
 
 

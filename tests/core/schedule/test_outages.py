@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from medbay.core import rules
 from medbay.core.attempt.failure import Failure, follow
-from medbay.core.decision import Decision, Draft, QuestionClosed, WorkingSet
+from medbay.core.decision import Decision, Draft, QuestionClosed, QuestionJoined, WorkingSet
 from medbay.core.holds.incident import FailureSurroundings, opened
 from medbay.core.model import Question, Retry, Task
 from medbay.core.outcome import Failed, Output, Succeeded
-from medbay.core.people.question import failing_scope
+from medbay.core.people.question import failing_scope, together_scope
 from medbay.core.policy.policy import Policy
 from medbay.core.policy.presets import Recurring
 from medbay.core.schedule import occurrences
@@ -101,7 +101,8 @@ def test_after_an_hour_of_nothing_but_failures_a_person_is_asked_beside_the_sche
     asked = only(made, Question)
 
     assert after(made).status == "failed" and only(made, Retry).due_at == after(made).due_at
-    assert asked.scope == failing_scope("t-1") and made.work.questions[asked.scope] == asked.id
+    assert asked.scope == together_scope("transient/network", free().fingerprint)
+    assert made.work.questions[asked.scope or ""] == asked.id
     assert "10 failures in a row and no success for 1h: connection refused" in asked.why
     assert "question:asked" in names(made) and "task:escalated" not in names(made)
 
@@ -171,3 +172,62 @@ def test_a_failed_recurring_task_may_go_ahead_for_an_incident_or_be_woken_when_i
     assert (ahead.status, ahead.ready, ahead.canary) == ("pending", True, True)
     assert (after(woken).status, after(woken).ready, after(woken).due_at) == ("pending", True, None)
     assert {"task:occurrences_skipped", "task:retry_executed"} <= set(names(woken))
+
+
+DAILY: dict[str, Any] = {"cron": "0 1 * * *", "streak": 0, "failing_since": None}
+
+
+def test_a_daily_job_asks_at_its_first_failure() -> None:
+    """Its next run is a day away: nobody would hear before that the backup of tonight failed."""
+    asked = only(meets_outage(**DAILY), Question)
+
+    assert asked.why.startswith("it failed, and its next run is ") and asked.why.endswith(" away: connection refused")
+    assert meets_outage(**DAILY, asked=question()).all(Question) == ()
+    assert meets_outage(**DAILY, policy=Policy(recurring=Recurring(ask_after_ms=0))).all(Question) == ()
+
+
+def test_an_hourly_job_asks_at_its_second_failure() -> None:
+    """The first may be over with its next run."""
+    assert meets_outage(cron="0 * * * *", streak=0, failing_since=None).all(Question) == ()
+    assert (
+        "2 failures in a row" in only(meets_outage(cron="0 * * * *", streak=1, failing_since=NOW - HOUR), Question).why
+    )
+
+
+def test_jobs_that_fail_for_one_cause_share_a_question() -> None:
+    """The second joins the first's, and is not asked about by itself."""
+    scope = together_scope("transient/network", free().fingerprint)
+    assert scope is not None
+    made = meets_outage(failing_since=NOW - HOUR, work=WorkingSet(questions={scope: "q-other-1"}))
+
+    assert only(made, QuestionJoined) == QuestionJoined("q-other-1", "t-1")
+    assert made.all(Question) == () and made.work.questions == {scope: "q-other-1"}
+
+
+def test_only_a_cause_outside_of_the_tasks_is_shared() -> None:
+    """A full disk is one cause whatever was written; what is wrong with a task itself is its own, and so is a doubt."""
+    assert together_scope("resource_exhaustion/disk", "a") == together_scope("resource_exhaustion/disk", "b")
+    assert together_scope("transient/network", "a") != together_scope("transient/network", "b")
+    assert together_scope("code_error/type", "a") is None
+
+    unsure = end(
+        running(**(EVERY_MINUTE | {"streak": 9, "failing_since": NOW - DAY})), OUTAGE, diagnosis=free(confidence=0.6)
+    )
+    assert only(unsure, Question).scope == failing_scope("t-1")
+
+
+@pytest.mark.parametrize(("failing_since", "closes"), [(NOW - DAY, True), (None, False)])
+def test_the_success_of_one_of_them_withdraws_what_they_share(failing_since: int | None, closes: bool) -> None:
+    """The cause is gone; a task that did not fail lately says nothing about it."""
+    scope = together_scope("transient/network", "f")
+    assert scope is not None
+    of = running(
+        **(
+            EVERY_MINUTE
+            | {"failing_since": failing_since, "last_category": "transient/network", "last_fingerprint": "f"}
+        )
+    )
+
+    made = end(of, Succeeded(), work=WorkingSet(questions={scope: "q-other-1"}))
+
+    assert [each.question_id for each in made.all(QuestionClosed)] == (["q-other-1"] if closes else [])

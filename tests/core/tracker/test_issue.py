@@ -30,6 +30,8 @@ def test_what_is_no_id_is_refused(given: str) -> None:
         (Issue(id="a", title="x", description="do it {implement_close}"), "implement_close"),
         (Issue(id="a", title="{triage}", labels=("triage", "story")), None),
         (Issue(id="a", title="implement_close"), None),
+        (Issue(id="a", title="{implement_close}", trusted=False), None),
+        (Issue(id="a", title="x", labels=("implement_close",), trusted=False), "implement_close"),
     ],
 )
 def test_a_tag_is_read_from_labels_then_title_then_description(issue: Issue, name: str | None) -> None:

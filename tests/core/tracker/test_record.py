@@ -179,3 +179,22 @@ def test_only_our_own_text_is_taken_out() -> None:
     assert record.cleared(f"first\n{WHOLE}\nlast") == "first\nlast"
     assert record.cleared(f"{WHOLE}\nfirst\nneeds_human\n") == "first\n"
     assert record.with_line(f"{WHOLE}\nfirst\n{WHOLE}\nlast", "needs_human") == "first\nneeds_human\nlast"
+
+
+def test_what_is_taken_back_is_ours_alone() -> None:
+    """The line we wrote, edited or not; a record that goes on counting is another's, and so is one nobody can read."""
+    edited, further = WHOLE.replace("12:00", "13:00"), WHOLE.replace("attempt=2", "attempt=3")
+
+    assert record.without(f"mine\n{WHOLE}\nmore", WHOLE) == "mine\nmore"
+    assert record.without(f"mine\n{edited}", WHOLE) == "mine"
+    assert record.without(f"mine\n{WHOLE}\n{further}", WHOLE) == f"mine\n{further}"
+    assert record.without("ADWS_FAILED|x\r\nADWS_FAILED|y", "ADWS_FAILED|x") == "ADWS_FAILED|y"
+    assert record.without(f"{WHOLE}\nneeds_human|reason=mine", "needs_human|reason=x") == WHOLE
+    assert record.without("nothing of ours", WHOLE) == "nothing of ours"
+
+
+def test_the_last_record_is_read_as_it_stands() -> None:
+    """Without what stands around it."""
+    assert record.last_line(f"first: {READ.summary}\nADWS_FAILED|x\r\nsee {WHOLE}\nend") == WHOLE
+    assert record.last_line("ADWS_FAILED|x\r\n") == "ADWS_FAILED|x"
+    assert record.last_line("words") == ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import get_args
 
+import medbay
 from medbay.core.triage.cycle import COUNTED_AS, COUNTS, ERRORS, Cycle, Item
 from medbay.core.triage.verdict import Action
 
@@ -14,7 +17,9 @@ def test_the_counts_add_up_whatever_happened() -> None:
 
     assert sum(found.counts.values()) == len(found.items)
     assert set(found.counts) == set(COUNTS)
-    assert found.counts["triage_errors"] == len([each for each in get_args(Action) if each not in COUNTED_AS])
+    assert found.counts["triage_errors"] == len(
+        [each for each in get_args(Action) if COUNTED_AS.get(each, ERRORS) == ERRORS]
+    )
 
 
 def test_every_error_is_told_once() -> None:
@@ -51,7 +56,7 @@ def test_one_line_says_all_of_it() -> None:
 
 def test_an_error_is_counted_once() -> None:
     """Where a person was asked because of it, it is an escalation; the line has one number of errors."""
-    cycle = Cycle((Item("t-1", 3, "triage_failed", "exit 1"), Item("t-2", 2, "fix_failed", "no room")))
+    cycle = Cycle((Item("t-1", 3, "triage_failed", "exit 1"), Item("t-2", 2, "split_failed", "no room")))
 
     assert (cycle.counts["tier3_escalated"], cycle.counts[ERRORS]) == (1, 1)
     assert sum(cycle.counts.values()) == 2
@@ -66,3 +71,21 @@ def test_what_was_changed_stands_beside_the_words_of_the_agent() -> None:
 
     assert (adjusted["detail"], adjusted["diff"]) == ("too slow", ["time limit 4s → 8s"])
     assert "diff" not in other
+
+
+def test_every_result_is_one_that_something_produces() -> None:
+    """A name in the list that no code ever gives would be waited for in vain."""
+    package = Path(medbay.__file__).parent
+    sources = [path.read_text("utf-8") for path in package.rglob("*.py") if path.name != "verdict.py"]
+    named = {each.value for text in sources for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Constant)}
+
+    assert {each for each in get_args(Action) if each not in named} == set()
+
+
+def test_what_a_tracker_still_refuses_is_an_error_beside_the_items() -> None:
+    """An issue that could not be marked for a person is an error and no escalation; one without an id is unreadable."""
+    odd, unmarked = Item("", 3, "issue_unreadable", "no id"), Item("t-1", 3, "escalation_failed", "exit 1")
+    cycle = Cycle((odd, unmarked), refused=("t-2: bd update: exit 1",))
+
+    assert (cycle.counts["unreadable"], cycle.counts["tier3_escalated"], cycle.counts[ERRORS]) == (1, 0, 1)
+    assert cycle.errors == ("t-1: escalation_failed: exit 1", "t-2: bd update: exit 1")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from medbay.core.decision import Change, Decision, Draft
 from medbay.core.model import Question, Task
 from medbay.core.workflow import phase, workflow
-from medbay.core.workflow.phase import StoryCase, Worker
+from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PhaseRun, RunChanged, Story, StoryRules
 from medbay.core.workflow.workflow import Workflow
 
@@ -38,7 +38,7 @@ def started(found: StoryCase, name: str, *roles: str, rules: StoryRules | None =
     """The case once a phase was started and set up."""
     wanted = found.workflow.phase(name)
     assert wanted is not None
-    workers = [Worker(role=role, phase=name, command=("true",), **more) for role in roles or wanted.roles]
+    workers = [PhaseWorker(role=role, phase=name, command=("true",), **more) for role in roles or wanted.roles]
     made = phase.start(found, wanted, workers, rules or StoryRules(), NOW, actor="person:x", command="c", queue="q")
     after = follow(found, made)
     return follow(after, phase.set_up(after, {"a": 1}, {}, "/stories/S-1", NOW))

@@ -11,7 +11,7 @@ from medbay.core import lifecycles
 from medbay.core.durations import iso
 from medbay.core.workflow import shapes
 from medbay.core.workflow.artifacts import files_of, metrics_of, trace_of
-from medbay.core.workflow.records import EvidenceEntry, Part, PhaseRun, Story, StoryDecision
+from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunPart, Story, StoryDecision
 from medbay.core.workflow.workflow import Phase, TokenBudget, Workflow
 
 T = 1_770_000_000_000
@@ -30,8 +30,8 @@ WORKFLOW = Workflow(
 STORY = Story(id="S-1", title="Search\n<b>", criteria=("finds", "says"), multiplier=1.5, status="uat")
 
 
-def part(role: str, **more: Any) -> Part:
-    return Part(role=role, task_id="t", **{"started_at": T, "ended_at": T + 500, "attempts": 1, **more})
+def part(role: str, **more: Any) -> RunPart:
+    return RunPart(role=role, task_id="t", **{"started_at": T, "ended_at": T + 500, "attempts": 1, **more})
 
 
 def run(number: int, phase: str, **more: Any) -> PhaseRun:
@@ -70,7 +70,7 @@ def test_the_review_adds_up_its_workers() -> None:
 
     found = shapes.read(shapes.VERIFICATION, files(STORY, run(1, "review", parts=parts))[shapes.VERIFICATION])
 
-    assert isinstance(found, shapes.Verification)
+    assert isinstance(found, shapes.VerificationFile)
     assert [(each.name, each.verdict, each.duration_ms, each.required) for each in found.workers] == [
         ("lint", "PASS", 500, False),
         ("style", "FAIL", 500, False),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from medbay.core.workflow import context
-from medbay.core.workflow.records import Part, PhaseRun, Story
+from medbay.core.workflow.records import PhaseRun, RunPart, Story
 
 STORY = Story(id="S-1", title="T")
 
@@ -31,8 +31,8 @@ def test_learnings_are_a_short_list() -> None:
 def test_the_history_has_every_phase_that_ended() -> None:
     """With what the parts of a review refused; not what still runs."""
     parts = (
-        Part(role="review-lint", task_id="t", status="FAIL", summary="unused import"),
-        Part(role="review-build", task_id="t", status="PASS"),
+        RunPart(role="review-lint", task_id="t", status="FAIL", summary="unused import"),
+        RunPart(role="review-build", task_id="t", status="PASS"),
     )
     runs = [
         PhaseRun(

@@ -34,7 +34,7 @@ def test_a_phase_starts_with_tasks_that_wait_for_their_setup() -> None:
     found = case("generated")
     wanted = found.workflow.phase("elaborate")
     assert wanted is not None
-    worker = phase.Worker(role="qa", phase="elaborate", command=("qa",), timeout_ms=7)
+    worker = phase.PhaseWorker(role="qa", phase="elaborate", command=("qa",), timeout_ms=7)
 
     made = phase.start(found, wanted, [worker], StoryRules(), NOW, actor="person:x", command="c", queue="q")
     after = follow(found, made)
@@ -269,7 +269,7 @@ def test_a_phase_beside_another_leads_on_from_where_that_leads() -> None:
     found = replace(case("ready-for-code-review"), workflow=type(shipped("story"))(**data, phases=both))
     wanted = found.workflow.phase("review")
     assert wanted is not None
-    workers = [phase.Worker(role="review-lint", phase="review"), phase.Worker(role="qa", phase="verify")]
+    workers = [phase.PhaseWorker(role="review-lint", phase="review"), phase.PhaseWorker(role="qa", phase="verify")]
     for verdict, status in (("PASS", "uat"), ("FAIL", "needs-work")):
         made = phase.start(found, wanted, workers, StoryRules(), NOW, actor="x", command="c", queue="q")
         begun = follow(found, made)
@@ -301,7 +301,7 @@ def test_a_missing_precondition_ends_the_run_without_running() -> None:
     found = case("uat")
     wanted = found.workflow.phase("gate")
     assert wanted is not None
-    worker = phase.Worker(role="gate", phase="gate")
+    worker = phase.PhaseWorker(role="gate", phase="gate")
     made = phase.start(found, wanted, [worker], StoryRules(), NOW, actor="x", command="c", queue="q")
     begun = follow(found, made)
 

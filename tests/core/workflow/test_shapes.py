@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from medbay.core.workflow import shapes
-from medbay.core.workflow.shapes import MalformedArtifact, Verification, WorkerAnswer
+from medbay.core.workflow.shapes import MalformedArtifact, VerificationFile, WorkerAnswer
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "reference" / "artifacts"
 AT = "2026-02-01T12:00:00Z"
@@ -25,7 +25,7 @@ def test_the_published_schema_is_the_one_that_is_used(name: str) -> None:
 
 def test_what_is_written_is_read_again() -> None:
     """Line ends, signs of YAML and times survive."""
-    made = Verification(
+    made = VerificationFile(
         story_id="S-1",
         verdict="FAIL",
         workers=(WorkerAnswer(name="lint", verdict="FAIL", summary="x: y\n# no\n- é"),),

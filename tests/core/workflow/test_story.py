@@ -9,8 +9,9 @@ from medbay.core.decision import Added, Change, QuestionClosed
 from medbay.core.model import Question, Task
 from medbay.core.people.answer import Answer, AskedStory, on_answer
 from medbay.core.workflow import prompt, question, story
-from medbay.core.workflow.answer import Asked
-from medbay.core.workflow.records import EvidenceEntry, Part, PhaseRun, Story, StoryDecision
+from medbay.core.workflow.answer import WantedDecision
+from medbay.core.workflow.phase import StoryCase
+from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunPart, Story, StoryDecision
 from medbay.errors import IllegalTransition, NotAllowed, UsageError
 from tests.core.workflow.cases import NOW, case, ended_run, follow, shipped
 
@@ -84,7 +85,7 @@ def test_what_has_ended_is_neither_blocked_nor_cancelled(status: str) -> None:
 
 def test_a_release_forgives_and_grants() -> None:
     """What failed counts no more; one more round after a review, a budget that was over is confirmed."""
-    part = Part(role="r", task_id="t", tokens_in=200_000)
+    part = RunPart(role="r", task_id="t", tokens_in=200_000)
     runs = (ended_run(1, "review", "FAIL", parts=(part,)),)
     found = case("blocked", blocked_from="code-review-failed", runs=runs, enforcement="soft_gate")
     found = replace(found, story=replace(found.story, runs=1))
@@ -130,7 +131,7 @@ def test_a_person_may_set_a_status_that_the_table_allows() -> None:
     """Block, release and cancel by the name of the status as well."""
     update = story.on_update
 
-    def to(found: story.StoryCase, status: str) -> Story:
+    def to(found: StoryCase, status: str) -> Story:
         return follow(found, update(found, status, NOW, actor=ACTOR, asked=(), why="w")).story
 
     assert to(case("pending"), "generated").status == "generated"
@@ -217,7 +218,7 @@ def test_few_criteria_may_skip_the_audit() -> None:
 def test_what_a_run_showed_is_kept_with_its_hash() -> None:
     """The newest entry for a criterion and a path stands; the run is completed with it."""
     shown = {"evidence": [{"criterion": 1, "shows": "new", "path": "a"}, {"criterion": 1, "shows": "b", "path": "b"}]}
-    run = ended_run(1, "implement", parts=(Part(role="dev", task_id="t", result=shown),))
+    run = ended_run(1, "implement", parts=(RunPart(role="dev", task_id="t", result=shown),))
     old = EvidenceEntry(criterion=1, shows="old", path="a", phase="x", hash="1")
     found = case("uat", evidence=(old,), runs=(run,))
 
@@ -231,7 +232,7 @@ def test_what_a_run_showed_is_kept_with_its_hash() -> None:
 
 def test_a_run_is_told_what_was_found_before() -> None:
     """The failed review by its reviewers, another failure by itself; a pass leaves nothing to mend."""
-    failed = Part(role="review-lint", task_id="t", status="FAIL", summary="unused import")
+    failed = RunPart(role="review-lint", task_id="t", status="FAIL", summary="unused import")
     review = ended_run(1, "review", "FAIL", parts=(failed, replace(failed, status="PASS")))
     run = PhaseRun(story_id="S-1", number=2, phase="fix")
     made = StoryDecision(story_id="S-1", number=1, phase="p", question="x?", answer="y", answered_by="default")
@@ -294,18 +295,18 @@ def test_what_cannot_start_unwatched_is_a_persons_matter() -> None:
 )
 def test_a_decision_is_classified_by_the_table(words: str, said: str | None, kind: str) -> None:
     """A role's own word may make it weightier, never lighter than a rule."""
-    assert question.classify(Asked(question=words, kind=said))[0] == kind  # type: ignore[arg-type]
+    assert question.classify(WantedDecision(question=words, kind=said))[0] == kind  # type: ignore[arg-type]
 
 
 def test_a_preference_has_to_fit() -> None:
     """Else the default is taken, the first option, or the role's own judgement."""
-    asked = Asked(question="Which name?", options=("a", "b"))
+    asked = WantedDecision(question="Which name?", options=("a", "b"))
     scope = question.scope_of(asked.question)
 
     assert question.decided(asked, {scope: "b"}) == ("b", "preference")
     assert question.decided(asked, {scope: "z"}) == ("a", "default")
-    assert question.decided(Asked(question="Which name?"), {scope: "z"}) == ("z", "preference")
-    assert question.decided(Asked(question="Which name?"), {}) == ("as you think best", "default")
+    assert question.decided(WantedDecision(question="Which name?"), {scope: "z"}) == ("z", "preference")
+    assert question.decided(WantedDecision(question="Which name?"), {}) == ("as you think best", "default")
 
 
 def answer(effect: str, words: str = "") -> Answer:
@@ -323,7 +324,7 @@ def test_an_answer_has_its_effect_on_the_story() -> None:
     blocked = case("blocked", blocked_from="pending")
     made = StoryDecision(story_id="S-1", number=1, phase="p", question="Which?", question_id="q")
 
-    def after(effect: str, found: story.StoryCase, words: str = "", *, others: bool = False) -> Story:
+    def after(effect: str, found: StoryCase, words: str = "", *, others: bool = False) -> Story:
         asked = AskedStory(case=found, decision=made, others=others)
         return follow(found, on_answer(answer(effect, words), "story", asked)).story
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from medbay.core.workflow.records import Part
+from medbay.core.workflow.records import RunPart
 from medbay.core.workflow.verdict import add_up
 
 SIX = ("lint", "syntax", "style", "security", "typecheck", "build")
 
 
-def parts(*statuses: str, required: str = "security") -> list[Part]:
+def parts(*statuses: str, required: str = "security") -> list[RunPart]:
     """Six reviewers that ended like this."""
     made = zip(SIX, statuses, strict=True)
-    return [Part(role=role, task_id=role, status=status, required=role == required) for role, status in made]  # type: ignore[arg-type]
+    return [RunPart(role=role, task_id=role, status=status, required=role == required) for role, status in made]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

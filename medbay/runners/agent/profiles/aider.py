@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from medbay.runners.agent.preset import Preset
-from medbay.runners.agent.transcript import Spent, Transcript
+from medbay.runners.agent.transcript import SAID_MAX, Spent, Transcript
 
 _TOKENS: Final = re.compile(r"^Tokens: ([\d.,]+[kM]?) sent(?:, [^.]*?)??, ([\d.,]+[kM]?) received\.(.*)")
 _COST: Final = re.compile(r"Cost: \$([\d.]+) message")
@@ -14,6 +14,12 @@ _EDIT: Final = re.compile(r"^(?:Applied edit to|Commit) (\S.*)")
 _RETRY: Final = re.compile(r"^Retrying in ([\d.]+) seconds")
 _ERROR: Final = re.compile(
     r"(?i)^(?:litellm\.)?(?:\w{1,40}\.){0,4}\w{0,60}(?:Error|Exception)\b|^(?:The API provider|Model \S+ has hit)"
+)
+# What the tool itself says beside the words of the model.
+_OWN: Final = re.compile(
+    r"^(?:Aider v\d|Weak model: |Editor model: |Git repo: |Repo-map: |Added .{1,200} to (?:the chat|\.gitignore)"
+    r"|Analytics have been|Detected dumb terminal|Update git |You can skip this check|HTTPSConnectionPool\(|Warning"
+    r"|Creating empty file |Use /help|https?://\S+$|# \d+ SEARCH/REPLACE block)"
 )
 _UNITS: Final = {"k": 1_000, "M": 1_000_000}
 
@@ -27,6 +33,7 @@ def line(text: str, into: Transcript) -> bool:
         if cost := _COST.search(found[3]):
             into.cost = (into.cost or 0) + round(float(cost[1]) * 1_000_000)
         into.ended, into.failed, into.error, into.kind, into.retrying = True, False, "", "", ""
+        into.said, into.unsaid = into.unsaid.strip(), ""  # the words of a message stand before what it cost
         return True
     if found := _EDIT.match(text):
         into.uses("edit", found[1])
@@ -37,8 +44,14 @@ def line(text: str, into: Transcript) -> bool:
     elif text.startswith(("Model: ", "Main model: ")):
         into.begins(model=text.partition(": ")[2].split()[0])
         into.note(text)
+    elif _OWN.match(text):
+        into.note(text)
+    elif text.startswith("The LLM did not conform"):  # it is asked again
+        into.note(text)
+        into.ended = False
     else:
-        into.says(text)
+        into.note(text)
+        into.unsaid = f"{into.unsaid}\n{text}"[-SAID_MAX:]
     return True
 
 
@@ -65,6 +78,7 @@ PRESET: Final = Preset(
         "--analytics-disable",
     ),
     prompt="file",
+    env={"COLUMNS": "1000"},  # it breaks lines, also in the middle of an error
     accounts=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
     account_files=("~/.aider.conf.yml",),
     install="pip install aider-chat",

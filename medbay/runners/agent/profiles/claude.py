@@ -105,7 +105,17 @@ def _use(block: Mapping[str, Any], record: Mapping[str, Any], into: Transcript) 
     into.uses(block.get("name"), given, at=moment(record.get("timestamp")))
     asked = part(given, "questions") if block.get("name") == "AskUserQuestion" else None
     if isinstance(asked, list):
-        into.asks("\n".join(str(part(each, "question") or "") for each in asked))
+        into.asks("\n\n".join(map(_question, asked)))
+
+
+def _question(each: object) -> str:
+    """A question with the options it offers, by number."""
+    options = part(each, "options")
+    labels = (
+        [str(part(option, "label")) for option in options if part(option, "label")] if isinstance(options, list) else []
+    )
+    lines = (f"{number}. {label}" for number, label in enumerate(labels, start=1))
+    return "\n".join((str(part(each, "question") or ""), *lines))
 
 
 def _limit(info: object, into: Transcript) -> None:
@@ -183,5 +193,6 @@ PRESET: Final = Preset(
     install="npm install -g @anthropic-ai/claude-code",
     sign_in="claude, then /login; or set ANTHROPIC_API_KEY",
     forgotten=("No conversation found",),
+    limits_turns=True,
     read=read,
 )

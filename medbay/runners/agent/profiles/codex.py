@@ -9,9 +9,11 @@ from typing import Any, Final
 from medbay.runners.agent.preset import Preset
 from medbay.runners.agent.transcript import Spent, Transcript, count, part
 
+SESSION: Final = "session"
 _OPTIONS: Final = ("--json", "--skip-git-repo-check", "--model", "{model}", "-c", 'sandbox_mode="{tools}"')
 _RECONNECTS: Final = re.compile(r"Reconnecting\.{3} \d+/\d+")
 _QUIET: Final = frozenset({"turn.started", "item.updated", "thread.name_updated"})
+_ITEM_CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
 _CALLS: Final = ("command_execution", "file_change", "mcp_tool_call", "web_search", "patch_apply", "custom_tool_call")
 
 
@@ -27,7 +29,7 @@ def read(record: Mapping[str, Any], into: Transcript) -> bool:
             _item(record.get("item"), into)
         case "turn.completed":
             _spend(record.get("usage"), into)
-            into.turns += 1
+            into.turns = max(1, into.turns)
             into.ends()
         case "turn.failed":
             into.ends()
@@ -80,10 +82,52 @@ def _status(message: object) -> int | None:
 
 def _spend(usage: object, into: Transcript) -> None:
     """The sums are those of the whole session, also where this run continues one."""
+    if any(name != SESSION for name in into.open):
+        return  # its session told of every call
     plain = max(0, count(part(usage, "input_tokens")) - into.before.tokens_in)
     out = max(0, count(part(usage, "output_tokens")) - into.before.tokens_out)
     cached = min(plain, count(part(usage, "cached_input_tokens")))
-    into.spends("session", Spent(into.model, plain, out, cached))
+    into.spends(SESSION, Spent(into.model, plain, out, cached))
+
+
+def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
+    """Take one record of its rollout: what each call of the model used, when it has ended."""
+    body = record.get("payload")
+    match record.get("type"), part(body, "type"):
+        case "turn_context", _:
+            into.begins(model=part(body, "model"))
+        case "token_usage_record", _:
+            _call_ended(str(part(body, "response_id")), part(body, "usage"), into)
+        case "event_msg", "token_count":
+            _sums(part(body, "info", "total_token_usage"), part(body, "info", "last_token_usage"), into)
+        case "response_item", kind if kind in _ITEM_CALLS:
+            into.goes_on = True
+        case "response_item", "message" if part(body, "role") == "assistant":
+            into.goes_on = False
+        case _:
+            return False
+    return True
+
+
+def _call_ended(name: str, usage: object, into: Transcript) -> None:
+    """What one call of the model used: of a turn that was stopped the sums leave it out."""
+    into.turns += name not in into.open
+    into.open.pop(SESSION, None)
+    into.spends(name, _spent(usage, into.model))
+
+
+def _sums(whole: object, last: object, into: Transcript) -> None:
+    """The sums of the session, and what its newest call added, where the calls are not told of one by one."""
+    before = into.tokens
+    _spend(whole, into)
+    if into.tokens > before:
+        into.turns += 1
+        into.step = _spent(last, into.model)
+
+
+def _spent(usage: object, model: str) -> Spent:
+    plain, out = count(part(usage, "input_tokens")), count(part(usage, "output_tokens"))
+    return Spent(model, plain, out, min(plain, count(part(usage, "cached_input_tokens"))))
 
 
 PRESET: Final = Preset(
@@ -94,11 +138,15 @@ PRESET: Final = Preset(
     resume=("codex", "exec", "resume", *_OPTIONS, "{session}", "-"),
     prompt="stdin",
     tools=("workspace-write",),
-    models={"small": "gpt-5-mini", "medium": "gpt-5-codex", "large": "gpt-5"},
+    models={"small": "gpt-6-luna", "medium": "gpt-6.1-sol", "large": "gpt-6-astra"},
     accounts=("OPENAI_API_KEY", "CODEX_API_KEY"),
     account_files=("~/.codex/auth.json",),
     install="npm install -g @openai/codex",
     sign_in="codex login",
     forgotten=("no rollout found",),
+    handing_back=("read-only",),
+    session_home=("CODEX_HOME", "~/.codex"),
+    session_file="sessions/*/*/*/rollout-*-{session}.jsonl",
+    read_session=read_session,
     read=read,
 )

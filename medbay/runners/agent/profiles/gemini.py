@@ -18,7 +18,22 @@ _REASONS: Final[Mapping[str, str]] = {
     "FatalConfigError": "code_error/config",
     "FatalInputError": "code_error/config",
 }
-_DENIED: Final = ("permission_denied", "policy_violation", "user_cancelled", "not_allowed", "tool_not_allowed")
+_UNSAID: Final = "[API Error: "  # what follows is the provider's own text, without its status
+_COMPLAINTS: Final = {
+    "ModelNotFoundError": "code_error/config",
+    "TypeError: terminated": "transient/network",
+    "TypeError: fetch failed": "transient/network",
+    "SocketError": "transient/network",
+}
+_DENIED: Final = frozenset(
+    "permission_denied policy_violation user_cancelled not_allowed tool_not_allowed tool_not_registered".split()
+)
+# It stops by itself and says so in passing; its last record is that of a success all the same.
+_STOPPED: Final = {
+    "Loop detected": "unknown/loop",
+    "Maximum session turns exceeded": "unknown/max_turns",
+    "The model response was blocked": "unknown/refused",
+}
 
 
 def read(record: Mapping[str, Any], into: Transcript) -> bool:
@@ -30,12 +45,13 @@ def read(record: Mapping[str, Any], into: Transcript) -> bool:
             _message(record, into)
         case "tool_use":
             into.retrying = ""
+            into.goes_on = True
             into.uses(record.get("tool_name"), record.get("parameters"), at=moment(record.get("timestamp")))
         case "tool_result":
             if record.get("status") == "error" and part(record, "error", "type") in _DENIED:
-                into.denies(record.get("tool_id"), part(record, "error", "message"))
+                into.denies(_tool(record.get("tool_id")), part(record, "error", "message"))
         case "error":
-            into.note(str(record.get("message"))[:1_000])
+            _error(str(record.get("message")), into)
         case "result":
             _result(record, into)
         case _:
@@ -48,6 +64,7 @@ def _message(record: Mapping[str, Any], into: Transcript) -> None:
     if record.get("role") != "assistant":
         into.seen = []
         return
+    into.goes_on = False
     text = record.get("content")
     if record.get("delta") and isinstance(text, str) and into.seen == ["speaking"] and into.words:
         into.said = (into.said + text)[-8_000:]
@@ -58,17 +75,59 @@ def _message(record: Mapping[str, Any], into: Transcript) -> None:
     into.seen = ["speaking"]
 
 
+def _error(message: str, into: Transcript) -> None:
+    kind = next((kind for words, kind in _STOPPED.items() if message.startswith(words)), "")
+    if kind:
+        into.fails(message, kind=kind)
+    else:
+        into.note(message[:1_000])
+
+
+def _tool(call: object) -> str:
+    """The name of a tool in the id of one of its calls."""
+    return str(call).partition("__")[0]
+
+
 def _result(record: Mapping[str, Any], into: Transcript) -> None:
     stats = record.get("stats")
     plain, out = count(part(stats, "input_tokens")), count(part(stats, "output_tokens"))
-    into.spends("session", Spent(into.model, plain, out, count(part(stats, "cached"))))
-    into.turns = max(1, count(part(stats, "tool_calls")))
+    if plain + out >= into.tokens:  # the whole run; its session had it message by message
+        into.open, into.closed = {}, {}
+        into.spends("session", Spent(into.model, plain, out, count(part(stats, "cached"))))
+    into.turns = max(1, into.turns, count(part(stats, "tool_calls")))
     into.ends()
-    if record.get("status") == "success":
+    if record.get("status") == "success" or (into.failed and not record.get("error")):
         return
     error, kind = part(record, "error", "message"), str(part(record, "error", "type"))
     found = _CODE.search(str(error))
-    into.fails(error or kind, status=int(found[1]) if found else None, kind=_REASONS.get(kind, ""))
+    into.fails(
+        error or "it says that it failed, and not why",
+        status=int(found[1]) if found else None,
+        kind=_REASONS.get(kind) or into.kind,
+    )
+
+
+def line(text: str, into: Transcript) -> bool:
+    """Take a line of its complaints: they name what its last record leaves out, before it or after."""
+    kind = next((kind for words, kind in _COMPLAINTS.items() if words in text), "")
+    if kind and (not into.failed or into.error.startswith(_UNSAID)):
+        into.kind = kind
+    into.note(text[:2_000])
+    return False
+
+
+def read_session(record: Mapping[str, Any], into: Transcript) -> bool:
+    """Take one record of its chat: a message is told of when it has come, and again when its tools have ended."""
+    tokens, name = record.get("tokens"), str(record.get("id"))
+    if record.get("type") != "gemini" or not isinstance(tokens, Mapping) or into.ended:  # its last record has the sums
+        return False
+    if name not in into.open:
+        into.turns += 1
+    out = count(tokens.get("output")) + count(tokens.get("thoughts"))
+    into.spends(
+        name, Spent(str(record.get("model") or ""), count(tokens.get("input")), out, count(tokens.get("cached")))
+    )
+    return True
 
 
 PRESET: Final = Preset(
@@ -79,11 +138,15 @@ PRESET: Final = Preset(
     resume=(*_BEGIN, "--resume", "{session}"),
     prompt="stdin",
     tools=("yolo",),
-    models={"small": "gemini-2.5-flash", "medium": "gemini-2.5-pro", "large": "gemini-2.5-pro"},
+    models={"small": "flash-lite", "medium": "flash", "large": "pro"},
     accounts=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     account_files=("~/.gemini/oauth_creds.json",),
     install="npm install -g @google/gemini-cli",
     sign_in="gemini, then choose how to sign in; or set GEMINI_API_KEY",
     forgotten=("Error resuming session", "Invalid session identifier"),
+    session_home=("", "~/.gemini"),
+    session_file="tmp/*/chats/session-*-{beginning}.jsonl",
+    read_session=read_session,
     read=read,
+    line=line,
 )

@@ -63,7 +63,8 @@ def _step(body: object, into: Transcript) -> None:
         into.cost = (into.cost or 0) + round(cost * 1_000_000)
     into.turns += 1
     reason = str(part(body, "reason"))
-    if reason in _GOES_ON:
+    into.goes_on = reason in _GOES_ON
+    if into.goes_on:
         return
     into.ends()
     if reason in _CUT:

@@ -1,1 +1,0 @@
-"""The workflows that come with the package, as files that are read like a user's own."""
