@@ -79,8 +79,8 @@ class Stories:
         **more: Any,
     ) -> Story:
         """Add a story; its folder is made with it."""
-        about = {"title": title, "description": description, "criteria": criteria, "depends_on": depends_on}
-        made, definition = self.prepared(story_id, workflow=workflow, **about, **more)
+        about: dict[str, Any] = {"description": description, "criteria": criteria, "depends_on": depends_on}
+        made, definition = self.prepared(story_id, title=title, workflow=workflow, **about, **more)
         added = self._bay.write(
             lambda tx: stories.create(tx, rules.begun(made, tx.now), definition, actor=self._bay.actor)
         )

@@ -9,9 +9,7 @@ import click
 
 from medbay.cli.output import note, print_json, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.story_board import board
-from medbay.cli.story_schema import schema
-from medbay.cli.story_stats import stats
+from medbay.cli.story_board import board, schema, stats
 from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from medbay.core.workflow.figures import summed
 from medbay.core.workflow.learning import Learning
-from medbay.core.workflow.records import Part, PhaseRun, Story
+from medbay.core.workflow.records import PhaseRun, RunPart, Story
 from medbay.views import board, story_figures
 from medbay.views.board import StoryCard
 from tests.core.workflow.cases import shipped
@@ -16,7 +16,7 @@ STORY = Story(id="S-1", title="Search", status="ready-to-work")
 CARD = StoryCard(story=STORY, workflow=shipped("story"))
 
 
-def run(phase: str, *parts: Part, ended: bool = True) -> PhaseRun:
+def run(phase: str, *parts: RunPart, ended: bool = True) -> PhaseRun:
     return PhaseRun(story_id="S-1", number=1, phase=phase, parts=parts, ended_at=1_000 if ended else None)
 
 
@@ -42,9 +42,9 @@ def test_a_card_says_why_it_stands_where_it_stands(card: StoryCard, glyph: str, 
 
 def test_a_card_shows_checks_budget_and_reason() -> None:
     """Of the last review, and of the budget that the phase shares."""
-    parts = [Part(role=f"review-{n}", task_id="t", status="PASS" if n else "FAIL", tokens_in=9_000) for n in range(6)]
+    six = (RunPart(role=f"review-{n}", task_id="t", status="PASS" if n else "FAIL", tokens_in=9_000) for n in range(6))
     blocked = replace(STORY, status="blocked", reason="three failures", multiplier=2.0)
-    card = replace(CARD, story=blocked, runs=(run("review", *parts), run("gate", Part(role="gate", task_id="t"))))
+    card = replace(CARD, story=blocked, runs=(run("review", *six), run("gate", RunPart(role="gate", task_id="t"))))
 
     assert board.notes_of(card) == ["5/6 checks ✓", "54k of 200k tokens", "three failures"]
     shown = board.card_as_json(card)

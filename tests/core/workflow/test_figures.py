@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from medbay.core.workflow.figures import PhaseFigures, summed
-from medbay.core.workflow.records import Part, PhaseRun, Story
+from medbay.core.workflow.records import PhaseRun, RunPart, Story
 
 
 def run(phase: str, status: str = "PASS", *, took: int | None = 100, tokens: int = 0) -> PhaseRun:
     more: dict[str, Any] = {"status": status, "started_at": 1_000, "ended_at": None if took is None else 1_000 + took}
-    part = Part(role="dev", task_id="t", tokens_in=tokens)
+    part = RunPart(role="dev", task_id="t", tokens_in=tokens)
     return PhaseRun(story_id="S", number=1, phase=phase, parts=(part,), **more)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from medbay.core import lifecycles
 from medbay.core.workflow.learning import PER_RUN_MAX, TEXT_MAX, learned_from
-from medbay.core.workflow.records import Part, PhaseRun
+from medbay.core.workflow.records import PhaseRun, RunPart
 from medbay.core.workflow.workflow import Phase, Workflow
 
 WORKFLOW = Workflow(
@@ -22,12 +22,12 @@ WORKFLOW = Workflow(
 )
 
 
-def run(phase: str, *parts: Part, **more: Any) -> PhaseRun:
+def run(phase: str, *parts: RunPart, **more: Any) -> PhaseRun:
     return PhaseRun(story_id="S-1", number=1, phase=phase, parts=parts, **{"status": "FAIL", "verdict": "FAIL", **more})
 
 
-def part(role: str, summary: str = "", **more: Any) -> Part:
-    return Part(role=role, task_id="t", summary=summary, **{"status": "FAIL", **more})
+def part(role: str, summary: str = "", **more: Any) -> RunPart:
+    return RunPart(role=role, task_id="t", summary=summary, **{"status": "FAIL", **more})
 
 
 def test_the_role_that_goes_on_is_told_what_was_refused() -> None:
