@@ -23,7 +23,7 @@ PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constrain
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo page-types test test-all test-agents check fix words sim chaos bench lock clean
+.PHONY: help setup demo pictures page-types test test-all test-agents check fix words sim chaos bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test-all: check $(SYSTEM) $(VENV)/.strace ## the same with all seeds, real fault
 	@$(MAKE) --no-print-directory page-types
 	$(PYTEST) -n $(JOBS) $(GATE) $(ARGS)
 	$(PYTEST) -n $(JOBS) $(REST) $(ARGS)
+
+pictures: $(VENV)/.dev $(VENV)/.chromium ## take the pictures of the page again that the documents show, on a simulated month
+	$(BIN)/python -m bench.pictures $(ARGS)
 
 page-types: ## check the types of the page's modules, where npm is there; the vendored ones are left out
 	@command -v npx >/dev/null || { echo "NO NPM: the types of the page are not checked" >&2; exit 0; }; \

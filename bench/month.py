@@ -86,9 +86,10 @@ PLACES: Final = ("Europe", "Asia", "Oceania", "Africa", "the north", "the south"
 class Attempt:
     """An attempt that ends at its time, by the clock of the month."""
 
-    def __init__(self, outcome: Outcome, ends_s: float) -> None:
+    def __init__(self, outcome: Outcome, ends_s: float, path: Path, log: str) -> None:
         self.identity: Identity | None = Identity(pid=4242, pid_start=1, group=4242)
         self._outcome, self._ends_s = outcome, ends_s
+        self._path, self._log = path, log
 
     def fileno(self) -> int:
         """Nothing to wait on."""
@@ -96,7 +97,10 @@ class Attempt:
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """How it ended, once it has."""
-        return self._outcome if monotonic_s >= self._ends_s else None
+        if monotonic_s < self._ends_s:
+            return None
+        self._path.write_text(self._log, encoding="utf-8")
+        return self._outcome
 
     def deadline_s(self) -> float | None:
         """When it ends."""
@@ -135,11 +139,11 @@ class Runner:
         log = "\n".join(lines[: rng.randrange(3, 39)] + [text] if failing else [*lines, "done"]) + "\n"
         path = Path(launch.log_path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(log, encoding="utf-8")
-        result = {"tokens": rng.randrange(8_000, 90_000), "cost": round(rng.uniform(0.04, 0.9), 3)}
+        path.write_text("\n".join(lines[:3]) + "\n", encoding="utf-8")  # so far; the rest when it has ended
+        result = {"usage": {"tokens": rng.randrange(8_000, 90_000), "cost": round(rng.uniform(0.04, 0.9), 3)}}
         output = Output(tail=log, total_bytes=len(log), log_path=launch.log_path, result=result if job.agent else None)
         outcome = Failed(output=output, exit_code=1) if failing else Succeeded(output=output)
-        return Attempt(outcome, monotonic_s + minutes * 60)
+        return Attempt(outcome, monotonic_s + minutes * 60, path, log)
 
 
 class Month:

@@ -38,13 +38,19 @@ class CycleThread:
         self._last = last
         self._said: list[str] = []
         self._failures = 0  # in a row
+        self._due = False
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"medbay-{name}", daemon=True)
 
-    def start(self) -> None:
-        """Make the first cycle before the daemon starts, so that it finds work; go on beside it."""
-        with self._make() as bay:
-            self._tell(self._cycle(bay))
+    def start(self, *, ahead: bool = True) -> None:
+        """Make the first cycle before the daemon starts, so that it finds work; go on beside it.
+
+        Not `ahead`: the first cycle is made beside it as well, for what may keep a daemon waiting.
+        """
+        self._due = not ahead
+        if ahead:
+            with self._make() as bay:
+                self._tell(self._cycle(bay))
         self._thread.start()
 
     def stop(self) -> None:
@@ -56,7 +62,8 @@ class CycleThread:
         while not self._stopped.is_set():
             try:
                 with self._make() as bay:
-                    while not self._stopped.wait(self._every_s):
+                    while not self._stopped.wait(0 if self._due else self._every_s):
+                        self._due = False
                         self._tell(self._cycle(bay))
                         self._failures = 0
                     if self._last:

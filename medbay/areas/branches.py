@@ -43,9 +43,10 @@ class Branches:
         task = self._bay.get(task_id)
         if task.live is not None:
             raise NotAllowed(f"{task.id} is running", hint="let it end first")
+        branch = self._of(task)
         if task.status != "completed" and not unfinished:
             raise NotAllowed(f"{task.id} is {task.status}, not completed", hint="--unfinished merges what it has")
-        landed = self._of(task).merge(task.title)
+        landed = branch.merge(task.title)
         if landed.how == "merged":
             self._emit("task:edited", task, changed=["merged"], merged=landed.words)
         return landed
@@ -84,9 +85,12 @@ class Branches:
         self._emit("task:edited", task, changed=["fails_since"], fails_since=words, commit=commit, check=check)
         return commit, words
 
-    def worktrees(self) -> list[StandingTree]:
-        """The worktrees of agents on this machine."""
-        return clearing.standing(app.worktrees_root(self._bay.place.config, os.environ))
+    def worktrees(self, names: Collection[str] = ()) -> list[StandingTree]:
+        """The worktrees of agents on this machine, all or those that are named."""
+        found = clearing.standing(app.worktrees_root(self._bay.place.config, os.environ))
+        if missing := set(names) - {each.name for each in found}:
+            raise NotFound(f"there is no worktree {', '.join(sorted(missing))}", hint="medbay worktrees lists them")
+        return [each for each in found if not names or each.name in names]
 
     def clear(self, names: Collection[str] = (), *, before_ms: int, dry_run: bool = False) -> list[StandingTree]:
         """Remove worktrees by name, or those not used since a moment whose task does not run; their branches stay."""
@@ -115,6 +119,10 @@ class Branches:
         asked = requested(task)
         if asked is None or (not is_agents(task) and not task.checks) or repository_above(task.cwd or ".") is None:
             raise NotFound(f"{task.id} has no branch", hint="agents in a git repository have one")
+        if not task.attempts:
+            raise NotFound(
+                f"{task.id} has no branch yet: it was not started", hint=f"medbay explain {task.id} says why"
+            )
         return Branch(Git(task.cwd or "."), asked.name)
 
     def _emit(self, name: str, task: Task, **data: Any) -> None:

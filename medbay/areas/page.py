@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,8 +20,10 @@ from medbay.core.snapshot import Overview
 from medbay.errors import NotFound, UsageError
 from medbay.places import log_search
 from medbay.places.log_lines import LogIndex, LogLine, contains, looks_wrong
-from medbay.service import listing, overview, teaching
+from medbay.service import bulk_edits, listing, overview, teaching
 from medbay.service import tasks as task_service
+from medbay.service.bulk import Bulk
+from medbay.service.bulk_edits import BulkEdit
 from medbay.service.tasks import Action
 from medbay.store import activity, attempts, effects, history, questions, workers
 from medbay.store import tasks as task_rows
@@ -37,6 +39,7 @@ from medbay.views.task import LogSeen
 if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.redaction import Redaction
+    from medbay.store.database import Tx
 
 ROWS_MAX: Final = 200
 EVENTS_AT_ONCE: Final = 1_000
@@ -107,29 +110,40 @@ class Page:
         self, action: Action, asked: TaskQuery | list[str], *, attempts: int = 2, dry_run: bool = True
     ) -> dict[str, Any]:
         """Act on all that match, or on those that are named; or say what would be done, and whom it passes over."""
-        bay = self._bay
-        if isinstance(asked, TaskQuery):
-            with bay.store.read() as tx:
-                wanted = replace(self._filter(asked, tx.now), limit=MATCHED_MAX)
-            if not wanted.narrows:
-                raise UsageError(
-                    "nothing says which tasks are meant", hint="name a status, tag, queue, category or text"
-                )
-            made = bay.act_on(action, wanted, attempts=attempts, dry_run=dry_run)
-        else:
-            named = [bay.get(each).id for each in dict.fromkeys(asked)]
-            made = bay.act_on(action, named, attempts=attempts, dry_run=dry_run)
-        skipped: dict[str, int] = {}
-        for _, why in made.skipped:
-            skipped[why] = skipped.get(why, 0) + 1
-        return {
-            "action": action,
-            "dry_run": dry_run,
-            "matched": len(made.done) + len(made.skipped),
-            "done": len(made.done),
-            "ids": list(made.done[:ROWS_MAX]),
-            "skipped": [{"why": why, "number": number} for why, number in sorted(skipped.items())],
-        }
+        made = self._bay.act_on(action, self._meant(asked), attempts=attempts, dry_run=dry_run)
+        return _summed(action, made, dry_run=dry_run)
+
+    def bulk_tag(
+        self, asked: TaskQuery | list[str], *, add: list[str], remove: list[str], dry_run: bool = True
+    ) -> dict[str, Any]:
+        """Give tags to many tasks, and take some away; or say to whom."""
+        meant, bay = self._meant(asked), self._bay
+        how: dict[str, Any] = {"add": add, "remove": remove, "actor": bay.actor, "dry_run": dry_run}
+        made = self._looked(lambda tx: bulk_edits.tag(tx, meant, **how), dry_run=dry_run)
+        return _summed("tag", made, dry_run=dry_run)
+
+    def bulk_reclassify(self, asked: TaskQuery | list[str], category: str, *, dry_run: bool = True) -> dict[str, Any]:
+        """Say what the last failures of many tasks were; or say whose would be meant."""
+        meant, bay = self._meant(asked), self._bay
+        how: dict[str, Any] = {"actor": bay.actor, "policy": bay.policy, "dry_run": dry_run}
+        made = self._looked(lambda tx: bulk_edits.reclassify(tx, meant, category, **how), dry_run=dry_run)
+        return {**_summed("reclassify", made, dry_run=dry_run), "fingerprints": len(made.fingerprints)}
+
+    def _looked(self, work: Callable[[Tx], BulkEdit], *, dry_run: bool) -> BulkEdit:
+        if not dry_run:
+            return self._bay.write(work)
+        with self._bay.store.read() as tx:
+            return work(tx)
+
+    def _meant(self, asked: TaskQuery | list[str]) -> TaskFilter | list[str]:
+        """Which tasks a bulk action means; everything is refused."""
+        if not isinstance(asked, TaskQuery):
+            return [self._bay.get(each).id for each in dict.fromkeys(asked)]
+        with self._bay.store.read() as tx:
+            wanted = replace(self._filter(asked, tx.now), limit=MATCHED_MAX)
+        if not wanted.narrows:
+            raise UsageError("nothing says which tasks are meant", hint="name a status, tag, queue, category or text")
+        return wanted
 
     def task(self, task_id: str) -> dict[str, Any]:
         """Return everything about one task: what is recorded, why it is where it is, and its timeline."""
@@ -401,6 +415,21 @@ class Page:
             order=asked.order,
             limit=max(1, min(asked.limit, ROWS_MAX)),
         )
+
+
+def _summed(action: str, made: Bulk | BulkEdit, *, dry_run: bool) -> dict[str, Any]:
+    """What became of many tasks: how many, some of them, and how many were passed over for which reason."""
+    skipped: dict[str, int] = {}
+    for _, why in made.skipped:
+        skipped[why] = skipped.get(why, 0) + 1
+    return {
+        "action": action,
+        "dry_run": dry_run,
+        "matched": len(made.done) + len(made.skipped),
+        "done": len(made.done),
+        "ids": list(made.done[:ROWS_MAX]),
+        "skipped": [{"why": why, "number": number} for why, number in sorted(skipped.items())],
+    }
 
 
 def _iso(at: int) -> str:

@@ -137,7 +137,7 @@ def worktrees(session: Session, names: tuple[str, ...], remove: bool, older_than
         keep_ms = parse_duration(older_than) if older_than else bay.place.config.git.keep_ms
         found = bay.branches.clear(names, before_ms=now - keep_ms, dry_run=dry_run)
     else:
-        found = [each for each in bay.branches.worktrees() if not names or each.name in names]
+        found = bay.branches.worktrees(names)
     if session.json:
         print_json([view.tree_as_json(each) for each in found])
         return

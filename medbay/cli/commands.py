@@ -34,6 +34,7 @@ TABLE: Final = (
     Entry("serve", "serve", "serve the dashboard and the API of any store", START),
     Entry("worker", "up", "run attempts on one more machine of the same store", START, "worker"),
     Entry("list", "list", "the tasks, what needs you first", VIEW),
+    Entry("top", "top", "the tasks live on the whole screen; single keys act on them", VIEW),
     Entry("show", "show", "everything about one task", VIEW),
     Entry("log", "log", "the output of an attempt; -f follows", VIEW),
     Entry("events", "events", "what happened, in order; -f follows", VIEW),

@@ -80,6 +80,6 @@ def _of_click(error: click.ClickException) -> tuple[str, str, int]:
         near = getattr(error, "possibilities", None) or ()
         hint = f"did you mean {near[0]}?" if near else otherwise
         return f'there is no command "{found[1]}"', hint, WRONG_USAGE
-    message = error.format_message().rstrip(".").replace("\n", " ")
+    message = " ".join(error.format_message().rstrip(".").split())
     message = message[:1].lower() + message[1:]
     return message, f"{help_line} says how" if help_line else "", getattr(error, "exit_code", WRONG_USAGE)

@@ -135,6 +135,7 @@ def of_store(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
         ("logs", _logs),
         ("shell", _shell),
         ("agents", _agents),
+        ("judges", _judges),
         ("sandbox", _sandbox),
         ("channels", _channels),
         ("tracker", _tracker),
@@ -229,6 +230,19 @@ def _agents(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     if not [*names(config.triage, config.agents), *programs(config, bay.place.folder.parent)]:
         text = (f"triage by {config.triage.agent}", *sorted(config.agents))
         yield DoctorLine("fine", "agents", ", ".join(text))
+
+
+def _judges(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
+    """The models that judge failures and captures: what is configured, and whether each could be asked."""
+    from medbay.integrations.judges import reach
+
+    config = bay.place.config
+    for subject, agent in (("triage", config.triage.agent), ("intake", config.intake.agent)):
+        if agent not in ("model", "claude"):
+            continue
+        found = reach.check(agent, config.triage.model)
+        mark: Mark = "fine" if not found.fix else "failed" if found.certain else "warning"
+        yield DoctorLine(mark, subject, f"by {found.said}", found.fix)
 
 
 def _sandbox(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:

@@ -84,7 +84,7 @@ def command(
         threads.callback(stories.stop)
         for source in bay.place.config.dispatching:
             tracker = _tracker_thread(bay, another, source)
-            tracker.start()
+            tracker.start(ahead=until_idle or source == "beads")  # nothing waits for a tracker that is slow or away
             threads.callback(tracker.stop)
             queues = (*(queues or (DEFAULT_QUEUE,)), source)
         return run(queues=queues, store=session.store, log=log)

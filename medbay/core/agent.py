@@ -80,6 +80,15 @@ def class_of(role: str) -> str:
     return "small" if role.startswith("review-") else _CLASS_OF_ROLE.get(role, "")
 
 
+def next_classes(task: Task) -> tuple[str, ...]:
+    """The classes of models one below and one above that of a task; none where it names a model itself."""
+    present = task.model or class_of(task.role) or "medium"
+    if present not in CLASSES:
+        return ()
+    at = CLASSES.index(present)
+    return (*CLASSES[max(0, at - 1) : at], *CLASSES[at + 1 : at + 2])
+
+
 def runner_of(name: str) -> str:
     """The runner of a task that this profile works on."""
     return f"{RUNNER}:{name}"

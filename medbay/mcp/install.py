@@ -50,7 +50,6 @@ def _codex(project: Path, home: Path, everywhere: bool) -> Path:
     except (OSError, ValueError) as error:
         raise NotAllowed(f"{path} cannot be read: {error}", hint="correct it, then again") from None
     if NAME not in known:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lines = [f"[mcp_servers.{NAME}]", f"command = {json.dumps(_program())}", 'args = ["mcp"]']
         lines.append(f"env_vars = {json.dumps(list(HANDED_ON))}")
         _replace(path, "\n".join([*([text.rstrip("\n"), ""] if text.strip() else []), *lines]) + "\n")
@@ -69,7 +68,11 @@ def _replace(path: Path, text: str) -> None:
     """The whole file or none of it; what it links to stays what it links to."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f"{target.name}.part")
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    part.write_text(text, encoding="utf-8")
-    part.chmod(mode)
-    os.replace(part, target)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        part.write_text(text, encoding="utf-8")
+        part.chmod(mode)
+        os.replace(part, target)
+    except OSError as error:
+        raise NotAllowed(f"{path} cannot be written: {error.strerror}", hint="correct that, then again") from None

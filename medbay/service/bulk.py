@@ -28,6 +28,20 @@ class Bulk:
 
 def act(tx: Tx, action: Action, meant: TaskFilter | Iterable[str], *, actor: str, attempts: int, dry_run: bool) -> Bulk:
     """Do it to all that are meant, or only say to whom it would be done. An empty filter is refused."""
+    ids = lock_meant(tx, meant)
+    done, skipped = [], []
+    for task_id in sorted(ids):
+        task = task_rows.get(tx, task_id)  # read again: the one before may have changed it
+        why = "gone" if task is None else _do(tx, action, task, actor=actor, attempts=attempts, dry_run=dry_run)
+        if why:
+            skipped.append((task_id, why))
+        else:
+            done.append(task_id)
+    return Bulk(action=action, dry_run=dry_run, done=tuple(done), skipped=tuple(skipped))
+
+
+def lock_meant(tx: Tx, meant: TaskFilter | Iterable[str]) -> list[str]:
+    """Return the ids of all that are meant, locked. An empty filter is refused."""
     if isinstance(meant, TaskFilter):
         if not meant.narrows:
             raise UsageError("nothing says which tasks are meant", hint="name a status, tag, queue, category or text")
@@ -38,15 +52,7 @@ def act(tx: Tx, action: Action, meant: TaskFilter | Iterable[str], *, actor: str
     else:
         ids = list(meant)
         _lock(tx, ids)
-    done, skipped = [], []
-    for task_id in sorted(ids):
-        task = task_rows.get(tx, task_id)  # read again: the one before may have changed it
-        why = "gone" if task is None else _do(tx, action, task, actor=actor, attempts=attempts, dry_run=dry_run)
-        if why:
-            skipped.append((task_id, why))
-        else:
-            done.append(task_id)
-    return Bulk(action=action, dry_run=dry_run, done=tuple(done), skipped=tuple(skipped))
+    return ids
 
 
 def _lock(tx: Tx, ids: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def load(tx: Tx, *, recovery_share: float, queue_slots: Mapping[str, int]) -> Ov
     """Return what stands on the first page."""
     asked = teaching.offered(tx, questions.open_questions(tx))
     capacity: dict[str, Any] = {"recovery_share": recovery_share, "queue_slots": queue_slots}
-    running = TaskFilter(statuses=("in_progress", "pending_verification"), order="need", limit=SHOWN)
+    running = TaskFilter(statuses=("in_progress", "pending_verification"), only_open=True, order="need", limit=SHOWN)
     waiting = TaskFilter(due=True, order="due", limit=SHOWN)  # by the index of what is due, however much waits
     if len(tasks.page(tx, waiting)) < SHOWN:
         waiting = TaskFilter(places=(WAITING,), only_open=True, order="need", limit=SHOWN)
@@ -34,7 +34,7 @@ def load(tx: Tx, *, recovery_share: float, queue_slots: Mapping[str, int]) -> Ov
         now=tx.now,
         seq=history.last_event_seq(tx),
         places=tasks.count_places(tx, TaskFilter(only_open=True, triages=False)),
-        done=tasks.count(tx, TaskFilter(statuses=("completed",), ended_since=tx.now - DAY_MS, triages=False)),
+        done=tasks.count_done(tx, tx.now - DAY_MS),
         questions=tuple(asked),
         tasks={each.id: each for each in tasks.many(tx, named)},
         breakers=tuple((each, breaker_service.count_held(tx, each)) for each in breakers.select(tx)),

@@ -11,6 +11,11 @@ from medbay.store.database import Tx
 HOUR_MS: Final = 3_600_000
 _CURSOR: Final = "cursor"
 _AT_ONCE: Final = 500
+_PUT: Final = (
+    "INSERT INTO statistic_open (kind, id, failures, since, category, person) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (kind, id) DO UPDATE SET failures = excluded.failures, since = excluded.since,"
+    " category = excluded.category, person = excluded.person"
+)
 
 Named = tuple[str, int, str, str, str]  # kind, hour, and three names
 
@@ -52,11 +57,12 @@ def opened(tx: Tx, kind: str, ids: Collection[str]) -> dict[str, OpenCase]:
 
 def keep(tx: Tx, kind: str, changed: Mapping[str, OpenCase | None]) -> None:
     """Remember what is under way, and forget what is over."""
-    for each, case in sorted(changed.items()):
-        if case is None:
-            tx.execute("DELETE FROM statistic_open WHERE kind = ? AND id = ?", (kind, each))
-        else:
-            _put(tx, kind, each, case)
+    over = sorted(each for each, case in changed.items() if case is None)
+    tx.execute_many("DELETE FROM statistic_open WHERE kind = ? AND id = ?", [(kind, each) for each in over])
+    still = [(each, case) for each, case in sorted(changed.items(), key=lambda each: each[0]) if case is not None]
+    tx.execute_many(
+        _PUT, [(kind, each, case.failures, case.since, case.category, int(case.person)) for each, case in still]
+    )
 
 
 def workers_of(tx: Tx, task_ids: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -71,9 +77,17 @@ def workers_of(tx: Tx, task_ids: Collection[str]) -> dict[str, tuple[str, str]]:
 
 def attempts(tx: Tx, ended: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int, str]]:
     """Tokens, money in millionths and agent of those of these attempts that an agent made or that used something."""
-    sql = "SELECT coalesce(tokens, 0), coalesce(cost, 0), agent FROM attempt WHERE task_id = ? AND number = ?"
-    rows = {each: tx.one(sql, each) for each in sorted(set(ended))}
-    return {each: (int(row[0]), int(row[1]), row[2] or "") for each, row in rows.items() if row and any(row)}
+    wanted, found = sorted(set(ended)), {}
+    for at in range(0, len(wanted), _AT_ONCE // 2):
+        some = wanted[at : at + _AT_ONCE // 2]
+        sql = (
+            "SELECT task_id, number, coalesce(tokens, 0), coalesce(cost, 0), coalesce(agent, '') FROM attempt"
+            f" WHERE (task_id, number) IN (VALUES {', '.join(['(?, ?)'] * len(some))})"
+        )
+        for task_id, number, *used in tx.rows(sql, [value for each in some for value in each]):
+            if any(used):
+                found[task_id, int(number)] = int(used[0]), int(used[1]), str(used[2])
+    return found
 
 
 def sums(tx: Tx, kind: str, *, since: int, until: int) -> list[tuple[str, str, str, int, int]]:
@@ -124,12 +138,7 @@ def forget(tx: Tx) -> None:
 
 
 def _put(tx: Tx, kind: str, name: str, case: OpenCase) -> None:
-    tx.execute(
-        "INSERT INTO statistic_open (kind, id, failures, since, category, person) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (kind, id) DO UPDATE SET failures = excluded.failures, since = excluded.since,"
-        " category = excluded.category, person = excluded.person",
-        (kind, name, case.failures, case.since, case.category, int(case.person)),
-    )
+    tx.execute(_PUT, (kind, name, case.failures, case.since, case.category, int(case.person)))
 
 
 def retries(tx: Tx, *, since: int) -> list[tuple[str, str, int, int]]:

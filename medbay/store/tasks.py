@@ -496,6 +496,17 @@ def count(tx: Tx, wanted: TaskFilter) -> int:
     return int(row[0]) if row else 0
 
 
+def count_done(tx: Tx, since: int) -> int:
+    """How many tasks were completed since a moment, without triages; answered by indexes, however many they are."""
+    sql = (
+        "SELECT (SELECT count(*) FROM task WHERE status = 'completed' AND ended_at IS NOT NULL AND ended_at >= ?)"
+        " - (SELECT count(*) FROM task WHERE owner_kind <> '' AND role = 'triage' AND status = 'completed'"
+        " AND ended_at >= ?)"
+    )
+    row = tx.one(sql, (since, since))
+    return int(row[0]) if row else 0
+
+
 def count_by_status(tx: Tx) -> dict[str, int]:
     """How many tasks have each status."""
     return dict(tx.rows("SELECT status, count(*) FROM task GROUP BY status ORDER BY status"))

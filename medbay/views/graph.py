@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -41,6 +42,43 @@ def as_json(graph: Graph) -> dict[str, Any]:
     ]
     edges = [{"task": task_id, "after": other} for task_id in sorted(graph.after) for other in graph.after[task_id]]
     return {"tasks": nodes, "edges": edges, "more": graph.more}
+
+
+def folded_as_json(graph: Graph, most: int) -> dict[str, Any]:
+    """Return the same with one node for all tasks of a tag, the largest first; what has no tag is one node as well."""
+    behind = dead_paths(graph)
+    groups: dict[str, list[Task]] = {}
+    for task in graph.tasks.values():
+        groups.setdefault(_group(task), []).append(task)
+    largest = sorted(groups, key=lambda name: (-len(groups[name]), name))[:most]
+    edges = Counter(
+        (_group(graph.tasks[task_id]), _group(graph.tasks[other]))
+        for task_id, others in graph.after.items()
+        for other in others
+    )
+    nodes = [
+        {
+            "tag": name or None,
+            "tasks": len(groups[name]),
+            "statuses": dict(sorted(Counter(each.status for each in groups[name]).items())),
+            "behind": sum(each.id in behind for each in groups[name]),
+        }
+        for name in largest
+    ]
+    shown = [
+        {"tag": one or None, "after": other or None, "number": number}
+        for (one, other), number in edges.most_common(most)
+        if one != other and one in largest and other in largest
+    ]
+    return {"groups": nodes, "edges": shown, "more": graph.more + sum(map(len, groups.values())) - _drawn(nodes)}
+
+
+def _drawn(nodes: list[dict[str, Any]]) -> int:
+    return sum(int(each["tasks"]) for each in nodes)
+
+
+def _group(task: Task) -> str:
+    return min(task.tags, default="")
 
 
 def followers(graph: Graph) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from medbay.app import StoreLocation
 from medbay.env import Clock, SystemClock
 from medbay.web import page
 from medbay.web.answers import answer_errors
-from medbay.web.bays import Bays
+from medbay.web.bays import Bays, Shared
 from medbay.web.doors import App, Doors
 from medbay.web.live import Hub
 from medbay.web.session import Sessions
@@ -57,6 +57,7 @@ def make(place: StoreLocation, *, port: int, clock: Clock | None = None) -> App:
         title="Medbay", version=_version(), description=DESCRIPTION, docs_url=None, redoc_url=None, lifespan=lifespan
     )
     app.state.bays, app.state.hub, app.state.sessions = bays, hub, Sessions(bays, clock, port)
+    app.state.overview = Shared(bays, lambda bay: bay.page.overview())
     answer_errors(app)
     for resource in RESOURCES:
         app.include_router(import_module(f"medbay.web.{resource}").router, responses=ERRORS)  # type: ignore[arg-type]

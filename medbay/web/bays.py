@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from medbay.app import StoreLocation
 from medbay.bay import Bay
@@ -46,3 +46,27 @@ class Bays:
             bay = self._own.bay = self.open()
         bay.actor = actor or "web"
         return work(bay)
+
+
+class Shared(Generic[T]):
+    """One question that many windows ask at once: whoever asks while it is being answered shares the next answer.
+
+    An answer never began before it was asked for, so that who changed something sees it.
+    """
+
+    def __init__(self, bays: Bays, work: Callable[[Bay], T]) -> None:
+        self._bays, self._work = bays, work
+        self._running: asyncio.Future[T] | None = None
+        self._next: asyncio.Future[T] | None = None
+
+    async def get(self) -> T:
+        """Return an answer that is begun from now on."""
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._after(self._running))
+        return await asyncio.shield(self._next)
+
+    async def _after(self, running: asyncio.Future[T] | None) -> T:
+        if running is not None:
+            await asyncio.wait([running])
+        self._running, self._next = self._next, None
+        return await self._bays.call(self._work)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
@@ -14,6 +14,7 @@ from medbay.web.answers import JsonAnswer
 from medbay.web.tasks import TaskChoice
 
 router = APIRouter(prefix="/api", tags=["fleet"])
+FOLDED_MAX: Final = 20_000  # tasks that are folded into one drawing
 
 
 class Drawn(TaskChoice):
@@ -33,11 +34,13 @@ async def timeline(request: Request, asked: Annotated[Drawn, Query()]) -> JsonAn
 
 @router.get("/graph")
 async def graph(
-    request: Request, everything: bool = False, limit: Annotated[int, Query(ge=1, le=500)] = 500
+    request: Request, everything: bool = False, limit: Annotated[int, Query(ge=1, le=200)] = 200, fold: bool = False
 ) -> JsonAnswer:
-    """What waits for what, and what is stuck behind it."""
+    """What waits for what, and what is stuck behind it; folded: one node for all tasks of a tag."""
 
     def work(bay: Any) -> dict[str, Any]:
+        if fold:
+            return graphs.folded_as_json(bay.graph(everything=everything, limit=FOLDED_MAX), limit)
         return graphs.as_json(bay.graph(everything=everything, limit=limit))
 
     return JsonAnswer(await request.app.state.bays.call(work))

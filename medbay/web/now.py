@@ -12,4 +12,4 @@ router = APIRouter(prefix="/api", tags=["now"])
 @router.get("/now")
 async def now(request: Request) -> JsonAnswer:
     """What needs a person first, what runs with its last line of output, what waits and until when, what is held."""
-    return JsonAnswer(await request.app.state.bays.call(lambda bay: bay.page.overview()))
+    return JsonAnswer(await request.app.state.overview.get())

@@ -78,13 +78,37 @@ class Granted(BaseModel):
     attempts: int = Field(default=2, ge=1, le=1000)
 
 
-class ManyTasks(Granted):
-    """One act on many tasks: those that are named, or all that match."""
+class MeantTasks(BaseModel):
+    """Many tasks: those that are named, or all that match."""
 
-    action: Act
+    model_config = {"extra": "forbid"}
     ids: Annotated[list[Word], Field(max_length=100_000)] | None = None
     choice: TaskChoice | None = None
     dry_run: bool = True
+
+    @property
+    def meant(self) -> TaskQuery | list[str]:
+        """Return the same for the library."""
+        return self.ids if self.ids is not None else (self.choice or TaskChoice()).query()
+
+
+class ManyTasks(Granted, MeantTasks):
+    """One act on many tasks."""
+
+    action: Act
+
+
+class TaggedTasks(MeantTasks):
+    """Tags that many tasks get, and tags that they lose."""
+
+    add: Words = []
+    remove: Words = []
+
+
+class ReclassifiedTasks(MeantTasks):
+    """What the last failures of many tasks were, by a person."""
+
+    category: str = Field(min_length=1, max_length=100, description="CATEGORY or CATEGORY/SUBCATEGORY")
 
 
 class Blocked(BaseModel):
@@ -131,9 +155,26 @@ async def add(request: Request, given: Annotated[dict[str, Any], Body()]) -> Jso
 @router.post("/bulk")
 async def bulk(request: Request, given: ManyTasks) -> JsonAnswer:
     """Act on many tasks in one transaction, or say first what would be done and whom it passes over."""
-    asked = given.ids if given.ids is not None else (given.choice or TaskChoice()).query()
-    how = {"attempts": given.attempts, "dry_run": given.dry_run}
-    work = request.app.state.bays.call(lambda bay: bay.page.bulk(given.action, asked, **how), actor=actor(request))
+    meant, how = given.meant, {"attempts": given.attempts, "dry_run": given.dry_run}
+    work = request.app.state.bays.call(lambda bay: bay.page.bulk(given.action, meant, **how), actor=actor(request))
+    return JsonAnswer(await work)
+
+
+@router.post("/bulk/tag")
+async def bulk_tag(request: Request, given: TaggedTasks) -> JsonAnswer:
+    """Give tags to many tasks and take some away, or say first to whom."""
+    meant, how = given.meant, {"add": given.add, "remove": given.remove, "dry_run": given.dry_run}
+    work = request.app.state.bays.call(lambda bay: bay.page.bulk_tag(meant, **how), actor=actor(request))
+    return JsonAnswer(await work)
+
+
+@router.post("/bulk/reclassify")
+async def bulk_reclassify(request: Request, given: ReclassifiedTasks) -> JsonAnswer:
+    """Say what the last failures of many tasks were, or say first whose; each fingerprint is taught once."""
+    meant, how = given.meant, {"dry_run": given.dry_run}
+    work = request.app.state.bays.call(
+        lambda bay: bay.page.bulk_reclassify(meant, given.category, **how), actor=actor(request)
+    )
     return JsonAnswer(await work)
 
 
@@ -159,7 +200,7 @@ async def explain(request: Request, task_id: Id) -> JsonAnswer:
 @router.get("/{task_id}/graph")
 async def around(request: Request, task_id: Id) -> JsonAnswer:
     """What it comes after, and what comes after it."""
-    return JsonAnswer(await request.app.state.bays.call(lambda bay: graph.as_json(bay.graph(task_id))))
+    return JsonAnswer(await request.app.state.bays.call(lambda bay: graph.as_json(bay.graph(task_id, limit=200))))
 
 
 @router.patch("/{task_id}")

@@ -7,7 +7,8 @@ What it answers stands in the prompt, so that tests share no state: the steps of
     [[learn cmd]]        the shell tool once the prompt has guidance in it, until then a text that nothing was done
     [[err 529]] [[err 429 2]]   that status for ever, or so many times
     [[limit 2]] [[limit 2 9]]   a usage limit that ends in 2 s, told once or so many times
-    [[hang 30]]          no answer for so long     [[cut]]              the connection is dropped in the middle
+    [[hang 30]] [[hang 30 1]]   no answer for so long, always or so many times
+    [[cut]]              the connection is dropped in the middle
     [[refuse]]           the model refuses         [[tool NAME {..}]]   another tool
 """
 
@@ -208,7 +209,9 @@ class Handler(BaseHTTPRequestHandler):
     def troubled(self, step: Step, kind: str = "") -> bool:
         """Whether this call is refused; it was answered then."""
         if step.name == "hang":
-            time.sleep(float(step.argument or 30))
+            seconds, _, times = step.argument.partition(" ")
+            if not times or self.server.bill.met(str(STEP.findall(step.prompt))) <= int(times):
+                time.sleep(float(seconds or 30))
             return False
         if step.name not in ("err", "limit"):
             return False

@@ -21,6 +21,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(400)  # a night of a dozen real agents, on a machine that may be busy
 TURN = INPUT + CACHED + OUTPUT
+QUIETLY = "for n in 1 2 3 4 5 6 7 8 9; do touch quiet-$n; python3 -c 'import time; time.sleep(1)'; done"
 SLOWLY = "python3 -c 'import time; time.sleep(1)'"
 
 # What each task is told; what is not said here is the same for all.
@@ -36,6 +37,8 @@ TASKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "asks": ("[[say I looked at both. Postgres or SQLite? Please let me know.]]", ()),
     "context": ("[[err 400]]", ()),
     "refused": ("[[refuse]] [[refuse]] [[refuse]]", ()),
+    "hangs": ("[[hang 90 1]] [[say Here I am.]] [[say Here I am.]]", ("--stall", "6s", "--provider", "anthropic/slow")),
+    "quiet": (f"[[bash {QUIETLY}]] [[say Written.]]", ("--stall", "6s")),
     "over": (" ".join(f"[[bash {SLOWLY} {n}]]" for n in range(8)), ("--max-tokens", str(3 * TURN + 100))),
 }
 MORE = """
@@ -239,6 +242,25 @@ def test_a_budget_overrun_is_stopped_while_it_runs_with_one_turn_to_hand_back(ni
     assert first["outcome"] == "over_budget"
     assert first["tokens"] <= failed["max_tokens"] + TURN
     assert (night.terminal.home / ".medbay" / "logs" / failed["id"] / "1.handback.log").exists()
+
+
+def test_one_that_hangs_is_ended_with_its_tree_and_one_that_writes_files_in_silence_is_left_alone(night: Night) -> None:
+    """By progress, not by silence; what it last did is told to the next attempt."""
+    hung, quiet = night.task("hangs"), night.task("quiet")
+
+    assert (hung["status"], [each["outcome"] for each in hung["attempts"]]) == ("completed", ["stalled", "succeeded"])
+    assert (quiet["status"], quiet["attempts_total"]) == ("completed", 1)
+    assert quiet["attempts"][0]["duration_s"] > 8
+    mark = f"MEDBAY_TASK={hung['id']}".encode()
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and mark in environment(pid)]
+
+
+def environment(pid: str) -> list[bytes]:
+    """The variables of a process; of one that is gone there are none."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def test_what_is_recorded_adds_up_to_what_was_billed(night: Night) -> None:

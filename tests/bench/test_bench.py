@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import peers, report, targets, throughput
+from bench import intake, peers, report, targets, throughput
 from bench.ground import Ground
 from bench.peers import merged
 from bench.plots import Bar, chart
@@ -114,3 +114,10 @@ def test_where_the_peers_are_has_to_be_said(tmp_path: Path) -> None:
     """A folder without their script is refused before anything is measured."""
     with pytest.raises(SystemExit, match=r"run\.sh"):
         peers.scripts_in(tmp_path)
+
+
+def test_a_batch_of_captures_is_timed_at_both_ends() -> None:
+    """Whether it costs more with many behind it is a ratio of the two."""
+    _, batch = intake.measure(captures=60)
+
+    assert "after 60 captures" in batch and batch.endswith("times)")

@@ -448,6 +448,11 @@ def test_old_worktrees_are_removed_and_made_again(project: Project) -> None:
     assert task in project.must("worktrees", task, "--clean")
     assert not lies.parent.exists() and project.git("show", f"medbay/{task}:lies.txt") == "x\n"
     project.must("worktrees", "nothing", "--clean", code=3)
+    project.must("worktrees", "nothing", code=3)
+    for each in (project.add("Later"), project.must("add", "plain", "--run", "true").strip()):
+        project.must("merge", each, "--unfinished", code=3)
+        project.must("diff", each, code=3)
+        project.must("cancel", each)
 
     project.must("answer", task, "retry")
     project.must("up", "--until-idle", code=75)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 from typing import Any, cast
 
@@ -115,3 +116,22 @@ def test_the_lease_is_renewed_after_a_beat_that_broke(
     assert [each.getMessage() for each in caplog.records] == [
         "the lease failed, and is tried again: RuntimeError('odd')"
     ]
+
+
+def test_a_first_cycle_that_hangs_keeps_nothing_waiting(tmp_path: Path) -> None:
+    """It is made beside the daemon, at once and not only after the first wait."""
+    begun, release = threading.Event(), threading.Event()
+
+    def cycle(bay: object) -> list[str]:
+        begun.set()
+        release.wait(30)
+        return []
+
+    store = f"sqlite:///{tmp_path}/a.db"
+    thread = CycleThread("tracker", lambda: medbay.open(store), cycle, lambda words: None, every_s=3600.0)
+    thread.start(ahead=False)
+    assert begun.wait(30)
+    assert not release.is_set()
+
+    release.set()
+    thread.stop()

@@ -221,3 +221,7 @@ def test_a_client_is_told_of_it_beside_what_it_knows(terminal: Terminal) -> None
     codex.write_text("= broken", encoding="utf-8")
     terminal.must("mcp", "install", "codex", code=4)
     assert codex.read_text(encoding="utf-8") == "= broken"
+    (terminal.home / "a-file").touch()
+    terminal.environ |= {"CODEX_HOME": str(terminal.home / "a-file" / "below")}
+    terminal.must("mcp", "install", "codex", code=4)
+    terminal.must("mcp", "install", "emacs", code=2)

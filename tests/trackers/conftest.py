@@ -125,6 +125,25 @@ def bd(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def space(bare: Cli, bd: None) -> Workspace:  # noqa: F811
     """A project with a store, a workspace and a judge."""
+    return workspace(bare)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def any_space(
+    bare: Cli,  # noqa: F811
+    bd: None,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Workspace:
+    """The same, on every kind of database there is."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        monkeypatch.setenv("MEDBAY_STORE", url)
+    return workspace(bare)
+
+
+def workspace(bare: Cli) -> Workspace:  # noqa: F811
+    """Make one in an empty directory."""
     bare.good("init")
     (bare.folder / "medbay.toml").write_text(CONFIG, encoding="utf-8")
     for name, text in (("work.sh", WORK), ("judge.sh", JUDGE)):

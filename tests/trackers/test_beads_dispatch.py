@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 
+import pytest
+
+from tests.cli.calling import COMMAND
 from tests.trackers.conftest import Workspace
+from tests.waiting import wait_for
 
 
-def test_the_walk_of_an_issue_from_failing_to_a_person_and_success(space: Workspace) -> None:
+@pytest.mark.long_on_postgres
+def test_the_walk_of_an_issue_from_failing_to_a_person_and_success(any_space: Workspace) -> None:
     """Fail, clear, fail, clear, fail, triage, person, answer, success; numbers go on, a person's notes stay."""
+    space = any_space
     issue = space.create("login is flaky", "a person's note\nover two lines\n")
     space.says("ACTION: escalate|DETAIL: Cannot determine fix automatically")
 
@@ -131,3 +139,36 @@ def test_the_daemon_dispatches_only_where_it_is_told_to(space: Workspace) -> Non
 
     assert space.cli("up", "--until-idle").code == 0
     assert space.issue(issue)["status"] == "closed"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_two_daemons_on_one_tracker_run_every_issue_once(
+    kind: str, space: Workspace, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two real processes that poll all the time: twelve issues, twelve attempts, each closed once."""
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        monkeypatch.setenv("MEDBAY_STORE", url)
+    path = space.folder / "medbay.toml"
+    config = path.read_text(encoding="utf-8").replace("[beads]", '[beads]\ndispatch = true\npoll = "1s"')
+    path.write_text(config, encoding="utf-8")
+    (space.folder / "ok").touch()
+    issues = [space.create(f"issue {number}") for number in range(12)]
+    daemons = [
+        subprocess.Popen([COMMAND, "up"], cwd=space.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
+    try:
+        wait_for(lambda: not json.loads(space.bd("list", "--status", "open", "--json", "--limit", "0")), 200)
+    finally:
+        for each in daemons:
+            each.send_signal(signal.SIGTERM)
+        for each in daemons:
+            each.wait(60)
+
+    worked = (space.folder / "worked").read_text(encoding="utf-8").splitlines()
+    assert sorted(worked) == sorted(f"{each} 1" for each in issues)
+    closed = [words[1] for words in space.calls("close")]
+    assert sorted(closed) == sorted(issues)

@@ -20,6 +20,7 @@ from medbay.core.tracker.source import TrackerSource
 from medbay.errors import UsageError
 from medbay.integrations.trackers import beads, open_source
 from medbay.integrations.trackers.protocol import Tracker, TrackerError
+from medbay.integrations.trackers.transport import WAIT_MAX_S, wait_of
 from tests.trackers import gh_double
 from tests.trackers.imitations import OURSELVES, TOKEN, imitation, in_an_hour
 
@@ -337,6 +338,34 @@ def test_a_rate_limit_says_how_long(remote: Subject) -> None:
     assert caught.value.kind == "limited"
     assert caught.value.wait_s is not None
     assert 3500 < caught.value.wait_s <= 3600
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after": "90"}, 90.0),
+        ({"retry-after": "Thu, 01 Jan 2026 00:01:00 GMT", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 60.0),
+        ({"x-ratelimit-reset": "1767225660", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 60.0),
+        ({"x-ratelimit-reset": "2026-01-01T00:01Z", "date": "Thu, 01 Jan 2026 00:00:00 GMT"}, 60.0),
+        ({"x-ratelimit-reset": "1767225660", "x-ratelimit-remaining": "17"}, None),
+        (
+            {
+                "x-ratelimit-requests-remaining": "5",
+                "x-ratelimit-requests-reset": "1767229200000",
+                "x-ratelimit-complexity-remaining": "0",
+                "x-ratelimit-complexity-reset": "1767225660000",
+                "date": "Thu, 01 Jan 2026 00:00:00 GMT",
+            },
+            60.0,
+        ),
+        ({"retry-after": "99999999999"}, WAIT_MAX_S),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wait_is_read_by_the_clock_of_the_tracker(headers: dict[str, str], wait: float | None) -> None:
+    """As seconds, dates, epochs of seconds or milliseconds; of several budgets the one that is used up."""
+    assert wait_of(headers) == wait
 
 
 @pytest.mark.parametrize("remote", ["github-api", "github-gh"], indirect=True)

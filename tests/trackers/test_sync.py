@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -329,3 +330,20 @@ def test_two_daemons_take_an_issue_up_once(place: Place) -> None:
         asked = len(place.board.requests)
         assert bay.trackers.cycle("work", "second") == []
     assert len(place.board.requests) == asked
+
+
+@pytest.mark.long
+def test_two_real_daemons_work_on_each_issue_once(place: Place) -> None:
+    """Two processes of `medbay up` on one store and one tracker; every issue is closed, with one comment."""
+    place.configure("dispatch = true", 'poll = "1s"')
+    issues = [place.board.add(f"issue {number}", "implement_close") for number in range(12)]
+    place.works()
+
+    words = ("up", "--until-idle", "--no-web", "--workers", "2")
+    with ThreadPoolExecutor(2) as both:
+        ends = [both.submit(place.cli.process, *words) for _ in range(2)]
+    assert [each.result().code for each in ends] == [0, 0]
+
+    assert [place.board.is_open(each) for each in issues] == [False] * 12
+    assert sorted(place.worked()) == sorted(f"{each} 1" for each in issues)
+    assert [len(place.board.said(each)) for each in issues] == [1] * 12

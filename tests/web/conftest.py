@@ -23,6 +23,7 @@ from medbay.web.server import listen
 from tests.cli.calling import RealTime
 from tests.postgres_server import Server
 from tests.waiting import wait_for
+from tests.web.browsing import browser, house, opened  # noqa: F401 - fixtures of the tests in a browser
 from tests.worlds import World
 
 TOKEN = "a-token-of-the-tests-0123456789"

@@ -4,117 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import socket
-import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import expect
 
-import medbay
-from medbay.bay import Bay
-from tests.cli.calling import COMMAND
 from tests.waiting import wait_for
+from tests.web.browsing import SIZES, VIEWS, House, Opened, needs_chromium, shown
 from tests.web.test_process import pages_of
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-ARGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
-TOKEN = "a-token-of-the-browser-0123456789"
-CONFIG = """\
-[web]
-port = {port}
-token = "{token}"
-
-[engine]
-grace = "2s"
-
-[policy.ladder.transient]
-delays = ["4s"]
-max_retries = 3
-"""
-VIEWS = (
-    "/ /tasks?since=7d /fleet /fleet?tab=graph /fleet?tab=cron /insights /incidents /fingerprints /inbox /events /board"
-).split()
 EVIL = '<img src=x onerror="window.evil=1"><script>window.evil=1</script>'
-pytestmark = pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="no chromium: install the package chromium")
-
-
-@dataclass
-class House:
-    """A running `medbay up` with its page, and the library beside it."""
-
-    folder: Path
-    url: str
-    process: subprocess.Popen[bytes]
-    bay: Bay
-
-    def open(self, context: BrowserContext, path: str = "/") -> Page:
-        """Open a view as somebody who followed the link before."""
-        page = context.new_page()
-        page.goto(f"{self.url}/#token={TOKEN}")
-        expect(page.locator(".chip.done")).to_have_text("● live", timeout=20_000)
-        if path != "/":
-            page.goto(self.url + path)
-            expect(page.locator("main")).not_to_be_empty()
-        return page
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """One daemon for all tests of the module: each looks at tasks of its own."""
-    folder = tmp_path_factory.mktemp("house")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEDBAY_")}
-    subprocess.run([COMMAND, "init"], cwd=folder, env=environ, check=True, capture_output=True)
-    (folder / "medbay.toml").write_text(CONFIG.format(port=port, token=TOKEN), encoding="utf-8")
-    with open(folder / "up.log", "wb") as log:
-        process = subprocess.Popen([COMMAND, "up", "--workers", "6"], cwd=folder, env=environ, stderr=log)
-    try:
-        wait_for(lambda: b"the page:" in (folder / "up.log").read_bytes())
-        with medbay.open(cwd=folder) as bay:
-            yield House(folder, f"http://127.0.0.1:{port}", process, bay)
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One real Chromium."""
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield made
-        made.close()
-
-
-Opened = Callable[..., Page]
-
-
-@pytest.fixture
-def opened(house: House, browser: Browser) -> Iterator[Opened]:
-    """Opens views in windows that fail the test when a script does."""
-    contexts: list[BrowserContext] = []
-    problems: list[str] = []
-
-    def open_it(path: str = "/", **how: Any) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **how})
-        context.on("weberror", lambda error: problems.append(str(error.error)))
-        contexts.append(context)
-        return house.open(context, path)
-
-    yield open_it
-    for each in contexts:
-        each.close()
-    assert problems == []
+pytestmark = needs_chromium
 
 
 def test_a_task_fails_counts_down_and_heals_without_a_reload(house: House, opened: Opened) -> None:
@@ -300,18 +199,17 @@ def test_hostile_texts_stay_texts(house: House, opened: Opened) -> None:
     house.bay.cancel(task.id)
 
 
-@pytest.mark.parametrize("how", ["light", "dark", "phone"])
+@pytest.mark.parametrize("how", ["light", "dark", "phone", "zoomed"])
 def test_every_view_opens_fits_and_names_its_controls(house: House, opened: Opened, how: str) -> None:
     """No error, nothing wider than the window, no control without a name."""
-    size = {"width": 390, "height": 844} if how == "phone" else {"width": 1280, "height": 800}
+    size = SIZES.get(how, {"width": 1280, "height": 800})
     page = opened(viewport=size, color_scheme="dark" if how == "dark" else "light")
     unnamed = """[...document.querySelectorAll('button, a[href], input, select, textarea')].filter(each =>
         !(each.textContent.trim() || each.getAttribute('aria-label') || each.title || each.placeholder ||
           (each.labels && each.labels.length) || each.closest('label'))).map(each => each.outerHTML)"""
     for path in VIEWS:
         page.goto(house.url + path)
-        expect(page.locator("main")).not_to_be_empty()
-        expect(page.locator(".skeleton")).to_have_count(0)
+        shown(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
         assert page.evaluate(unnamed) == [], path
     theme = page.evaluate("document.documentElement.dataset.theme")

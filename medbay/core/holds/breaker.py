@@ -30,6 +30,7 @@ FINGERPRINTS_KEPT: Final = 20
 DOUBLING_TO_AN_HOUR: Final = tuple(minutes * MINUTE for minutes in (1, 2, 4, 8, 16, 32, 60))
 
 RETRY_STORM: Final = "retry_storm"
+TRACKER: Final = "tracker/"  # how the names of holds on trackers begin; no task waits for them
 ENGINE: Final = "engine"
 
 Kind = Literal["phase", "agency", "retry_storm", "provider", "crash_loop", "incident", "budget"]
@@ -144,6 +145,8 @@ class Breaker(Struct, frozen=True, kw_only=True):
             return f"until it is closed: medbay breaker close {self.key}"
         if self.kind == "budget":
             return "until the next day"
+        if self.name.startswith(TRACKER):
+            return "then it is asked again"
         if self.state == "half_open":
             return "one task has gone ahead; if it succeeds the rest follow"
         return "then one task goes ahead; if it succeeds the rest follow"

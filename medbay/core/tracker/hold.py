@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from medbay.core.holds import breaker
-from medbay.core.holds.breaker import DOUBLING_TO_AN_HOUR, HOUR, Breaker
+from medbay.core.holds.breaker import DOUBLING_TO_AN_HOUR, HOUR, TRACKER, Breaker
 from medbay.core.holds.resources import PROVIDER
 
 FORGOTTEN_AFTER_MS: Final = HOUR  # a tracker that answered for this long begins with the shortest wait again
@@ -16,7 +16,7 @@ _STEP: Final = "step"
 
 def key_of(source: str) -> str:
     """The key of the hold on a tracker; no task needs it."""
-    return f"{PROVIDER}tracker/{source}"
+    return f"{PROVIDER}{TRACKER}{source}"
 
 
 def place(before: Breaker | None, source: str, now: int, *, named: int | None, why: str) -> Breaker:

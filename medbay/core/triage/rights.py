@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from medbay.core.agent import is_agents, needs_change, profile_of, runner_of
+from medbay.core.agent import CLASSES, is_agents, needs_change, next_classes, profile_of, runner_of
 from medbay.core.attempt.guidance import advice_line
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.durations import format_duration
@@ -311,8 +311,9 @@ def _of_agents(task: Task, wanted: Adjustment, means: Means) -> Iterator[str]:
         if wanted.model or wanted.profile or wanted.fresh_session:
             yield "only an agent has a model, a profile or a session"
         return
-    if wanted.model not in ("", task.model, *means.models):
-        yield f'the model "{wanted.model}" is not configured'
+    if wanted.model not in ("", task.model, *means.models, *next_classes(task)):
+        far = wanted.model in CLASSES
+        yield f'the model "{wanted.model}" is ' + ("more than one class away" if far else "not configured")
     if wanted.profile and wanted.profile not in means.profiles:
         yield f'the agent "{wanted.profile}" is not configured'
 
@@ -388,7 +389,8 @@ def limits(task: Task, means: Means) -> Mapping[str, Any]:
     if _waits_for_its_retry(task):
         told["retry_delay_s"] = [0, MOST_DELAY_MS // 1000]
     if is_agents(task):
-        told |= {"model": list(means.models), "profile": list(means.profiles), "fresh_session": [True, False]}
+        models = list(dict.fromkeys((*next_classes(task), *means.models)))
+        told |= {"model": models, "profile": list(means.profiles), "fresh_session": [True, False]}
     if task.spec and not task.recurs:
         told["keep_criteria"] = f"some of the numbers 1 to {len(criteria(task.spec))} of the acceptance criteria"
     return told

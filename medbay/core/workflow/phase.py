@@ -308,7 +308,9 @@ def _took(draft: Draft[Task], case: StoryCase, ended: RunPart) -> Decision:
     after = replace(run, parts=parts)
     if any(not each.status for each in parts):
         return together(Decision(writes=(RunChanged(before=run, after=after),)), *stopped)
-    return together(_end(case, verdict.judged(case.workflow.phase(run.phase), after), draft.now), *stopped)
+    phase = case.workflow.phase(run.phase)
+    assert phase is not None
+    return together(_end(case, verdict.judged(phase, after), draft.now), *stopped)
 
 
 def _stop_others(case: StoryCase, parts: tuple[RunPart, ...], now: int) -> tuple[tuple[RunPart, ...], list[Decision]]:

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from medbay.core.policy import phases
 from medbay.core.workflow.records import PhaseRun, RunPart, RunStatus
 from medbay.core.workflow.workflow import Phase
 
@@ -39,12 +40,12 @@ def add_up(parts: Sequence[RunPart], threshold: float) -> ReviewSum:
     return ReviewSum(verdict="PASS", why=f"{len(passed)} of {len(counted)} passed", warning="; ".join(warnings))
 
 
-def judged(phase: Phase | None, run: PhaseRun) -> PhaseRun:
+def judged(phase: Phase, run: PhaseRun) -> PhaseRun:
     """The verdict of a run whose parts have all ended."""
     own = [each for each in run.parts if not each.phase]
     if all(each.status == "STOPPED" for each in own):
         return replace(run, status="CANCELLED", verdict="", summary="stopped")
-    if phase is not None and phase.workers:
+    if phase.workers:
         total = add_up(own, run.rules.threshold)
         summary = f"{total.why}; {total.warning}" if total.warning else total.why
         error = next((each.error_type for each in own if each.error_type), "")
@@ -52,10 +53,10 @@ def judged(phase: Phase | None, run: PhaseRun) -> PhaseRun:
     (part,) = own
     status: RunStatus = part.status if part.status in ("PASS", "FAIL", "ERROR", "TIMEOUT") else "ERROR"
     status = "FAIL" if part.error_type and status == "ERROR" else status
-    word = part.verdict or status
-    return replace(
-        run, status=status, verdict=word, summary=part.summary, error_type=part.error_type, result=part.result
-    )
+    word, error = part.verdict or status, part.error_type
+    if status != "PASS" and not error and word not in phase.verdicts:  # it says itself that it failed
+        error = phases.OTHER
+    return replace(run, status=status, verdict=word, summary=part.summary, error_type=error, result=part.result)
 
 
 def _with(parts: Sequence[RunPart], status: str) -> list[RunPart]:

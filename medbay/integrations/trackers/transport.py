@@ -25,6 +25,7 @@ ANSWER_MAX: Final = 20_000_000  # bytes
 WAIT_MAX_S: Final = 24 * 3600.0
 _SHOWN: Final = 300
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 _EPOCH_MS_FROM: Final = 10**11  # a number this large counts milliseconds
 
 Query = list[tuple[str, str]]
@@ -159,11 +160,10 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
     at = _moment(named)
     if at is None and headers.get("x-ratelimit-remaining", "0").strip() == "0":
         at = _moment(headers.get("x-ratelimit-reset", ""))
-    if at is None:
-        resets = (
-            headers.get(f"x-ratelimit-{each}-reset", "") for each in ("requests", "complexity", "endpoint-requests")
-        )
-        at = next((found for found in map(_moment, resets) if found is not None), None)
+    if at is None:  # Linear has several budgets: the one that is used up counts
+        budgets = (each for each in _BUDGETS if headers.get(f"x-ratelimit-{each}-remaining", "0").strip() == "0")
+        resets = (_moment(headers.get(f"x-ratelimit-{each}-reset", "")) for each in budgets)
+        at = next((each for each in resets if each is not None), None)
     now = _moment(headers.get("date", "")) or time.time()
     return None if at is None else min(max(0.0, at - now), WAIT_MAX_S)
 

@@ -86,9 +86,10 @@ def call(profile: Profile, environ: Mapping[str, str], *, model: str = "") -> Ag
         except subprocess.TimeoutExpired:
             return AgentCall(worked=False, said=f"no answer within {CALL_S:.0f} s", kind="timeout/limit")
         except OSError as error:
-            return AgentCall(
-                worked=False, said=f"cannot be started: {error.strerror}", kind="dependency_missing/command"
-            )
+            found = look(profile, environ)
+            missing = f"{found.program} is not installed" + (f": {found.install}" if found.install else "")
+            said = f"cannot be started: {error.strerror}" if found.path else missing
+            return AgentCall(worked=False, said=said, kind="dependency_missing/command")
         return _read(preset, log.read_text(encoding="utf-8", errors="replace"), done.returncode)
 
 

@@ -1,5 +1,6 @@
 // The page: who is there, where one is, and the frame around every view.
-import { live, session } from "./api.js";
+import { live, post, session } from "./api.js";
+import { Ask } from "./ask.js";
 import { bound, DialogHost, go, html, render, Toast, useEffect, useKey, useResource, useRoute, useState, useTick, copy, capacity } from "./parts.js";
 import { clock, clockWords, zone } from "./time.js";
 
@@ -18,10 +19,12 @@ const ROUTES = [
   [/^\/insights$/, "insights", "Insights"],
   [/^\/inbox(?:\/([^/]+))?$/, "inbox", "Inbox"],
   [/^\/events$/, "events", "Events"],
+  [/^\/captures(?:\/([^/]+))?$/, "captures", "Captures"],
+  [/^\/candidates(?:\/([^/]+))?$/, "candidates", "Candidates"],
+  [/^\/workorders\/([^/]+)$/, "workorder", "Workorder"],
   [/^\/board(?:\/([^/]+))?$/, "board", "Board"],
-  [/^\/(captures|candidates)$/, "later", "Inbox"],
 ];
-const FILES = /** @type {Record<string, string>} */ ({ incident: "incidents", breaker: "incidents", fingerprint: "fingerprints" });
+const FILES = /** @type {Record<string, string>} */ ({ workorder: "captures", incident: "incidents", breaker: "incidents", fingerprint: "fingerprints" });
 const NAV = [["/", "Now"], ["/tasks", "Tasks"], ["/fleet", "Fleet"], ["/insights", "Insights"], ["/incidents", "Incidents"], ["/board", "Board"], ["/inbox", "Inbox"], ["/events", "Events"]];
 /** @type {Map<string, any>} */
 const views = new Map();
@@ -109,14 +112,29 @@ function Door({ error }) {
 
 document.addEventListener("click", (event) => {
   const link = /** @type {HTMLElement} */ (event.target).closest("a[href^='/']");
-  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button || link.hasAttribute("download")) return;
+  if (!link || answerLink || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button || link.hasAttribute("download")) return;
   event.preventDefault();
   go(/** @type {HTMLAnchorElement} */ (link).getAttribute("href") || "/");
 });
 
+/** The one question that the link of a message opens, for whoever has no token. Reading changes nothing; the button does. @param {{link: string}} props */
+function Linked({ link }) {
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const [answered, setAnswered] = useState(/** @type {any} */ (null));
+  const load = () => { setError(null); post("/api/link", { link }).then(setFound, setError); };
+  useEffect(load, [link]);
+  const send = async (/** @type {string} */ option, /** @type {string} */ note) => { const made = await post("/api/link/answer", { link, option, note }); setAnswered(made); return made; };
+  return html`<header class="head"><span class="brand">MEDBAY</span></header><main id="main"><h1 class="sr">Question</h1>
+    ${answered ? html`<div class="card section" role="status"><h2 class="done">✓ ${answered.answer}</h2><p>Recorded. You may close this page; its link is used up.</p></div>`
+      : error ? html`<div class="card section"><h2>${error.message}</h2><p class="dim">${error.hint}</p>${error.status && error.status < 500 ? html`<p><a class="button" href="/inbox">Open the inbox with a token</a></p>` : html`<button onClick=${load}>Retry</button>`}</div>`
+      : found ? html`<${Ask} question=${found.question} whole at send=${send} />` : html`<p class="boot" role="status">loading</p>`}</main><${DialogHost} /><${Toast} />`;
+}
+
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+const answerLink = new URLSearchParams(location.hash.slice(1)).get("answer");
 session.lost = () => render(html`<${Door} error=${null} />`, root);
-session.begin().then(() => {
+if (answerLink) { root.textContent = ""; render(html`<${Linked} link=${answerLink} />`, root); } else session.begin().then(() => {
   root.textContent = "";
   live.start();
   render(html`<${Frame} />`, root);

@@ -272,6 +272,7 @@ export function DialogHost() {
 export async function act(work, words, undo) {
   try {
     const said = await work();
+    for (const hear of live.hearers) hear([]); // not every change is an event: who did something sees it at once
     toast(typeof words === "function" ? words(said) : words, { undo });
     return said;
   } catch (error) {

@@ -127,6 +127,18 @@ function LaneTable({ data }) {
   return html`<table class="twin"><thead><tr><th>lane</th><th>from</th><th>to</th><th>what</th></tr></thead><tbody>${rows.map(([lane, each]) => html`<tr><td>${lane}</td><td>${clockWords(ms(each.from))}</td><td>${each.to ? clockWords(ms(each.to)) : ""}</td><td>${each.glyph || ""} ${each.words}${lane === "attempt" && !each.charged && each.token === "fail" ? " (not counted)" : ""}</td></tr>`)}</tbody></table>`;
 }
 
+const BARS_MAX = 2000; // more are drawn as bins: how many there were, and whether one failed
+const BIN = 6;
+/** The attempts of a task by places of a few pixels. @param {any[]} attempts @param {(at: number) => number} place @param {number} now */
+function binned(attempts, place, now) {
+  /** @type {Map<number, any>} */
+  const bins = new Map();
+  for (const one of attempts) {
+    const at = Math.floor(place(one.to ? ms(one.to) : now) / BIN), was = bins.get(at) || { at: at * BIN, number: 0, failed: 0, running: 0 };
+    bins.set(at, { ...was, number: was.number + 1, failed: was.failed + (one.token === "fail" ? 1 : 0), running: was.running + (one.token === "run" ? 1 : 0) });
+  }
+  return [...bins.values()];
+}
 /** The bars of many tasks. @param {{data: any, from: number, to: number, open: (id: string) => void, at: number}} props */
 export function FleetLanes({ data, from, to, open, at: current }) {
   const now = useTick();
@@ -145,7 +157,8 @@ export function FleetLanes({ data, from, to, open, at: current }) {
   const high = lines.length * step + AXIS + 8;
   const { marks, words } = ticks(from, to, Math.max(2, (width - left) / 110));
   let index = -1;
-  return html`<div ref=${box}><svg class="lanes" viewBox=${`0 0 ${width} ${high}`} height=${high} role="group" aria-label="timeline of the fleet">
+  const dense = data.rows.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.attempts.length, 0) > BARS_MAX;
+  return html`<div ref=${box}>${dense ? html`<p class="dim">many attempts: each mark stands for all that ended there; zoom in for single ones</p>` : null}<svg class="lanes" viewBox=${`0 0 ${width} ${high}`} height=${high} role="group" aria-label="timeline of the fleet">
     ${marks.map((at) => html`<g><line class="axis" x1=${x(at)} x2=${x(at)} y1="14" y2=${high} opacity=".55" /><text x=${x(at) + 3} y="10">${words(at)}</text></g>`)}
     ${lines.map((each, n) => {
       const y = n * step + 4 + AXIS;
@@ -155,9 +168,9 @@ export function FleetLanes({ data, from, to, open, at: current }) {
       const wait = row.phrase.token === "wait" || row.phrase.token === "held" || row.phrase.token === "you" ? [ms(row.since), now] : null;
       const said = `${row.id} ${row.title}: ${row.phrase.words}`;
       return html`<g data-at=${chosen ? 1 : 0}>${chosen ? html`<rect x="0" y=${y - 3} width=${width} height=${step - 1} fill="var(--ground-2)" />` : null}
-        <a href=${`/tasks/${row.id}`} aria-label=${said}><text class="t-${row.phrase.token}" x="0" y=${y + 13}>${row.phrase.glyph}</text><text x="16" y=${y + 13} ...${tip.on(said)}>${cutTo(`${row.id} ${row.title}`, (left - 22) / 6.2)}</text></a>
+        <a href=${`/tasks/${row.id}`}><text class="t-${row.phrase.token}" x="0" y=${y + 13}>${row.phrase.glyph}</text><text x="16" y=${y + 13} ...${tip.on(said)}>${cutTo(`${row.id} ${row.title}`, (left - 22) / 6.2)}</text></a>
         ${wait && wait[1] > from ? html`<g><rect class="bar f-${row.phrase.token}" opacity=".8" x=${clip(wait[0])} y=${y + 4} width=${Math.max(1, clip(wait[1]) - clip(wait[0]))} height="9" ...${tip.on(`${row.phrase.words} since ${clockWords(wait[0])}`)} /><${Pattern} token=${row.phrase.token} x=${clip(wait[0])} y=${y + 4} w=${clip(wait[1]) - clip(wait[0])} high=${9} /></g>` : null}
-        ${row.attempts.map((/** @type {any} */ one) => { const a = clip(ms(one.from)), b = Math.max(a + 3, clip(one.to ? ms(one.to) : now)); return html`<g><rect class="bar hit f-${one.token}" x=${a} y=${y} width=${b - a} height="17" rx="2" tabindex="0" role="img" aria-label=${`${row.id} ${one.words}`} ...${tip.on(`${row.title}: ${one.words}`)} onDblClick=${() => open(row.id)} /><${Pattern} token=${one.token} x=${a} y=${y} w=${b - a} high=${17} />${b - a > 16 ? html`<text class="t-on" x=${a + 3} y=${y + 13} pointer-events="none">${one.glyph}</text>` : null}</g>`; })}
+        ${dense ? binned(row.attempts, clip, now).map((one) => { const words = `${row.title}: ${one.number} attempts ended here${one.failed ? `, ${one.failed} failed` : ""}`, token = one.failed ? "fail" : one.running ? "run" : "done", tall = Math.min(17, 5 + 3 * one.number); return html`<rect class="bar bin hit f-${token}" x=${one.at} y=${y + 17 - tall} width=${BIN - 1} height=${tall} tabindex="0" role="img" aria-label=${words} ...${tip.on(words)} onDblClick=${() => open(row.id)} />`; }) : row.attempts.map((/** @type {any} */ one) => { const a = clip(ms(one.from)), b = Math.max(a + 3, clip(one.to ? ms(one.to) : now)); return html`<g><rect class="bar hit f-${one.token}" x=${a} y=${y} width=${b - a} height="17" rx="2" tabindex="0" role="img" aria-label=${`${row.id} ${one.words}`} ...${tip.on(`${row.title}: ${one.words}`)} onDblClick=${() => open(row.id)} /><${Pattern} token=${one.token} x=${a} y=${y} w=${b - a} high=${17} />${b - a > 16 ? html`<text class="t-on" x=${a + 3} y=${y + 13} pointer-events="none">${one.glyph}</text>` : null}</g>`; })}
         ${due > now && due <= to ? html`<rect class="future" x=${x(due)} y=${y} width="9" height="17" rx="2" ...${tip.on(`${row.title}: next ${clockWords(due)}`)} />` : null}</g>`;
     })}
     <line class="nowline" x1=${x(now)} x2=${x(now)} y1="14" y2=${high} /><text x=${x(now) + 3} y="24">now</text></svg>${tip.card}</div>`;

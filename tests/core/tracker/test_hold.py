@@ -36,6 +36,7 @@ def test_a_named_time_stands_and_a_past_one_does_not() -> None:
     assert past.until is not None
     assert NOW < past.until < NOW + HOUR
     assert (named.key, named.kind) == ("provider:tracker/work", "provider")
+    assert named.ends == "then it is asked again"
 
 
 def test_a_tracker_that_answered_for_an_hour_begins_anew() -> None:

@@ -92,6 +92,17 @@ def test_models_and_agents_have_to_be_configured() -> None:
     ]
 
 
+def test_a_model_moves_one_class_up_or_down() -> None:
+    """From the class of the task, else that of its role, else medium; a model that is named has no class."""
+    for present, allowed in (("small", "medium"), ("medium", "large"), ("large", "medium"), ("", "small")):
+        assert beyond(agents(model=present), Adjustment(model=allowed), Means()) == []
+    assert beyond(agents(model="small"), Adjustment(model="large"), Means()) == [
+        'the model "large" is more than one class away'
+    ]
+    assert beyond(agents(role="critical"), Adjustment(model="medium"), Means()) == []
+    assert beyond(agents(model="own"), Adjustment(model="large"), Means()) != []
+
+
 @pytest.mark.parametrize(
     "wanted", [Adjustment(model="large"), Adjustment(profile="other"), Adjustment(fresh_session=True)]
 )

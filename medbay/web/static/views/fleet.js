@@ -14,7 +14,7 @@ const HOUR = 3600000;
 export function Fleet({ url }) {
   const tab = TABS.includes(url.searchParams.get("tab") || "") ? url.searchParams.get("tab") : "timeline";
   useKey("v", () => go(`/fleet?tab=${TABS[(TABS.indexOf(tab || "") + 1) % TABS.length]}`), "next tab");
-  return html`<div class="row"><h1>Fleet</h1><div class="tabs" role="tablist"><a class="button" href="/tasks">List</a>${TABS.map((name) => html`<a class="button" role="tab" aria-selected=${tab === name} href=${`/fleet?tab=${name}`}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</div></div>
+  return html`<div class="row"><h1>Fleet</h1><nav class="tabs" aria-label="ways to see it"><a class="button" href="/tasks">List</a>${TABS.map((name) => html`<a class="button" aria-current=${tab === name ? "true" : undefined} href=${`/fleet?tab=${name}`}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</nav></div>
     ${tab === "graph" ? html`<${Graph} />` : tab === "cron" ? html`<${Cron} />` : html`<${Timeline} url=${url} />`}`;
 }
 /** @param {{url: URL}} props */
@@ -43,11 +43,20 @@ const sorted = (rows) => [...rows].sort((one, two) => ["held", "recurring", "one
 
 function Graph() {
   const found = useResource("/api/graph");
-  return html`<div class="section"><${Loaded} of=${found} height="20rem">${(/** @type {any} */ data) => (data.tasks.length ? html`<${Drawing} data=${data} />` : html`<p class="empty">Nothing waits for another task.</p>`)}<//></div>`;
+  const large = Boolean(found.data && found.data.more);
+  const folded = useResource(large ? "/api/graph?fold=true" : null);
+  return html`<div class="section"><${Loaded} of=${large ? folded : found} height="20rem">${(/** @type {any} */ data) => (data.groups ? html`<${Drawing} data=${unfolded(data)} words=${`more than ${many(found.data.tasks.length)} tasks: folded by tag${data.more ? `, ${many(data.more)} are not drawn` : ""}`} />` : data.tasks.length ? html`<${Drawing} data=${data} />` : html`<p class="empty">Nothing waits for another task.</p>`)}<//></div>`;
+}
+/** Tags as nodes. @param {any} data */
+function unfolded(data) {
+  const name = (/** @type {string | null} */ tag) => tag || "(no tag)";
+  const worst = (/** @type {any} */ statuses) => ["blocked", "failed", "in_progress", "pending"].find((each) => statuses[each]) || "completed";
+  return { edges: data.edges.map((/** @type {any} */ each) => ({ task: name(each.tag), after: name(each.after) })), more: 0,
+    tasks: data.groups.map((/** @type {any} */ each) => ({ id: name(each.tag), title: `· ${many(each.tasks)}`, status: worst(each.statuses), behind: each.behind ? `${many(each.behind)} of them` : null, link: each.tag ? `/tasks?tag=${encodeURIComponent(each.tag)}&stands=wait` : "/tasks?stands=wait" })) };
 }
 const LOOKS = /** @type {Record<string, [string, string]>} */ ({ pending: ["○", "idle"], in_progress: ["▶", "run"], pending_verification: ["◐", "run"], failed: ["◷", "wait"], blocked: ["!", "you"], completed: ["✓", "done"], cancelled: ["–", "idle"] });
-/** Layers from what comes first to what comes last. @param {{data: any}} props */
-function Drawing({ data }) {
+/** Layers from what comes first to what comes last. @param {{data: any, words?: string}} props */
+function Drawing({ data, words = "" }) {
   const layer = /** @type {Map<string, number>} */ (new Map());
   const after = /** @type {Map<string, string[]>} */ (new Map());
   for (const edge of data.edges) (after.get(edge.task) || after.set(edge.task, []).get(edge.task) || []).push(edge.after);
@@ -65,9 +74,9 @@ function Drawing({ data }) {
   columns.forEach((column, x) => column.forEach((task, y) => place.set(task.id, [x * (wide + 60) + 10, y * high + 10])));
   const width = columns.length * (wide + 60), height = Math.max(...columns.map((each) => (each || []).length)) * high + 20;
   const behind = new Map(data.tasks.map((/** @type {any} */ each) => [each.id, each.behind]));
-  return html`<p class="dim">${many(data.tasks.length)} tasks${data.more ? `, ${many(data.more)} more are not drawn` : ""}; dashed: cannot go on until a person acts.</p><div class="scroll"><svg class="graph" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="what waits for what">
+  return html`<p class="dim">${words || `${many(data.tasks.length)} tasks`}; dashed: cannot go on until a person acts.</p><div class="scroll"><svg class="graph" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="what waits for what">
     ${data.edges.map((/** @type {any} */ edge) => { const a = place.get(edge.after), b = place.get(edge.task); if (!a || !b) return null; return html`<path class="edge ${behind.get(edge.task) ? "dead" : ""}" d=${`M${a[0] + wide} ${a[1] + 17}C${a[0] + wide + 30} ${a[1] + 17} ${b[0] - 30} ${b[1] + 17} ${b[0]} ${b[1] + 17}`} />`; })}
-    ${data.tasks.map((/** @type {any} */ task) => { const [x, y] = place.get(task.id) || [0, 0], [glyph, token] = LOOKS[task.status]; return html`<a class="node" href=${`/tasks/${task.id}`} aria-label=${`${task.id} ${task.title}, ${task.status}${task.behind ? `, stuck behind ${task.behind}` : ""}`}><rect class="f-${token} ${"f-hollow"}" x=${x} y=${y} width=${wide} height="34" rx="6" stroke-dasharray=${task.behind ? "5 4" : undefined} /><text class="t-${token}" x=${x + 10} y=${y + 22}>${glyph}</text><text x=${x + 28} y=${y + 22}>${`${task.id} ${task.title}`.slice(0, 26)}</text></a>`; })}</svg></div>`;
+    ${data.tasks.map((/** @type {any} */ task) => { const [x, y] = place.get(task.id) || [0, 0], [glyph, token] = LOOKS[task.status]; return html`<a class="node" href=${task.link || `/tasks/${task.id}`} aria-label=${`${task.id} ${task.title}, ${task.status}${task.behind ? `, stuck behind ${task.behind}` : ""}`}><rect class="f-${token} ${"f-hollow"}" x=${x} y=${y} width=${wide} height="34" rx="6" stroke-dasharray=${task.behind ? "5 4" : undefined} /><text class="t-${token}" x=${x + 10} y=${y + 22}>${glyph}</text><text x=${x + 28} y=${y + 22}>${`${task.id} ${task.title}`.slice(0, 26)}</text></a>`; })}</svg></div>`;
 }
 function Cron() {
   const found = useResource("/api/schedules");

@@ -1,5 +1,6 @@
 // Inbox: what waits for a person, oldest first; and what was answered.
 import { Ask } from "../ask.js";
+import { InboxHead } from "../intake.js";
 import * as actions from "../actions.js";
 import { go, html, Loaded, Pill, Time, useKey, useResource, useRows, useSettled, useState } from "../parts.js";
 
@@ -17,7 +18,7 @@ function One({ id }) {
 }
 function All() {
   const found = useResource("/api/questions?answered=20");
-  return html`<div class="row"><h1>Inbox</h1><span class="dim">Captures and candidates appear here with intake.</span></div><${Loaded} of=${found}>${(/** @type {any} */ data) => html`<${Lists} data=${data} />`}<//>`;
+  return html`<${InboxHead} at="/inbox" questions=${found.data ? found.data.questions.length : null} /><${Loaded} of=${found}>${(/** @type {any} */ data) => html`<${Lists} data=${data} />`}<//>`;
 }
 /** @param {{data: any}} props */
 function Lists({ data }) {

@@ -72,7 +72,7 @@ function Rows({ page, more, asked, order, rest, load }) {
       : html`<p class="empty">Nothing matches${asked.since ? html` within ${asked.since}: <a href=${`/tasks${query({ ...asked, since: "" }) || "?"}`}>all there is</a>` : "."}</p>`}
     ${rest ? html`<p style=${{ padding: "1rem 0" }}><button onClick=${load}>50 more</button> <span class="dim">${many(list.length)} of ${many(page.total)}</span></p>` : null}
     ${picked.size || all ? html`<div class="bulk" role="group" aria-label="selected"><b>${all ? `all ${many(page.total)} that match` : `${picked.size} selected`}</b>${!all && page.total > picked.size ? html`<button class="plain" disabled=${!narrows} title=${narrows ? "" : "an empty filter means everything: name a status, tag, queue, category or text"} onClick=${() => setAll(true)}>select all ${many(page.total)} that match</button>` : null}
-      ${ACTS.map(([action, words]) => html`<button class=${action === "cancel" ? "danger" : ""} onClick=${() => doMany(action, words)}>${words}…</button>`)}<button class="plain" onClick=${() => { setPicked(new Set()); setAll(false); }}>none</button></div>` : null}`;
+      ${ACTS.map(([action, words]) => html`<button class=${action === "cancel" ? "danger" : ""} onClick=${() => doMany(action, words)}>${words}…</button>`)}${[["Tag", actions.bulkTag], ["Reclassify", actions.bulkReclassify]].map(([words, edit]) => html`<button onClick=${async () => { if (await /** @type {any} */ (edit)(meant)) { setPicked(new Set()); setAll(false); } }}>${words}…</button>`)}<button class="plain" onClick=${() => { setPicked(new Set()); setAll(false); }}>none</button></div>` : null}`;
 }
 /** @param {{each: any, at: boolean, picked: boolean, pick: (e: any) => void}} props */
 function Row({ each, at, picked, pick }) {
