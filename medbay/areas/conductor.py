@@ -22,7 +22,7 @@ from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PhaseRun, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase
 from medbay.errors import MedbayError, NotAllowed, StaleClaim
-from medbay.integrations import reviewers, roles
+from medbay.integrations import reviewers, roles, story_branch
 from medbay.integrations.story_context import StoryContext
 from medbay.integrations.story_folder import StoryFolders, evidence_hash
 from medbay.service import stories
@@ -81,6 +81,8 @@ class Conductor:
                 return
             self._complete(story.id)
             self.write_files(story.id)
+            if story.files_due and story.status == rules.COMPLETED and not story.merged:
+                self._land(story)
             if phases:
                 self._set_up(story.id)
         if phases:
@@ -194,6 +196,21 @@ class Conductor:
         folders = self.folders(case.story)
         if (folder := folders.find(case.story.id)) is not None:
             folders.renew(folder, run=_key(run), now_ms=now)
+
+    def merge(self, story: Story) -> None:
+        """Merge the branch of a story, where it has one; from then on it is merged."""
+        if story_branch.exists(Path(story.project), story.id):
+            story_branch.merge(Path(story.project), story.id, story.title)
+        changes, actor = {"merged": True}, self._bay.actor
+        self._bay.write(
+            lambda tx: stories.decide(tx, story.id, lambda now, _: rules.on_edit(now, changes, tx.now, actor=actor))
+        )
+
+    def _land(self, story: Story) -> None:
+        """A gate that passed merges the branch of its story, where that is configured."""
+        wanted = self._bay.place.config.story.on_pass == "merge"
+        if wanted and story_branch.exists(Path(story.project), story.id):
+            self.merge(story)
 
     # Setup
 

@@ -203,6 +203,17 @@ class Stories:
                 stories.refuse_dependencies(tx, stories.resolve(tx, story_id).id, changes["depends_on"])
         return self.act(story_id, lambda case, _, now, actor: rules.on_edit(case, changes, now, actor=actor))
 
+    def finish(self, story_id: str) -> Story:
+        """Merge the branch of a completed story; one without a branch has nothing to merge."""
+        found = self.get(story_id)
+        if found.merged:
+            raise NotAllowed("Already merged.", hint=f"medbay story show {found.id}")
+        if found.status != rules.COMPLETED:
+            raise NotAllowed(f"{found.id} is {found.status}, and finish starts from {rules.COMPLETED}")
+        self.conductor.merge(found)
+        self.conductor.cycle(only=(found.id,))
+        return self.get(found.id)
+
     def sync(self) -> list[str]:
         """Make the folders equal to the store; what was repaired, in words."""
         said: list[str] = []

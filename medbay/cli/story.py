@@ -155,6 +155,17 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
     return code
 
 
+@command.command("finish")
+@click.argument("story_id", metavar="ID")
+@json_option
+@pass_session
+def finish(session: Session, story_id: str) -> None:
+    """Merge the branch `story/ID` of a completed story, where it has one."""
+    refuse_inside_attempts("medbay story finish")
+    bay = session.bay()
+    _print(session, bay, bay.stories.finish(story_id))
+
+
 @command.command("update")
 @click.argument("story_id", metavar="ID")
 @click.argument("status")

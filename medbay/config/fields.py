@@ -112,9 +112,7 @@ class StoryConfig:
     root: str = "stories"
     roles: str = "roles"
     workflows: str = "workflows"
-    commit: bool = False
-    on_pass: Literal["keep", "merge", "pr"] = "keep"
-    on_fail: Literal["ask", "revert"] = "ask"
+    on_pass: Literal["keep", "merge"] = "keep"
     fast_track: Literal["ask", "never", "always"] = "ask"
     max_review_rounds: int = 3
     worker_timeout_ms: int = 300_000

@@ -27,14 +27,11 @@ STORY_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, text, "Where the instructions of roles are, as `dev.md`; a role without a file has the shipped ones."
         ),
         "story.workflows": partial(Key, text, "Where workflows of your own are, as `NAME.toml`."),
-        "story.commit": partial(Key, switch, "Whether Medbay commits the story folders to git; else git ignores them."),
         "story.on_pass": partial(
-            Key, partial(choice, "keep", "merge", "pr"), "What a gate that passes does with the branch of the story."
-        ),
-        "story.on_fail": partial(
             Key,
-            partial(choice, "ask", "revert"),
-            "What a gate that fails after a merge does: ask a person, or prepare the revert.",
+            partial(choice, "keep", "merge"),
+            "What a gate that passes does with the branch `story/ID`, where there is one: keep it for "
+            "`medbay story finish`, or merge it.",
         ),
         "story.fast_track": partial(
             Key,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,12 @@ def shown(cli: Cli, story_id: str = "W-1") -> dict[str, Any]:
     """The story as JSON."""
     found: dict[str, Any] = cli.good("story", "show", story_id, "--json").json
     return found
+
+
+def git(*words: str) -> None:
+    """Call git in the project."""
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    subprocess.run(["git", *who, *words], check=True, capture_output=True, timeout=30)
 
 
 def walked() -> list[str]:
@@ -179,12 +186,24 @@ def test_the_gate_refuses_what_nothing_shows(cli: Cli) -> None:
     assert "riterion 1" in shown(cli)["phases"][-1]["summary"]
 
 
-def test_a_hotfix_takes_the_short_way(cli: Cli) -> None:
-    """Implemented, reviewed, gated."""
+def test_a_hotfix_takes_the_short_way_and_its_branch_is_merged_once(cli: Cli) -> None:
+    """Implemented, reviewed, gated; then finished."""
     project()
     new(cli, "H-1", "--workflow", "hotfix")
+    for words in ("init -q", "commit -q --allow-empty -m one", "checkout -q -b story/H-1"):
+        git(*words.split())
+    Path("fix.txt").write_text("x")
+    git("add", "fix.txt")
+    git("commit", "-q", "-m", "two")
+    git("checkout", "-q", "-")
+    assert cli("story", "finish", "H-1").code == 4
 
     cli.good("story", "run", "H-1")
+    cli.good("story", "finish", "H-1")
+    again = cli("story", "finish", "H-1")
+
+    assert Path("fix.txt").exists() and shown(cli, "H-1")["merged"]
+    assert (again.code, "Already merged." in again.err) == (4, True)
 
     assert walked() == ["implement", "gate"]
     assert shown(cli, "H-1")["status"] == "completed"
