@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import claim, diagnosis, intake, many, peers, recurring, report, start, targets
+from bench import claim, diagnosis, intake, many, peers, recurring, report, start, targets, web
 from bench.ground import STORES, Ground, machine
 from bench.scenarios import SCENARIOS, run
 
@@ -26,6 +26,7 @@ MEASUREMENTS: dict[str, Callable[[], list[str]]] = {
     "intake": intake.measure,
     "many": many.measure,
     "recurring": recurring.measure,
+    "web": web.measure,
 }
 
 

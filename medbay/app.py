@@ -55,7 +55,7 @@ from medbay.service.attempts import Judgement
 from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
-from medbay.store.sqlite import SqliteStore, machine_of, refuse_no_file, sync_directory
+from medbay.store.sqlite import SqliteStore, machine_of, refuse_emptied, refuse_no_file, sync_directory
 
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
@@ -141,6 +141,9 @@ def open_store(place: StoreLocation, clock: Clock, *, create: bool, trusted: boo
     if not create and not path.exists():
         raise NotFound(f"there is no store at {path}", hint="medbay init makes one, --store names one")
     refuse_no_file(str(path))  # before a folder for its logs is made beside it
+    was_used = (place.folder / "logs").is_dir() or (not create and path.parent.name == FOLDER)
+    if was_used:  # a file that was only made, to become a store, is none that was cut
+        refuse_emptied(str(path))
     if not trusted:
         trust.refuse_strange_store(path)
     if create:

@@ -76,6 +76,7 @@ from medbay.views import task as task_views
 
 if TYPE_CHECKING:
     from medbay.areas.agents import Agents
+    from medbay.areas.board import Board
     from medbay.areas.branches import Branches
     from medbay.areas.intake import Intake
     from medbay.areas.links import Links
@@ -121,6 +122,7 @@ class Bay:
     intake: Area[Intake] = Area("intake", "Intake")
     agents: Area[Agents] = Area("agents", "Agents")
     stories: Area[Stories] = Area("stories", "Stories")
+    board: Area[Board] = Area("board", "Board")
 
     def __init__(
         self,

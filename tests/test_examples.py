@@ -11,7 +11,9 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(
-    each for each in (*FOLDER.iterdir(), FOLDER / "cron-night" / "night.py") if each.suffix in (".py", ".sh")
+    each
+    for each in (*FOLDER.iterdir(), FOLDER / "cron-night" / "night.py", FOLDER / "story" / "walk.sh")
+    if each.suffix in (".py", ".sh")
 )
 TIME_LIMIT_S = 300  # the night of the cron person takes ten seconds where nothing else runs
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from medbay.core import agent as agents
 from medbay.core.model import PRIVATE_QUEUES
-from medbay.core.workflow import artifacts, phase, prompt, proof, question
+from medbay.core.workflow import artifacts, learning, phase, prompt, proof, question
 from medbay.core.workflow import story as rules
 from medbay.core.workflow.answer import REVIEWER, WantedDecision
+from medbay.core.workflow.context import LEARNINGS_MAX
 from medbay.core.workflow.frontmatter import StoryText
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PhaseRun, Story, StoryDecision, StoryRules
@@ -25,6 +26,7 @@ from medbay.integrations import reviewers, roles, story_branch
 from medbay.integrations.story_context import StoryContext
 from medbay.integrations.story_folder import StoryFolders, evidence_hash
 from medbay.service import stories
+from medbay.store import learnings
 from medbay.store import stories as rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -129,6 +131,8 @@ class Conductor:
             kept = now.story
             for each in runs:
                 kept = rules.with_evidence(kept, each, hashes)
+                for taught in learning.learned_from(each, now.workflow):
+                    learnings.save(tx, taught)
             apply(tx, rules.completed(now, runs, kept.evidence, tx.now))
 
         self._bay.write(settle)
@@ -254,7 +258,9 @@ class Conductor:
         story, config = case.story, self._bay.place.config
         own = config.folder / config.story.roles if config.folder is not None else None
         source = StoryContext(self._bay.place.folder / "cache", Path(story.project), own)
-        learned: dict[str, tuple[str, ...]] = {each.role: () for each in run.parts}
+        with self._bay.store.read() as tx:
+            taught = {each.role: learnings.of_role(tx, each.role, LEARNINGS_MAX) for each in run.parts}
+        learned = {role: tuple(each.text for each in found) for role, found in taught.items()}
         context = rules.context_of(case, run, str(folder))
         told, pieces = {}, {}
         for each in run.parts:

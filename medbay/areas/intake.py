@@ -14,9 +14,11 @@ from medbay import app
 from medbay.core.intake.records import QUEUE, SCHEDULED, Candidate, Capture, Workorder
 from medbay.core.intake.workorder import IntakeWork
 from medbay.core.model import Task
+from medbay.core.workflow import story as rules
+from medbay.core.workflow.records import Story
 from medbay.env import Ids
 from medbay.errors import NotAllowed, StaleClaim, UsageError
-from medbay.service import intake, requests
+from medbay.service import intake, requests, stories
 from medbay.service.intake import WorkorderDetail
 from medbay.store import intake as rows
 from medbay.store.database import Tx
@@ -146,10 +148,12 @@ class Intake:
 
     def promote(
         self, candidate_id: str, *, run: str | None = None, agent: str | None = None, story: bool = False
-    ) -> Task:
-        """Make a task of a candidate: a person's, unless a command or an agent is named."""
+    ) -> Task | Story:
+        """Make a task of a candidate: a person's, unless a command or an agent is named. Or a story of its own."""
         if story:
-            raise NotAllowed("stories are not part of this version", hint="promote it to a task: leave --story out")
+            if run or agent:
+                raise UsageError("--story goes without --run and --agent", hint="its roles work on it: [roles.NAME]")
+            return self._promote_to_story(candidate_id)
         if run and agent:
             raise UsageError("--run and --agent exclude each other", hint="choose one")
         bay = self._bay
@@ -162,6 +166,23 @@ class Intake:
             return intake.promote(tx, candidate_id, {**how, "resources": new.resources}, ids=bay.ids, actor=bay.actor)
 
         return bay.write(make)
+
+    def _promote_to_story(self, candidate_id: str) -> Story:
+        """A story with the candidate's id, title and criteria; it and its candidate name each other."""
+        bay, found = self._bay, self.candidate(candidate_id)
+        described = f"{found.description}\n\nFrom {', '.join(found.captures)}".strip()
+        new, definition = bay.stories.prepared(
+            found.id, title=found.title, description=described, criteria=found.acceptance_criteria
+        )
+
+        def make(tx: Tx) -> Story:
+            made = stories.create(tx, rules.begun(new, tx.now), definition, actor=bay.actor)
+            intake.promoted_to(tx, found.id, made.id, actor=bay.actor)
+            return made
+
+        made = bay.write(make)
+        bay.stories.settle_files(made.id)
+        return made
 
     # The worker
 

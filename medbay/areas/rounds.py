@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from medbay import app, env
 from medbay.areas.keeping import Keeping
+from medbay.areas.spans import Spans
 from medbay.areas.traces import Traces
 from medbay.core import delivery as rules
 from medbay.env import Clock, SystemClock
@@ -34,6 +35,7 @@ class DaemonRounds:
         """One round. Raises StoreError when the store is away, or an archive cannot be written."""
         if bay is not self._bay:
             self._bay, self._traces, self._keeping, self._report = bay, Traces(bay), Keeping(bay), MorningReport(bay)
+            self._spans = Spans(bay)
         now_s = self._clock.monotonic_s()
         for _ in range(_TRACES_MAX):
             if not self._traces.cycle():
@@ -44,7 +46,8 @@ class DaemonRounds:
         if now_s >= self._keep_at_s:
             self._keep_at_s = now_s + KEEP_EVERY_S
             self._keeping.cycle()
-        return []
+        why = self._spans.cycle()
+        return [why] if why else []
 
 
 class MorningReport:

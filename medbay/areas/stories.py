@@ -79,6 +79,26 @@ class Stories:
         **more: Any,
     ) -> Story:
         """Add a story; its folder is made with it."""
+        about: dict[str, Any] = {"description": description, "criteria": criteria, "depends_on": depends_on}
+        made, definition = self.prepared(story_id, title=title, workflow=workflow, **about, **more)
+        added = self._bay.write(
+            lambda tx: stories.create(tx, rules.begun(made, tx.now), definition, actor=self._bay.actor)
+        )
+        self.settle_files(added.id)
+        return self.get(added.id)
+
+    def prepared(
+        self,
+        story_id: str,
+        *,
+        title: str,
+        description: str = "",
+        criteria: Sequence[str] = (),
+        depends_on: Sequence[str] = (),
+        workflow: str = "story",
+        **more: Any,
+    ) -> tuple[Story, tuple[str, str]]:
+        """A story as it will be added, and its workflow."""
         config = self._bay.place.config
         home = config.folder or self._bay.place.folder.parent
         found = self.workflow(workflow)
@@ -99,12 +119,7 @@ class Stories:
             created_by=self._bay.actor,
             **more,
         )
-        definition = (found.hash, found.text)
-        added = self._bay.write(
-            lambda tx: stories.create(tx, rules.begun(made, tx.now), definition, actor=self._bay.actor)
-        )
-        self._settle_files(added.id)
-        return self.get(added.id)
+        return made, (found.hash, found.text)
 
     def get(self, story_id: str) -> Story:
         """One story."""
@@ -152,7 +167,7 @@ class Stories:
             return stories.decide(tx, story_id, lambda case, asked: rule(case, asked, tx.now, actor))
 
         made = self._bay.write(make)
-        self._settle_files(made.id)
+        self.settle_files(made.id)
         return self.get(made.id)
 
     def block(self, story_id: str, reason: str) -> Story:
@@ -216,7 +231,7 @@ class Stories:
         said += [self.conductor.stuck.pop(each.id) for each in found if each.id in self.conductor.stuck]
         return list(dict.fromkeys(said))
 
-    def _settle_files(self, story_id: str) -> None:
+    def settle_files(self, story_id: str) -> None:
         """The folder follows at once, unless a phase runs: then it does when that has ended."""
         self.conductor.cycle(only=(story_id,))
 

@@ -77,7 +77,7 @@ def edit(
 
 @command.command("promote")
 @click.argument("candidate_id", metavar="ID")
-@click.option("--story", is_flag=True, help="To a story (this version has none).")
+@click.option("--story", is_flag=True, help="To a story with the candidate's id, instead of a task.")
 @click.option("--run", "run", metavar="CMD", help="The command that works on it.")
 @click.option("--agent", metavar="NAME", help="The agent that works on it.")
 @json_option
@@ -92,7 +92,7 @@ def promote(session: Session, candidate_id: str, story: bool, run: str | None, a
     refuse_inside_attempts("medbay promote")
     made = session.bay().intake.promote(candidate_id, run=run, agent=agent, story=story)
     if session.json:
-        print_json({"candidate": candidate_id, "task": made.id})
+        print_json({"candidate": candidate_id, "story" if story else "task": made.id})
     else:
         say(made.id)
 

@@ -90,6 +90,7 @@ TABLE: Final = (
     Entry("web", "serve", "who may open the dashboard: token add, list, remove", OTHER, "web"),
     Entry("notify", "notify", "channels for messages: list how they are doing, test them", OTHER),
     Entry("service", "service", "run under systemd: install, uninstall, status", OTHER),
+    Entry("cache", "cache", "the context that is kept for prompts: show, clear", OTHER),
     Entry("db", "db", "the store: migrate, check, backup, archive, copy", OTHER),
     Entry("doctor", "doctor", "check the store, the configuration and this machine", OTHER),
     Entry("trust", "trust", "allow what this medbay.toml starts and connects to", OTHER),

@@ -61,6 +61,9 @@ def import_crontab(session: Session, asked: Asked) -> int:
     system = asked.system or (asked.file is not None and bool(crontab.SYSTEM_FILES.fullmatch(source)))
     bay = session.bay(create=True)
     lines = crontab.read(text, system=system)
+    if not system and asked.file is not None and crontab.names_users(lines, {each.pw_name for each in pwd.getpwall()}):
+        note(f"{name}: every job names a user before its command: read as a system's crontab, as with --system")
+        lines = crontab.read(text, system=True)
     found = crontab.tasks(lines, _machine(), source=source, now=env.SystemClock().now_ms())
     jobs = tuple(_job(each, asked.catch_up) for each in found if each.given)
     file = JobFile(jobs=jobs, prefix=f"crontab:{crontab.shortened(source)}:", cwd=os.getcwd())
@@ -109,7 +112,12 @@ def _machine() -> CronMachine:
     user, is_root = env.user_name(), os.geteuid() == 0
     homes = {each.pw_name: each.pw_dir for each in pwd.getpwall()} if is_root else {}
     zone = str(getattr(env.local_zone(), "key", "UTC"))
-    return CronMachine(user=user, home=os.path.expanduser("~"), zone=zone, is_root=is_root, homes=homes)
+    home = os.path.expanduser("~")
+    return CronMachine(user=user, home=home, zone=zone, is_root=is_root, homes=homes, is_command=_is_command)
+
+
+def _is_command(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _job(taken: Taken, catch_up: str | None) -> FileJob:

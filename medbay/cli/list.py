@@ -33,7 +33,9 @@ _NO_LIMIT: Final = 1_000_000
 @click.option("-v", "--verbose", is_flag=True, help="Also failures in a row, next attempt, last triage, use.")
 @click.option("--all", "everything", is_flag=True, help="Also triages and what ended over 24h ago, without a limit.")
 @filter_options
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many; default on a terminal: 50.")
+@click.option(
+    "--limit", type=click.IntRange(1, _NO_LIMIT), metavar="N", help="At most this many; default on a terminal: 50."
+)
 @json_option
 @pass_session
 def command(session: Session, /, words: str, verbose: bool, everything: bool, limit: int | None, **wanted: Any) -> None:

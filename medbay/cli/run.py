@@ -86,6 +86,7 @@ def watch(bay: Bay, task: Task, display: Display, patience: Patience | None = No
     with Interrupts(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as interrupts, log_to(display):
         watching = Watch(bay, task, display, interrupts, patience or Patience())
         watching.daemon = bay.daemon(workers=1, queues=(task.queue,), on_round=watching.round)
+        watching.daemon.engine.attempts_left = watching.patience.attempts
         interrupts.then = watching.stop_when_asked_twice
         try:
             watching.daemon.run(until=watching.over)

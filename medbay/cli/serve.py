@@ -8,6 +8,7 @@ import click
 
 from medbay.cli.output import fields, flush, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.errors import UsageError
 
 
 @click.command()
@@ -28,6 +29,8 @@ def command(session: Session, host: str | None, port: int | None, child: bool) -
     refuse_inside_attempts("medbay serve")
     from medbay.web.server import serve
 
+    if host is not None and not host.strip():
+        raise UsageError("the host is empty", hint="name an address like 127.0.0.1, or 0.0.0.0 for every one")
     place = session.place()
     web = place.config.web
     web = replace(web, host=host if host is not None else web.host, port=port if port is not None else web.port)

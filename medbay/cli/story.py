@@ -9,6 +9,7 @@ import click
 
 from medbay.cli.output import note, print_json, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.cli.story_board import board, schema, stats
 from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 @click.group()
 def command() -> None:
     """Stories: from an idea to merged work, phase by phase."""
+
+
+for _other in (board, stats, schema):
+    command.add_command(_other)
 
 
 @command.command("new")

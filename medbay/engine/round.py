@@ -65,6 +65,7 @@ class Engine:
         self.live: dict[tuple[str, int], Live] = {}
         self.worker_ids: list[str] = []
         self.claiming = True
+        self.attempts_left: int | None = None  # how many more attempts of tasks it begins; None: no limit
         self.outdated: StoreTooNew | None = None  # set once a later version has migrated the store
         self.guardian = guardian or Unguarded()
         self._clock = clock
@@ -316,6 +317,8 @@ class Engine:
         attempts.record_processes(tx, lasting)
         work = working_set.load(tx, changing=False)
         log_path, budget = self.settings.log_path, self.settings.spending
+        if self.attempts_left == 0:
+            return [], lasting
         claims = attempts.claim(tx, self.worker, capacity, work, log_path=log_path, budget=budget)
         if (work.parks and not claims) or (budget.limited and len(claims) < capacity.room):
             self._claim_again_s = self._clock.monotonic_s() + CLAIM_AGAIN_S
@@ -328,6 +331,8 @@ class Engine:
     def _claimed(self, claims: list[Claim], lasting: list[Process]) -> None:
         self._claims_in_doubt = False
         self._unrecorded.recorded(lasting)
+        if self.attempts_left is not None:
+            self.attempts_left -= sum(not claim.task.role for claim in claims)  # a triage is no attempt of the task
         if claims:
             self._recovery_first = not claims[-1].task.recovery
 

@@ -119,9 +119,11 @@ def read_from(path: Path, offset: int, *, ended: bool = False) -> LogPiece:
 def append_note(path: str | Path, note: str) -> None:
     """Leave a line of our own at the end of a log; a log that cannot be written is no reason to fail."""
     with suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            os.write(descriptor, note_line(note))
+            size = os.fstat(descriptor).st_size
+            begun = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a prompt has no line break after it
+            os.write(descriptor, (b"\n" if begun else b"") + note_line(note))
         finally:
             os.close(descriptor)
 

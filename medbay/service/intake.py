@@ -226,12 +226,19 @@ def promote(tx: Tx, given: str, new: Mapping[str, Any], *, ids: Ids, actor: str)
         ids=ids,
         actor=actor,
     )
+    promoted_to(tx, found.id, task.id, actor=actor)
+    return task
+
+
+def promoted_to(tx: Tx, given: str, target: str, *, actor: str) -> None:
+    """A candidate became this task or story; one that was decided about already is refused."""
+    found = resolve(tx, Candidate, given)
+    _refuse_decided(found, "promoted")
     draft = Draft(found, tx.now, actor=actor)
-    draft.set(task_id=task.id)
-    draft.move("PROMOTED", f"promoted to {task.id}")
+    draft.set(task_id=target)
+    draft.move("PROMOTED", f"promoted to {target}")
     apply(tx, draft.decision())
     _settle(tx, found, actor=actor)
-    return task
 
 
 def _refuse_decided(found: Candidate, what: str) -> None:

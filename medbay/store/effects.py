@@ -37,6 +37,12 @@ def next_ones(tx: Tx, channels: Sequence[str], limit: int) -> list[Delivery]:
     return [_delivery(row) for row in tx.rows(sql, (tx.now, tx.now, *channels, limit))]
 
 
+def ended_between(tx: Tx, since: int, until: int, limit: int) -> list[Delivery]:
+    """What was over within a time, the end not included; the first of them first."""
+    sql = f"SELECT {_COLUMNS} FROM effect WHERE ended_at >= ? AND ended_at < ? ORDER BY ended_at, key LIMIT ?"
+    return [_delivery(row) for row in tx.rows(sql, (since, until, limit))]
+
+
 def exists(tx: Tx, key: str) -> bool:
     """Whether this delivery was made, whatever became of it."""
     return tx.one("SELECT 1 FROM effect WHERE key = ?", (key,)) is not None

@@ -105,6 +105,8 @@ class SqliteTx(Putting):
             return self._cursor.execute(sql, params)
         except sqlite3.Error as error:
             raise _told(error) from error
+        except OverflowError as error:
+            raise UsageError("a number is too large", hint="a whole number has at most 18 digits here") from error
 
     def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
         run = self._cursor.executemany
@@ -349,6 +351,13 @@ def refuse_no_file(path: str) -> None:
     """A device or a directory is no store; what is not there yet can become one."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise StoreError(f"cannot open the store {path}: it is not a regular file", hint="name a file with --store")
+
+
+def refuse_emptied(path: str) -> None:
+    """A store without a single byte was cut off: a new one in its place would hide that everything is gone."""
+    if os.path.isfile(path) and os.path.getsize(path) == 0 and not os.path.exists(f"{path}-wal"):
+        what = f"the store {path} is empty: it has 0 bytes, and what was in it is gone"
+        raise StoreError(what, hint="put a backup of it there; to begin again, remove the file")
 
 
 def refuse_other_database(connection: sqlite3.Connection, path: str) -> None:

@@ -36,7 +36,7 @@ ERRORS = {
 }
 RESOURCES = (  # one file each
     "now tasks attempts questions links breakers patterns events fleet statistics people live health".split()
-    + "captures candidates workorders".split()
+    + "captures candidates workorders stories".split()
 )
 
 

@@ -79,7 +79,8 @@ async def promote(request: Request, name: Named, given: Promotion) -> JsonAnswer
 
     def work(bay: Any) -> dict[str, Any]:
         made = bay.intake.promote(name, run=given.run, agent=given.agent, story=given.story)
-        return {"candidate": views.candidate_as_json(bay.intake.candidate(name)), "task": made.id}
+        kind = "story" if given.story else "task"
+        return {"candidate": views.candidate_as_json(bay.intake.candidate(name)), kind: made.id}
 
     return JsonAnswer(await request.app.state.bays.call(work, actor=actor(request)))
 

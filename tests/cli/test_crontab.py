@@ -222,3 +222,23 @@ def test_what_runs_once_per_boot_says_so(cli: Cli) -> None:
     cli.good("up", "--until-idle")
     assert cli.good("show", task, "--json").json["attempts"] == []
     assert "standstill" not in cli("doctor").out.replace("no standstill", "")
+
+
+def test_a_copy_of_a_systems_crontab_is_read_as_one(cli: Cli) -> None:
+    """Every job names a user: else `root` would be taken for a command."""
+    (cli.folder / "copy").write_text("17 * * * * root echo hourly\n25 6 * * * root echo daily\n", encoding="utf-8")
+    (cli.folder / "own").write_text("17 * * * * root echo hourly\n25 6 * * * echo daily\n", encoding="utf-8")
+
+    copied = cli("import", "--crontab", "copy", "--dry-run")
+    own = cli("import", "--crontab", "own", "--dry-run")
+
+    assert "read as a system's crontab" in copied.err and "read as a system" not in own.err
+
+
+def test_a_shell_that_is_no_command_is_named(cli: Cli) -> None:
+    """Before the first night, not in it."""
+    (cli.folder / "odd").write_text("SHELL=/no/such/shell\n0 1 * * * echo x\n", encoding="utf-8")
+
+    called = cli("import", "--crontab", "odd")
+
+    assert called.code == 1 and "its SHELL /no/such/shell is no command" in called.err

@@ -368,3 +368,80 @@ def test_evidence_is_the_whole_line_with_its_number_in_a_long_log(everyday: Cli)
     assert asked["evidence"] == f"line 20001: {line}"
     assert shown(everyday, task)["attempts"][0]["diagnosis"]["evidence"] == {"line": 20_001, "text": line}
     assert everyday.good("log", task).out.splitlines()[20_000] == line
+
+
+def test_run_begins_no_more_attempts_than_it_was_asked_for(everyday: Cli) -> None:
+    """Also where the next one is due before anybody could look."""
+    (everyday.folder / "medbay.toml").write_text(QUICK.replace('"10ms"', '"1ms"'), encoding="utf-8")
+    count = 'echo x >> runs; echo "row $(wc -l < runs) looks odd"; exit 3'
+
+    called = everyday("run", "--attempts", "2", "--run", count)
+
+    assert called.code == 3 and "gives up after 2 attempts" in called.err
+    assert (everyday.folder / "runs").read_text(encoding="utf-8") == "x\nx\n"
+
+
+@pytest.mark.parametrize("prompt", ["Do you want to proceed? (y/n) ", "Password: ", "Enter your name: "])
+def test_a_prompt_without_a_line_break_is_a_question_at_once(everyday: Cli, prompt: str) -> None:
+    """What the runner adds to the log stands on a line of its own."""
+    task = everyday.add("asks", "--timeout", "1s", "--run", f"printf '{prompt}'; sleep 100")
+
+    assert everyday("up", "--until-idle").code == 75
+
+    (attempt,) = shown(everyday, task)["attempts"]
+    assert attempt["diagnosis"]["subcategory"] == "input" and prompt.strip() in attempt["diagnosis"]["summary"]
+
+
+def test_a_variable_that_the_daemon_does_not_have_is_asked_for(everyday: Cli) -> None:
+    """No retry brings it; the question names it."""
+    task = everyday.add("deploy", "--env-from", "NO_SUCH_VARIABLE", "--run", "true")
+
+    assert everyday("up", "--until-idle").code == 75
+
+    found = shown(everyday, task)
+    assert (found["block_kind"], len(found["attempts"])) == ("human", 1)
+    assert "NO_SUCH_VARIABLE is not set" in found["reason"]
+
+
+def test_a_person_who_is_asked_last_is_told_what_failed(everyday: Cli) -> None:
+    """`everything was tried` alone says nothing."""
+    everyday.add("odd", "--takes-advice", "--run", "echo row 77 looks odd; exit 3")
+
+    assert everyday("up", "--until-idle").code == 75
+
+    (asked,) = everyday.good("inbox", "--json").json
+    assert "row 77 looks odd" in asked["why"]
+
+
+def test_a_store_that_was_cut_to_nothing_is_not_made_again(bare: Cli) -> None:
+    """By no command but one that makes a store where none was used yet."""
+    bare.good("init")
+    bare.add("kept")
+    bare("up", "--until-idle")
+    store = bare.folder / ".medbay" / "medbay.db"
+    for each in store.parent.glob("medbay.db-*"):
+        each.unlink()
+    store.write_bytes(b"")
+
+    for command in (("list",), ("add", "x", "--run", "true"), ("up", "--until-idle"), ("run", "--", "true"), ("init",)):
+        called = bare(*command)
+        assert called.code == 1 and "is empty: it has 0 bytes" in called.err, (command, called)
+    assert store.stat().st_size == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("serve", "--host", ""), "the host is empty"),
+        (("list", "--limit", "9" * 30), "--limit"),
+        (("log", "{task}", "--attempt", "9" * 30), ""),
+        (("retry", "{task}", "--attempts", "9" * 30), "--attempts"),
+    ],
+)
+def test_empty_and_huge_values_are_refused_in_a_sentence(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    """None of them is an internal error."""
+    task = cli.add("x")
+
+    called = cli(*(word.format(task=task) for word in words))
+
+    assert called.code in (2, 3) and said in called.err and "internal" not in called.err

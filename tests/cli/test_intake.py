@@ -62,7 +62,7 @@ def test_three_captures_become_two_candidates_and_a_task_that_runs(cli: Cli) -> 
 
     cli.good("candidates", "edit", one["id"], "--title", "Fix the login", "--criterion", "it works")
     task = cli.good("promote", one["id"], "--run", "true").out.strip()
-    assert cli("promote", two["id"], "--story").code == 4
+    assert cli("promote", two["id"], "--story", "--run", "true").code == 2
     assert cli("promote", one["id"]).code == 4
     mine = cli.good("promote", two["id"]).out.strip()
     assert cli.good("up", "--until-idle").code == 0
@@ -216,3 +216,21 @@ def test_lists_are_read_in_pages_and_say_what_they_leave_out(cli: Cli) -> None:
     assert cli("captures", "--after", "cap-none").code == 2
     assert "no candidates" in cli.good("candidates", "--limit", "1").err
     assert cli.good("workorders", "--limit", "1", "--json").json == []
+
+
+def test_a_candidate_becomes_a_story(cli: Cli) -> None:
+    """With its title, criteria and captures; once, and the two name each other."""
+    ids = captured(cli, THOUGHTS[2])
+    cli.good("intake", "--once")
+    (found,) = cli.good("candidates", "--json").json
+
+    made = cli.good("promote", found["id"], "--story", "--json").json
+    assert made == {"candidate": found["id"], "story": found["id"]}
+
+    story = cli.good("story", "show", found["id"], "--json").json
+    assert (story["title"], story["criteria"]) == (found["title"], found["acceptance_criteria"])
+    assert story["status"] == "pending" and ids[0] in story["description"]
+    assert (cli.folder / "stories" / "backlog" / found["id"] / "story.md").exists()
+    assert cli.good("candidates", "show", found["id"], "--json").json["status"] == "PROMOTED"
+    assert cli("promote", found["id"], "--story").code == 4
+    assert len(cli.good("story", "list", "--json").json) == 1

@@ -34,7 +34,7 @@ token = "{token}"
 grace = "2s"
 
 [policy.ladder.transient]
-delays = ["4s"]
+delays = ["6s"]
 max_retries = 3
 """
 VIEWS = (

@@ -6,11 +6,14 @@ import os
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.waiting import wait_for
-from tests.web.browsing import SIZES, VIEWS, House, Opened, needs_chromium, shown
+from tests.web.browsing import SIZES, VIEWS, House, Opened, needs_chromium, shown, signed_in
+from tests.web.conftest import TOKEN as SITE_TOKEN
+from tests.web.conftest import Site
 from tests.web.test_process import pages_of
+from tests.worlds import failed, quick_policy
 
 EVIL = '<img src=x onerror="window.evil=1"><script>window.evil=1</script>'
 pytestmark = needs_chromium
@@ -20,16 +23,21 @@ def test_a_task_fails_counts_down_and_heals_without_a_reload(house: House, opene
     """The row changes in place, the countdown ticks and is never negative, and it ends healed."""
     mark = house.folder / "healed"
     task = house.bay.add(
-        "pull rates", run=f"test -e {mark} || {{ touch {mark}; echo connect ECONNREFUSED 10.0.0.1:443; exit 1; }}"
+        "pull rates",
+        run=f"test -e {mark} || {{ touch {mark}; echo connect ECONNREFUSED 10.0.0.1:443; exit 1; }}",
+        at="+1h",
     )
     page = opened(f"/tasks/{task.id}")
+    page.evaluate(
+        """() => { window.said = new Set(); setInterval(() => document.querySelectorAll('.status time')
+            .forEach(each => window.said.add(each.textContent)), 50); }"""
+    )
+    house.bay.retry(task.id)
 
-    expect(page.locator("main")).to_contain_text("failed · retry in", timeout=15_000)
-    first = page.locator(".status time").first.inner_text()
-    expect(page.locator(".status time").first).not_to_have_text(first)
-    expect(page.locator("main")).to_contain_text("completed · healed", timeout=20_000)
+    expect(page.locator("main")).to_contain_text("completed · healed", timeout=40_000)
 
-    assert "-" not in first
+    said = page.evaluate("[...window.said]")
+    assert len(said) >= 2 and not any("-" in each for each in said), said
     assert page.locator(".lanes rect.f-fail").count() == 1 and page.locator(".lanes rect.f-done").count() >= 1
     page.get_by_text("as table").first.click()
     expect(page.locator(".twin")).to_contain_text("attempt 1 exit 1")
@@ -50,56 +58,6 @@ def test_a_question_is_answered_with_two_keys(house: House, opened: Opened) -> N
     assert question.status == "answered" and question.answered_by.startswith("person:")
     expect(page.locator("table")).to_contain_text("the token lacks the scope")
     expect(page.locator(".badge")).to_have_count(0)
-
-
-def test_a_question_of_a_message_opens_by_its_link_alone(house: House, opened: Opened) -> None:
-    """Looking changes nothing; the button does."""
-    task = house.bay.add("rotate keys", run="true", at="+1h")
-    house.bay.block(task.id, "a person has to look", kind="human")
-    page = opened(f"/inbox/{task.id}")
-
-    expect(page.locator(".need")).to_contain_text("a person has to look")
-    assert len(house.bay.inbox()) == 1
-    page.locator(".opt").first.click()
-    wait_for(lambda: not house.bay.inbox())
-
-
-def test_every_button_of_a_task_does_what_it_says(house: House, opened: Opened) -> None:
-    """Pause with undo, resume, guidance, cancel after a question; each read from the store afterwards."""
-    task = house.bay.add("long ago", run="true", at="+1h")
-    page = opened(f"/tasks/{task.id}")
-
-    page.get_by_role("button", name="Pause", exact=True).click()
-    wait_for(lambda: house.bay.get(task.id).paused)
-    page.get_by_role("button", name="Undo", exact=True).click()
-    wait_for(lambda: not house.bay.get(task.id).paused)
-    page.keyboard.press("p")
-    wait_for(lambda: house.bay.get(task.id).paused)
-    page.get_by_role("button", name="Resume", exact=True).click()
-    wait_for(lambda: not house.bay.get(task.id).paused)
-    page.get_by_role("button", name="Guidance…", exact=True).click()
-    page.locator("dialog textarea").fill("pin the seed")
-    page.get_by_role("button", name="Save", exact=True).click()
-    wait_for(lambda: house.bay.get(task.id).guidance)
-    page.get_by_role("button", name="Cancel…", exact=True).click()
-    page.get_by_role("button", name="Keep things as they are").click()
-    assert house.bay.get(task.id).status == "pending"
-    page.get_by_role("button", name="Cancel…", exact=True).click()
-    page.get_by_role("button", name="Cancel the task").click()
-    wait_for(lambda: house.bay.get(task.id).status == "cancelled")
-
-
-def test_a_breaker_is_closed_by_hand(house: House, opened: Opened) -> None:
-    """From the first page, after a question."""
-    house.bay.open_breaker("anthropic", why="usage limit")
-    page = opened()
-    row = page.locator("[aria-label='incidents and breakers'] .item")
-    expect(row).to_contain_text("usage limit")
-
-    row.get_by_role("button", name="close…").click()
-    page.get_by_role("button", name="Close it").click()
-
-    wait_for(lambda: not house.bay.breakers())
 
 
 def test_a_live_log_is_followed_until_one_scrolls_up(house: House, opened: Opened) -> None:
@@ -230,6 +188,44 @@ def test_the_zone_changes_everywhere_at_once(house: House, opened: Opened) -> No
     expect(page.locator("tbody time").first).not_to_have_text(before)
     page.reload()
     expect(page.locator(".head .right")).not_to_contain_text("Tokyo")
+
+
+@pytest.mark.parametrize("utc", [False, True])
+def test_days_begin_at_midnight_across_a_change_of_clocks(house: House, opened: Opened, utc: bool) -> None:
+    """Of the chosen zone: the axes of timelines and plots, and what a day counts."""
+    page = opened("/events", timezone_id="Europe/Berlin")
+    if utc:
+        page.keyboard.press("z")
+        expect(page.locator(".head")).not_to_contain_text("Berlin")
+    found = page.evaluate(
+        """async () => {
+            const { ticks } = await import('/static/timeline.js');
+            const { dayStart, hourWords } = await import('/static/time.js');
+            const from = Date.parse('2026-10-23T12:00:00Z'), to = Date.parse('2026-10-28T12:00:00Z');
+            const { marks, words } = ticks(from, to, 6);
+            const starts = [from, to].map(dayStart).map(hourWords);
+            return { days: marks.map(words), hours: marks.map(hourWords), starts };
+        }"""
+    )
+
+    assert found["days"] == ["24 Oct", "25 Oct", "26 Oct", "27 Oct", "28 Oct"]
+    assert set(found["hours"]) == {"00:00"} == set(found["starts"])
+
+
+def test_what_is_late_says_so_and_why(site: Site, browser: Browser) -> None:
+    """Never a negative number: due, then late, because every slot is taken."""
+    site.world.policy = quick_policy()
+    engine = site.engine(slots=1)
+    site.world.add("fails", failed("connect ECONNREFUSED 10.0.0.1:443"))
+    engine.tick()
+    site.world.add("goes on", None)
+    for _ in range(3):
+        engine.tick()
+    page = signed_in(browser.new_context(), site.url, SITE_TOKEN)
+
+    expect(page.locator("[aria-label=waiting]")).to_contain_text("no free slot (1 of 1 busy)", timeout=20_000)
+    assert "-" not in page.locator("[aria-label=waiting] time").first.inner_text()
+    page.context.close()
 
 
 def test_what_is_not_there_says_so(house: House, opened: Opened) -> None:

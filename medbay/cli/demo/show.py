@@ -124,7 +124,8 @@ class Show:
         from medbay.views.event import lines
 
         titles = {task_id: title for title, (task_id, _) in self._patients.items()}
-        events = [event for event in self._feed.take() if event.name != "question:answered"]
+        fed = (event for event in self._feed.take() if event.name != "question:answered")
+        events = [event for event in fed if event.task_id in (None, *titles)]  # a triage is told of by its task
         for change in lines(events, lambda task_id: titles.get(task_id, "")):
             then = f"  {change.then}" if change.then else ""
             self.note(f"{change.glyph} {change.title}  {change.what}{then}")

@@ -57,7 +57,7 @@ class Watch:
         patience: Patience = Patience(),
     ) -> None:
         self.task = task
-        self._patience = patience
+        self.patience = patience
         self.daemon: Daemon | None = None
         self._bay = bay
         self._display = display
@@ -134,7 +134,7 @@ class Watch:
 
     def _give_up_when_due(self) -> None:
         """Cancel it once it would go on for longer than was asked for."""
-        task, patience = self.task, self._patience
+        task, patience = self.task, self.patience
         waits = task.attempts > 0 and task.live is None and not self.over() and not self._events
         if not waits or self.daemon is None or self._obeyed:
             return

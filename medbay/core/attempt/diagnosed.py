@@ -25,6 +25,7 @@ _PLAIN: Final = frozenset({SHELL, PYTHON})  # runners whose log is read as it is
 _ASKS: Final = re.compile(  # the end of a line that waits for a person at a terminal
     r"(?i:[([]\s*(?:y(?:es)?)\s*/\s*n(?:o)?\b[^)\]]{0,30}[)\]]\s*[?:>]?"
     r"|\b(?:password|passphrase|username|otp|verification code|passcode)\b[^:?\n]{0,80}[:?]"
+    r"|\b(?:enter|type|choose|select|provide|specify)\b[^:?>\n]{1,60}[:?>]"
     r"|\bpress (?:enter|return|any key)\b[^\n]{0,60}"
     r"|\b(?:proceed|continue|are you sure|overwrite|confirm|is this ok)\b[^?\n]{0,80}\?"
     r"(?:\s*[([][^)\]\n]{0,20}[)\]])?:?"

@@ -46,6 +46,7 @@ class Facts:
 
 
 NO_DIRECTORY: Final = "working directory"  # how it begins when a task names a directory that nothing can run in
+_NOT_GIVEN: Final = r"is not set in the environment|cannot read the file of variables|the file of variables "
 _MISSING: Final = r"(?i)ENOENT|no such file|not found|cannot find"
 _FORBIDDEN: Final = r"(?i)EACCES|EPERM|permission denied|not permitted|exec format"
 
@@ -115,6 +116,8 @@ def likely(facts: Facts) -> FactVerdict | None:
 def _not_started(why: str) -> FactVerdict:
     if why.startswith(NO_DIRECTORY):
         return FactVerdict("fact.no_directory", "dependency_missing", "file", 0.97, f"Could not start: {why}")
+    if compiled(_NOT_GIVEN).search(why):
+        return FactVerdict("fact.spawn_config", "code_error", "config", 0.97, f"Could not start: {why}")
     if compiled(_MISSING).search(why):
         return FactVerdict("fact.spawn_missing", "dependency_missing", "command", 0.97, f"Could not start: {why}")
     if compiled(_FORBIDDEN).search(why):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final, Literal
@@ -67,6 +67,7 @@ class CronMachine:
     zone: str  # of cron itself
     is_root: bool = False
     homes: Mapping[str, str] = field(default_factory=dict)  # of other users
+    is_command: Callable[[str], bool] = lambda path: True  # whether a path can be executed here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,12 @@ def read(text: str, *, system: bool = False) -> tuple[CronLine, ...]:
     if lines[-1].kind == "blank" and not lines[-1].text:
         lines.pop()  # what follows the last line break
     return tuple(lines)
+
+
+def names_users(lines: tuple[CronLine, ...], users: Collection[str]) -> bool:
+    """Whether every job begins with the name of a user, root among them, as in a copy of a system's crontab."""
+    first = [line.command.split(maxsplit=1)[0] for line in lines if line.kind == "job" and line.command.strip()]
+    return "root" in first and all(each in users for each in first)
 
 
 def tasks(lines: tuple[CronLine, ...], machine: CronMachine, *, source: str, now: int) -> tuple[Taken, ...]:
@@ -225,13 +232,15 @@ def _taken(line: CronLine, machine: CronMachine, key: str, now: int) -> Taken:
         return Taken(line=line, why=f"it runs as {other}, and what {machine.user} imports runs as {machine.user}")
     if other and other not in machine.homes:
         return Taken(line=line, why=f"there is no user {other} on this machine")
+    if not machine.is_command(shell := variables.get("SHELL") or SH):
+        return Taken(line=line, why=f"its SHELL {shell} is no command on this machine")
     home = machine.homes[other] if other else machine.home
     env = {name: value for name, value in variables.items() if _is_jobs(name)}
     if other:
         env = {"HOME": home, **env, "LOGNAME": other, "USER": other}
     given: dict[str, Any] = {
         "title": _title(line.command),
-        "run": _run(line, variables.get("SHELL") or SH, other),
+        "run": _run(line, shell, other),
         "cron": line.schedule,
         "zone": zone,
         "cwd": variables.get("HOME") or home,

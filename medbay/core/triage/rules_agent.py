@@ -122,11 +122,12 @@ def _takes_advice(task: _View) -> bool:
 
 def _nothing_left(context: _View, found: _View, failures: Sequence[_View]) -> dict[str, Any] | None:
     """A person; but the schedule of a recurring task goes on, and asks by itself when nothing but failures come."""
+    failure = f" against: {found['summary']}" if found.get("summary") else ""
     if context["task"].get("recurs") and _may(context, "NOOP"):
-        return {"verdict": "NOOP", "why": "everything that is known to help was tried; its schedule goes on"}
+        return {"verdict": "NOOP", "why": f"everything that is known to help was tried{failure}; its schedule goes on"}
     return {
         "verdict": "ESCALATE",
-        "why": "everything that is known to help was tried",
+        "why": f"everything that is known to help was tried{failure}",
         "look_at": found.get("suggested_fix") or "the output of the last attempts",
     }
 

@@ -22,10 +22,10 @@ const ROUTES = [
   [/^\/captures(?:\/([^/]+))?$/, "captures", "Captures"],
   [/^\/candidates(?:\/([^/]+))?$/, "candidates", "Candidates"],
   [/^\/workorders\/([^/]+)$/, "workorder", "Workorder"],
-  [/^\/(board)$/, "later", "Board"],
+  [/^\/board(?:\/([^/]+))?$/, "board", "Board"],
 ];
 const FILES = /** @type {Record<string, string>} */ ({ workorder: "captures", incident: "incidents", breaker: "incidents", fingerprint: "fingerprints" });
-const NAV = [["/", "Now"], ["/tasks", "Tasks"], ["/fleet", "Fleet"], ["/insights", "Insights"], ["/incidents", "Incidents"], ["/inbox", "Inbox"], ["/events", "Events"]];
+const NAV = [["/", "Now"], ["/tasks", "Tasks"], ["/fleet", "Fleet"], ["/insights", "Insights"], ["/incidents", "Incidents"], ["/board", "Board"], ["/inbox", "Inbox"], ["/events", "Events"]];
 /** @type {Map<string, any>} */
 const views = new Map();
 

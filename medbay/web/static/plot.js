@@ -1,8 +1,8 @@
 // Plots: a sentence as title, the number of cases, a table twin and CSV. Colours come from the tokens, ticks from our clock.
 import drawing from "./vendor/uplot.js";
 import { html, many, useEffect, useRef, useState } from "./parts.js";
-import { useWidth } from "./timeline.js";
-import { dateWords, dayWords, hourWords, ms, zone } from "./time.js";
+import { ticks, useWidth } from "./timeline.js";
+import { dateWords, dayStart, hourWords, localSteps, ms, zone } from "./time.js";
 
 const uPlot = /** @type {any} */ (drawing);
 const HOUR = 3600000;
@@ -43,46 +43,46 @@ function Drawn({ make, height, mark, label }) {
   return html`<div ref=${box} role="img" aria-label=${label}><div ref=${inner} style=${{ minHeight: `${height}px` }}></div></div>`;
 }
 const axis = () => ({ stroke: css("text-2"), grid: { stroke: css("line-2"), width: 1 }, ticks: { stroke: css("line") }, font: "11px system-ui, sans-serif" });
-/** @param {number} step */
-const timeAxis = (step) => ({ ...axis(), values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((each) => (step >= 24 * HOUR || each * 1000 % (24 * HOUR) === 0 ? dayWords(each * 1000) : hourWords(each * 1000))), size: 26, space: 60 });
+/** Ticks come from our clock: uPlot knows only the zone of the machine. @param {number} from @param {number} to @param {number} width */
+function timeAxis(from, to, width) {
+  const { marks, words } = ticks(from, to, Math.max(2, width / 75));
+  return { ...axis(), splits: () => marks.map((each) => each / 1000), filter: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits, values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((each) => words(each * 1000)), size: 26 };
+}
 
 /** Stacked bars over time. `data`: since, until, series of {hour, name, n}. @param {{title: string, data: any, height?: number, link?: (name: string) => string, unit?: string, short?: (name: string) => string, value?: (each: any) => number, words?: (value: number) => string, line?: number | null}} props */
 export function Stacked({ title, data, height = 190, link, unit = "", short = (name) => name.split("/")[0], value = (each) => each.n, words = many, line = null }) {
   const from = Math.floor(ms(data.since) / HOUR) * HOUR, to = ms(data.until);
   const step = to - from > 4 * 24 * HOUR ? 24 * HOUR : HOUR;
   const start = step > HOUR ? dayStart(from) : from;
-  const bins = Math.max(1, Math.ceil((to - start) / step));
+  const starts = step > HOUR ? localSteps(start, to, step) : Array.from({ length: Math.max(1, Math.ceil((to - start) / step)) }, (_, n) => start + n * step);
+  const bins = starts.length, end = step > HOUR ? dayStart(starts[bins - 1] + 30 * HOUR) : start + bins * step;
   const totals = /** @type {Map<string, number>} */ (new Map());
   for (const each of data.series) totals.set(short(each.name), (totals.get(short(each.name)) || 0) + value(each));
   const names = [...totals.keys()].sort((one, two) => rank(one) - rank(two) || (totals.get(two) || 0) - (totals.get(one) || 0));
   const values = names.map(() => new Array(bins).fill(0));
   for (const each of data.series) {
-    const at = Math.floor((ms(each.hour) - start) / step);
-    if (at >= 0 && at < bins) values[names.indexOf(short(each.name))][at] += value(each);
+    let at = Math.min(bins - 1, Math.floor((ms(each.hour) - start + 2 * HOUR) / step));
+    while (at >= 0 && starts[at] > ms(each.hour)) at -= 1; // a day is not always 24 hours long
+    if (at >= 0) values[names.indexOf(short(each.name))][at] += value(each);
   }
   const total = [...totals.values()].reduce((sum, each) => sum + each, 0);
-  const make = (/** @type {number} */ _width) => {
-    const xs = Array.from({ length: bins }, (_, n) => (start + n * step) / 1000);
+  const make = (/** @type {number} */ width) => {
+    const xs = starts.map((each) => each / 1000);
     const stacked = values.map((_, n) => xs.map((__, x) => values.slice(n).reduce((sum, each) => sum + each[x], 0)));
     const bars = uPlot.paths.bars({ size: [0.86, 40], align: 1 });
     const most = Math.max(1e-9, line || 0, ...(stacked[0] || [0]));
     return { data: [xs, ...stacked, ...(line ? [xs.map(() => line)] : [])], options: {
-      scales: { x: { time: true, range: [start / 1000, (start + bins * step) / 1000] }, y: { range: [0, most * 1.08] } },
-      axes: [timeAxis(step), { ...axis(), size: 44, values: (/** @type {any} */ __, /** @type {number[]} */ splits) => splits.map((each) => (unit === "$" || each === Math.round(each) ? words(each) : "")) }],
+      scales: { x: { time: true, range: [start / 1000, end / 1000] }, y: { range: [0, most * 1.08] } },
+      axes: [timeAxis(start, end, width), { ...axis(), size: 44, values: (/** @type {any} */ __, /** @type {number[]} */ splits) => splits.map((each) => (unit === "$" || each === Math.round(each) ? words(each) : "")) }],
       series: [{}, ...names.map((name, n) => ({ label: name, fill: css(fillOf(name, n)), stroke: css(fillOf(name, n)), width: 0.5, paths: bars, points: { show: false } })), ...(line ? [{ label: "budget", stroke: css("text"), dash: [5, 4], width: 1.2, points: { show: false } }] : [])],
     } };
   };
-  const rows = Array.from({ length: bins }, (_, n) => [step > HOUR ? dateWords(start + n * step) : `${dateWords(start + n * step)} ${hourWords(start + n * step)}`, ...values.map((each) => each[n])]);
+  const rows = Array.from({ length: bins }, (_, n) => [step > HOUR ? dateWords(starts[n]) : `${dateWords(starts[n])} ${hourWords(starts[n])}`, ...values.map((each) => each[n])]);
   return html`<figure class="plot"><h3>${title}</h3><div class="sub">${words(total)} in all, by ${step > HOUR ? "day" : "hour"}</div>${total ? html`<${Drawn} make=${make} height=${height} mark=${JSON.stringify([values, bins, line])} label=${`${title}: ${names.map((name) => `${name} ${words(totals.get(name) || 0)}`).join(", ")}`} />
     <div class="legend">${names.map((name, n) => html`<a href=${link ? link(name) : "#"} style=${link ? {} : { pointerEvents: "none" }}><span class="swatch" style=${{ background: `var(--${fillOf(name, n)})` }}></span>${name} ${words(totals.get(name) || 0)}</a>`)}${line ? html`<span>┄ budget ${words(line)}</span>` : null}</div><${Twin} rows=${rows} head=${["when", ...names]} name=${title} />` : html`<p class="empty">Nothing in this window.</p>`}</figure>`;
 }
 /** @param {string} name */
 const rank = (name) => (ORDER.indexOf(name) + 1 || 99);
-/** @param {number} at */
-function dayStart(at) {
-  const day = new Date(`${dateWords(at)}T00:00:00Z`).getTime();
-  return day - (zone.utc ? 0 : -new Date(at).getTimezoneOffset() * 60000);
-}
 /** A cumulative curve over a logarithmic scale of time. @param {{title: string, data: any}} props */
 export function Healing({ title, data }) {
   const points = data.within;

@@ -88,3 +88,16 @@ export function ticking(ms) {
 }
 /** @param {string | null | undefined} iso */
 export const ms = (iso) => (iso ? Date.parse(iso) : NaN);
+/** How far the chosen zone is ahead of UTC at a moment. @param {number} at */
+const zoneShift = (at) => (zone.utc ? 0 : -new Date(at).getTimezoneOffset() * 60000);
+/** Round moments of the chosen zone, also across a change of its clocks: a day begins at midnight, whatever its length. @param {number} from @param {number} to @param {number} step */
+export function localSteps(from, to, step) {
+  const found = [], shift = zoneShift(from);
+  for (let local = Math.ceil((from + shift) / step) * step; ; local += step) {
+    const at = local - (step > 3600000 ? zoneShift(local - shift) : shift);
+    if (at > to) return found;
+    if (at >= from) found.push(at);
+  }
+}
+/** When the day of a moment began, in the chosen zone. @param {number} at */
+export const dayStart = (at) => localSteps(at - 25 * 3600000, at, DAY).pop() ?? at;

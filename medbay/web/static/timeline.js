@@ -1,6 +1,6 @@
 // Timelines, drawn as SVG from summaries: the lanes of one task, and the bars of a fleet. A table says the same.
 import { html, useLayoutEffect, useRef, useState, useTick } from "./parts.js";
-import { clock, clockWords, dayWords, hourWords, ms, short, zone } from "./time.js";
+import { clock, clockWords, dayWords, hourWords, localSteps, ms, short } from "./time.js";
 
 const LANES = ["state", "attempts", "waits", "judgement"];
 const LEFT = 78, HIGH = 22, GAP = 8, AXIS = 22;
@@ -40,15 +40,7 @@ function scale(from, to, width, folds) {
 export function ticks(from, to, most) {
   const steps = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 172800, 604800].map((s) => s * 1000);
   const step = steps.find((each) => (to - from) / each <= most) || steps[steps.length - 1];
-  const shift = zoneShift(from);
-  const found = [];
-  for (let at = Math.ceil((from + shift) / step) * step - shift; at <= to; at += step) found.push(at);
-  return { marks: found, words: (/** @type {number} */ at) => (step >= 86400000 ? dayWords(at) : step >= 60000 ? hourWords(at) : clockWords(at)) };
-}
-/** How far local time is ahead of UTC. @param {number} at */
-function zoneShift(at) {
-  if (zone.utc) return 0;
-  return -new Date(at).getTimezoneOffset() * 60000;
+  return { marks: localSteps(from, to, step), words: (/** @type {number} */ at) => (step >= 86400000 ? dayWords(at) : step >= 60000 ? hourWords(at) : clockWords(at)) };
 }
 /** Hatches and dots over a bar: what the colour says is said twice. @param {{token: string, x: number, y: number, w: number, high: number}} props */
 export function Pattern({ token, x, y, w, high }) {

@@ -245,3 +245,17 @@ def test_the_trace_of_a_ci_service_is_no_trace_of_one_script() -> None:
 
     assert last_step(clean(traced)) > 0
     assert last_step(clean(f"##[group]build\n{traced}")) == 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "TOKEN is not set in the environment of the daemon, and --env-from asks for it",
+        "cannot read the file of variables /etc/job.env: No such file or directory",
+    ],
+)
+def test_variables_that_cannot_be_given_are_a_persons(said: str) -> None:
+    """No retry brings them."""
+    found = why("", exit_code=None, spawn_error=said)
+
+    assert (found.kind, found.retryable) == ("code_error/config", False)

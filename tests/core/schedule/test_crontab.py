@@ -278,3 +278,27 @@ def test_what_is_escaped_reaches_the_command(text: str) -> None:
     command = f"x{text}x".replace("\\", "/").replace("\0", "")
 
     assert job("* * * * * " + command.replace("%", "\\%")).command == command
+
+
+def test_a_shell_that_cannot_be_executed_leaves_the_line_out() -> None:
+    """Cron would fail at night; the import says so at once."""
+    machine = CronMachine(user="ada", home="/home/ada", zone="UTC", is_command=lambda path: path == "/bin/sh")
+    text = "0 1 * * * a\nSHELL=/bin/fsh\n0 2 * * * b\n"
+
+    kept, left = crontab.tasks(crontab.read(text), machine, source="s", now=NOW)
+
+    assert kept.given and left.why == "its SHELL /bin/fsh is no command on this machine"
+
+
+@pytest.mark.parametrize(
+    ("text", "copied"),
+    [
+        ("1 * * * * root a\n@daily mail b\n", True),
+        ("1 * * * * mail b\n", False),
+        ("1 * * * * root a\n2 * * * * b\n", False),
+        ("# nothing\n", False),
+    ],
+)
+def test_a_crontab_whose_jobs_all_name_users_is_a_systems(text: str, copied: bool) -> None:
+    """With root among them: `mail` is a command too."""
+    assert crontab.names_users(crontab.read(text), {"root", "mail"}) == copied
