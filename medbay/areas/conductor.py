@@ -85,6 +85,7 @@ class Conductor:
                 self._land(story)
             if phases:
                 self._set_up(story.id)
+                self._take_back(story.id)
         if phases:
             self._start_next(story.id)
 
@@ -231,6 +232,14 @@ class Conductor:
         self._bay.write(
             lambda tx: apply(tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now))
         )
+
+    def _take_back(self, story_id: str) -> None:
+        """Tasks that a command which died left in another queue are taken back."""
+        case = self.case(story_id)
+        queue = case.story.queue
+        if any(not each.finished and each.live is None and each.queue != queue for each in case.tasks):
+            take = partial(rules.queued, queue=queue, actor=phase.ACTOR)
+            self._bay.write(lambda tx: apply(tx, take(stories.loaded(tx, story_id), now=tx.now)))
 
     def unproven(self, case: StoryCase, wanted: Phase) -> str:
         """The criteria that nothing shows any more, where a phase needs them shown; empty where all are."""

@@ -72,7 +72,12 @@ def drive(case: StoryCase, now: int, *, actor: str, queue: str, until: str = "")
         raise UsageError(f'"{until}" is no status of {case.workflow.name}', hint=f"one of {known}")
     draft = Draft(case.story, now, actor=actor, machine=case.workflow.machine)
     draft.set(driven=True, until=until, queue=queue)
-    made = [draft.decision()]
+    return together(draft.decision(), queued(case, queue, now, actor=actor))
+
+
+def queued(case: StoryCase, queue: str, now: int, *, actor: str) -> Decision:
+    """The tasks of its run that wait go into the queue of who drives it; a command that died left them elsewhere."""
+    made = []
     for task in case.tasks:
         if not task.finished and task.live is None and task.queue != queue:
             own = Draft(task, now, actor=actor)
