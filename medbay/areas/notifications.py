@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +10,8 @@ from medbay import app
 from medbay.core.delivery import TEST, Channel, ChannelState, Delivery, MessageFacts
 from medbay.core.model import Event, Question
 from medbay.errors import NotFound, SpawnFailed
-from medbay.service import deliveries
-from medbay.store import messages
+from medbay.service import deliveries, teaching
+from medbay.store import messages, questions
 from medbay.store.messages import SentMessage
 
 if TYPE_CHECKING:
@@ -46,14 +45,15 @@ class Notifications:
             for each, (state, waiting) in zip(channels, found, strict=True)
         ]
 
-    def sent(self, questions: Iterable[Question]) -> dict[str, tuple[SentMessage, ...]]:
-        """Return the messages about these questions, by question."""
+    def inbox(self) -> tuple[list[Question], dict[str, tuple[SentMessage, ...]]]:
+        """Return the questions that wait for a person, and the messages about them by question, as of one moment."""
         with self._bay.store.read() as tx:
-            found = messages.of_questions(tx, [each.id for each in questions])
+            asked = teaching.offered(tx, questions.open_questions(tx))
+            found = messages.of_questions(tx, [each.id for each in asked])
         made: dict[str, tuple[SentMessage, ...]] = {}
         for each in found:
             made[each.question_id] = (*made.get(each.question_id, ()), each)
-        return made
+        return asked, made
 
     def named(self, name: str | None = None) -> tuple[Channel, ...]:
         """The channel of a name, or all of them; raises NotFound where there is none."""

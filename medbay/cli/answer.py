@@ -40,6 +40,8 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
       medbay answer k7f2 "SQLite"        to what an agent asked
     """
     refuse_inside_attempts("medbay answer")
+    if option is not None and not option.strip():  # an unset variable of a script is no consent
+        raise UsageError("the answer is empty", hint="write an option, or leave it out to take the default")
     bay = session.bay()
     asked = _asked(bay, task_id)
     if asked and option is None and sys.stdin.isatty() and screen().terminal and not session.json:

@@ -32,9 +32,7 @@ def command(session: Session) -> None:
     """
     from medbay.env import SystemClock
 
-    bay = session.bay()
-    asked = bay.inbox()
-    sent = bay.notifications.sent(asked)
+    asked, sent = session.bay().notifications.inbox()
     if session.json:
         print_json([{**view.as_json(each), "messages": _messages(sent.get(each.id, ()))} for each in asked])
         return

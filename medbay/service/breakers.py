@@ -230,13 +230,16 @@ def _begins(each: Breaker, given: str) -> bool:
     return bool(given) and any(name.startswith(given) for name in (each.key, each.name, each.name.rpartition(":")[2]))
 
 
+_LISTS: Final = {"incident": "incidents"}
+
+
 def _only(known: list[Breaker], given: str, what: str) -> Breaker:
     exact = [each for each in known if given.strip() in (each.key, each.name)]
     known = exact if len(exact) == 1 else known
     if len(known) > 1:
         raise UsageError(f'"{given}" could be {known[0].key} or {known[1].key}', hint="type one more letter")
     if not known:
-        raise NotFound(f'there is no {what} "{given}"', hint="medbay breaker list --all shows them")
+        raise NotFound(f'there is no {what} "{given}"', hint=f"medbay {_LISTS.get(what, 'breaker list')} --all shows them")
     return known[0]
 
 

@@ -133,6 +133,17 @@ def test_no_question_is_not_allowed(cli: Cli) -> None:
     assert nobody.err == 'medbay: there is no question and no task "nobody"; medbay inbox lists the questions\n'
 
 
+def test_an_empty_answer_is_no_consent(cli: Cli) -> None:
+    """A script whose variable is not set has decided nothing."""
+    task = cli.add("pull")
+    cli.good("block", task, "--reason", "vendor", "--kind", "human")
+
+    refused = cli("answer", task, " ")
+
+    assert refused.code == 2 and "the answer is empty" in refused.err
+    assert "vendor" in cli.good("inbox")
+
+
 def test_what_was_answered_says_how(cli: Cli) -> None:
     """By task or by question; `show` has it too, with what a person left as the result."""
     task_id = cli.good("add", "sign it", "--person").out.strip()

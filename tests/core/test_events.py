@@ -18,7 +18,7 @@ FURTHER = """
     task:reclassified task:occurrences_skipped triage:failed breaker:half_open clock:jumped worker:started
     worker:stopped worker:lost workorder:created workorder:executed workorder:passed workorder:failed gate:passed
     gate:failed gate:error story:moved phase:started phase:ended delivery:failed delivery:restored agent:asked
-    task:assessed task:rolled_back
+    task:assessed task:rolled_back place:away place:back
 """
 
 

@@ -57,8 +57,8 @@ def test_the_daemon_of_the_version_before_drains_and_says_so(tmp_path: Path) -> 
     """The real command: what runs ends well, exit 4 makes systemd start it again with what is installed by then."""
     here = Terminal(tmp_path)
     here.must("init")
-    task = here.must("add", "a", "--run", "sleep 2; echo done").strip()
-    later = here.must("add", "later", "--run", "true", "--at", "+4s").strip()
+    task = here.must("add", "a", "--run", "sleep 4; echo done").strip()
+    later = here.must("add", "later", "--run", "true", "--after", task).strip()
     up = subprocess.Popen([COMMAND, "up"], cwd=tmp_path, env=here.environ, stdout=-1, stderr=-2, text=True)
     until(here, task, lambda shown: shown["status"] == "in_progress")
 

@@ -171,7 +171,6 @@ def test_an_agent_is_answered_in_words(house: House, opened: Opened) -> None:
     press(page, "Answer")
 
     wait_for(lambda: house.bay.detail(task.id).questions[-1].status == "answered")
-    house.bay.cancel(task.id)
 
 
 def test_an_account_is_held_and_released(house: House, opened: Opened) -> None:
