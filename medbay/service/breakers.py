@@ -239,7 +239,8 @@ def _only(known: list[Breaker], given: str, what: str) -> Breaker:
     if len(known) > 1:
         raise UsageError(f'"{given}" could be {known[0].key} or {known[1].key}', hint="type one more letter")
     if not known:
-        raise NotFound(f'there is no {what} "{given}"', hint=f"medbay {_LISTS.get(what, 'breaker list')} --all shows them")
+        listed = _LISTS.get(what, "breaker list")
+        raise NotFound(f'there is no {what} "{given}"', hint=f"medbay {listed} --all shows them")
     return known[0]
 
 
