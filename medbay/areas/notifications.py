@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -45,7 +46,7 @@ class Notifications:
             for each, (state, waiting) in zip(channels, found, strict=True)
         ]
 
-    def inbox(self) -> tuple[list[Question], dict[str, tuple[SentMessage, ...]]]:
+    def inbox(self) -> tuple[Sequence[Question], dict[str, tuple[SentMessage, ...]]]:
         """Return the questions that wait for a person, and the messages about them by question, as of one moment."""
         with self._bay.store.read() as tx:
             asked = teaching.offered(tx, questions.open_questions(tx))
