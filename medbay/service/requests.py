@@ -44,7 +44,7 @@ class Defaults(Struct, frozen=True):
 
     cwd: str = ""
     shell: str = ""
-    places: tuple[str, ...] = ()  # the names of those that are configured
+    places: tuple[str, ...] | None = None  # the names of those that are configured; None: not known here
     queue_places: Mapping[str, str] = {}  # where the tasks of a queue run
 
 
@@ -81,7 +81,7 @@ def new_task(
 def _place(fields: Mapping[str, Any], defaults: Defaults) -> str:
     """Where it runs: as it says, else as its queue says; `here` is the machine of its engine."""
     place = fields.get("place") or defaults.queue_places.get(fields.get("queue", DEFAULT_QUEUE), "")
-    if place in ("", HERE) or place in defaults.places:
+    if place in ("", HERE) or defaults.places is None or place in defaults.places:
         return "" if place == HERE else str(place)
     known = ", ".join((HERE, *defaults.places))
     raise UsageError(f'no place is called "{place}"', hint=f"there is {known}; [places.{place}] makes one")

@@ -78,6 +78,11 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "workorder_capture": ("workorder_id", "capture_id"),
     "run_record": ("workorder_id",),
     "candidate": ("id",),
+    "workflow_definition": ("hash",),
+    "story": ("id",),
+    "phase_run": ("story_id", "number"),
+    "story_decision": ("story_id", "number"),
+    "learning": ("role", "digest"),
 }
 OWN: Final = "meta"  # what a store knows about itself; never copied
 

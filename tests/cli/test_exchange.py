@@ -34,6 +34,7 @@ FULL = {
     "policy": "ladder",
     "provider": ["anthropic/team"],
     "mutex": "db",
+    "place": "cluster",
     "expect_by": "06:00",
     "check": ["true"],
     "required_check": [["test", "-e", "a b"]],
@@ -53,6 +54,7 @@ def exported(cli: Cli, *words: str) -> list[dict[str, object]]:
 
 def test_everything_a_task_was_given_survives(cli: Cli) -> None:
     """Each name of `add`, there and back; a field that is forgotten here fails."""
+    (cli.folder / "medbay.toml").write_text('[places.cluster]\nkind = "temporal"\n', encoding="utf-8")
     first = cli.add("first")
     variables = cli.folder / "vars.env"
     variables.write_text("A=1\n", encoding="utf-8")

@@ -210,7 +210,7 @@ def test_a_file_that_is_no_store_is_said_plainly(bare: Cli) -> None:
 
 def test_an_unexpected_error_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--debug` shows the traceback."""
-    monkeypatch.setattr("medbay.bay.Bay.inbox", lambda self: 1 / 0)
+    monkeypatch.setattr("medbay.areas.notifications.Notifications.inbox", lambda self: 1 / 0)
 
     short, long = cli("inbox"), cli("inbox", "--debug")
 

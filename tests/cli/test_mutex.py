@@ -47,7 +47,7 @@ def test_a_queue_without_its_slots_is_refused(cli: Cli) -> None:
     refused = cli("list").err
 
     assert "medbay.toml:1" in refused
-    assert "queues.slow has no slots" in refused
+    assert "queues.slow has no place or slots" in refused
 
 
 def test_a_machine_is_short_of_what_it_lacks() -> None:

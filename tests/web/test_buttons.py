@@ -45,6 +45,7 @@ PRESSED: Final = {
     "editCandidate": "test_candidates_are_edited_promoted_and_discarded",
     "discardCandidate": "test_candidates_are_edited_promoted_and_discarded",
     "views/fingerprints.js": "test_a_fingerprint_is_forgotten",
+    "views/board.js": "test_a_story_is_moved",
     "views/candidates.js": "test_candidates_are_edited_promoted_and_discarded",
     "app.js": "test_the_link_of_a_message_answers_its_one_question",
 }
@@ -171,6 +172,18 @@ def test_an_agent_is_answered_in_words(house: House, opened: Opened) -> None:
     press(page, "Answer")
 
     wait_for(lambda: house.bay.detail(task.id).questions[-1].status == "answered")
+
+
+def test_a_story_is_moved(house: House, opened: Opened) -> None:
+    """From its own page, to a status its lifecycle allows, with why."""
+    house.bay.stories.new("S-1", title="Pay by invoice", criteria=["An invoice is sent"])
+    page = opened("/board/S-1")
+    press(page, "Move…")
+    page.locator("dialog select[name=to]").select_option("cancelled")
+    page.locator("dialog input[name=why]").fill("not now")
+    press(page, "Move")
+
+    wait_for(lambda: house.bay.stories.get("S-1").status == "cancelled")
 
 
 def test_an_account_is_held_and_released(house: House, opened: Opened) -> None:
