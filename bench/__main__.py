@@ -15,17 +15,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import claim, diagnosis, intake, many, peers, recurring, report, start, targets, web
+from bench import claim, costs, diagnosis, intake, many, peers, places, recurring, report, scale, start, targets, web
 from bench.ground import STORES, Ground, machine
 from bench.scenarios import SCENARIOS, run
 
 MEASUREMENTS: dict[str, Callable[[], list[str]]] = {
     "start": start.measure,
     "claim": claim.measure,
+    "costs": costs.measure,
     "diagnosis": diagnosis.measure,
     "intake": intake.measure,
     "many": many.measure,
+    "places": places.measure,
     "recurring": recurring.measure,
+    "scale": scale.measure,
     "web": web.measure,
 }
 

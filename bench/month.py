@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bench.virtual import Attempt
 from medbay.app import StoreLocation
 from medbay.bay import Bay
-from medbay.core.outcome import Cancelled, Failed, Outcome, Output, Requeued, Succeeded
+from medbay.core.outcome import Failed, Outcome, Output, Succeeded
 from medbay.core.policy.policy import Policy
 from medbay.engine.round import Engine
 from medbay.places.protocol import Identity, Launch
@@ -83,40 +84,20 @@ ONCE: Final = (
 PLACES: Final = ("Europe", "Asia", "Oceania", "Africa", "the north", "the south")
 
 
-class Attempt:
-    """An attempt that ends at its time, by the clock of the month."""
+class LoggedAttempt(Attempt):
+    """One that has written its log when it ends."""
 
     def __init__(self, outcome: Outcome, ends_s: float, path: Path, log: str) -> None:
-        self.identity: Identity | None = Identity(pid=4242, pid_start=1, group=4242)
-        self._outcome, self._ends_s = outcome, ends_s
+        super().__init__(outcome, ends_s)
+        self.identity = Identity(pid=4242, pid_start=1, group=4242)
         self._path, self._log = path, log
-
-    def fileno(self) -> int:
-        """Nothing to wait on."""
-        return -1
 
     def poll(self, monotonic_s: float) -> Outcome | None:
         """How it ended, once it has."""
-        if monotonic_s < self._ends_s:
-            return None
-        self._path.write_text(self._log, encoding="utf-8")
-        return self._outcome
-
-    def deadline_s(self) -> float | None:
-        """When it ends."""
-        return self._ends_s
-
-    def cancel(self, monotonic_s: float) -> None:
-        """It ends now."""
-        self._outcome, self._ends_s = Cancelled(), monotonic_s
-
-    def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """It is given back."""
-        self._outcome, self._ends_s = Requeued(asked=False, why=why), monotonic_s
-
-    def kill(self) -> None:
-        """It is gone."""
-        self._outcome, self._ends_s = Requeued(asked=False, why="killed by the worker"), 0.0
+        ended = super().poll(monotonic_s)
+        if ended is not None:
+            self._path.write_text(self._log, encoding="utf-8")
+        return ended
 
 
 class Runner:
@@ -127,7 +108,7 @@ class Runner:
         self.jobs: dict[str, Job] = {}
         self.away = False  # a provider everybody needs
 
-    def start(self, launch: Launch, monotonic_s: float) -> Attempt:
+    def start(self, launch: Launch, monotonic_s: float) -> LoggedAttempt:
         """Decide now how it will end, and when."""
         rng, job = self._rng, self.jobs[launch.task_id]
         text, again = job.failure
@@ -143,7 +124,7 @@ class Runner:
         result = {"usage": {"tokens": rng.randrange(8_000, 90_000), "cost": round(rng.uniform(0.04, 0.9), 3)}}
         output = Output(tail=log, total_bytes=len(log), log_path=launch.log_path, result=result if job.agent else None)
         outcome = Failed(output=output, exit_code=1) if failing else Succeeded(output=output)
-        return Attempt(outcome, monotonic_s + minutes * 60, path, log)
+        return LoggedAttempt(outcome, monotonic_s + minutes * 60, path, log)
 
 
 class Month:

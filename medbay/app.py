@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -207,7 +207,7 @@ def build_engine(
         load_aware=config.policy.load_aware,
         policy=policy_of(config),
         limits=config.limits,
-        budget=config.budget,
+        budget=config.spending,
         means=means_of(config, place.folder),
         redaction=redaction_of(config, os.environ),
         zone=env.local_zone(),
@@ -281,7 +281,7 @@ def build_deliveries(
             senders,
             owner=owner,
             heartbeats=heartbeats,
-            budget=config.budget,
+            budget=config.spending,
             link_key=Ids().token(),
         )
 
@@ -332,7 +332,7 @@ def build_here(config: Config, *, workers: int, guard: str, passes: Passes | Non
     shell = AheadRunner(ShellRunner(trees))
     profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
     models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
-    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes)
+    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes, ours=story_root(config))
     agents = AgentRunner(profiles, ShellRunner(trees), worktrees, models=models)
     runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
     return Here(runners, HostLeftovers(), later={"python": python})
@@ -361,6 +361,11 @@ def worktrees_root(config: Config, environ: Mapping[str, str]) -> Path:
     return state_folder(environ) / "worktrees"
 
 
+def story_root(config: Config) -> str:
+    """The directory of story folders; empty where no file says where relative paths begin."""
+    return os.path.abspath(config.folder / config.story.root) if config.folder is not None else ""
+
+
 def agents_of(config: Config) -> KnownProfiles:
     """The agents there are: those that are configured, and those that are known by name."""
     return KnownProfiles(config.agents)
@@ -382,8 +387,8 @@ def means_of(config: Config, folder: Path | None = None) -> Means:
         agent=chosen.agent,
         command=_judge_command(config, logs),
         timeout_ms=chosen.timeout_ms,
-        max_tokens=chosen.max_tokens,
-        max_cost=chosen.max_cost,
+        max_tokens=config.triage_limits[0],
+        max_cost=config.triage_limits[1],
         fix_agent=chosen.fix_agent,
         spec_agent=agent.with_role(config.agents.values(), agent.SPEC_ROLE),
         profiles=tuple(config.agents),
@@ -413,8 +418,8 @@ def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commi
             chosen.agent,
             config.triage.model,
             answers="bundle",
-            max_tokens=config.triage.max_tokens,
-            max_cost=config.triage.max_cost,
+            max_tokens=config.triage_limits[0],
+            max_cost=config.triage_limits[1],
         )
     return IntakeWork(
         agent=chosen.agent,
@@ -444,8 +449,8 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
                 chosen.model,
                 logs=logs,
                 answers="score" if scores else "verdict",
-                max_tokens=chosen.max_tokens,
-                max_cost=chosen.max_cost,
+                max_tokens=config.triage_limits[0],
+                max_cost=config.triage_limits[1],
             )
         case _:
             return rules.start_command(PACKAGE)
@@ -453,7 +458,13 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
 
 def shell_of(config: Config) -> str:
     """What runs the command lines of new tasks: what is configured, else bash with pipefail where it is there."""
-    return config.runner.shell or (BASH if shutil.which(BASH) else "sh")
+    return config.runner.shell or _shell_on(os.environ.get("PATH"))
+
+
+@cache
+def _shell_on(path: str | None) -> str:
+    """Looked for once: whoever adds one task after the other would go through the folders of the path each time."""
+    return BASH if shutil.which(BASH, path=path) else "sh"
 
 
 def defaults_of(config: Config) -> Defaults:

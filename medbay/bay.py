@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from medbay.areas.links import Links
     from medbay.areas.notifications import Notifications
     from medbay.areas.page import Page
+    from medbay.areas.pull_requests import PullRequests
     from medbay.areas.statistics import Statistics
     from medbay.areas.stories import Stories
     from medbay.areas.tokens import Tokens
@@ -123,6 +124,7 @@ class Bay:
     agents: Area[Agents] = Area("agents", "Agents")
     stories: Area[Stories] = Area("stories", "Stories")
     board: Area[Board] = Area("board", "Board")
+    pulls: Area[PullRequests] = Area("pull_requests", "PullRequests")
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import os
 import random
 import time
 import uuid
+from bisect import bisect
 from datetime import datetime, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -19,7 +20,8 @@ ID_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # without i, l, o: they look like digits
 ID_SYMBOLS = ID_LETTERS + "23456789"
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # Linux has it
 _BITS_DRAWN = 128  # 16 symbols of 31 need 80
-_IDS_PER_LENGTH = ((4, 10_000), (5, 300_000), (6, 10_000_000))
+_BYTES_DRAWN = 4096  # from the system at once
+_LENGTHS, _IDS_PER_LENGTH = (4, 5, 6, 8), (10_000, 300_000, 10_000_000)
 
 
 class Clock(Protocol):
@@ -46,6 +48,28 @@ class Rng(Protocol):
         ...
 
 
+class SystemBits:
+    """Random bits of the system, taken from it for many at once. Never the same in two processes."""
+
+    def __init__(self) -> None:
+        self._drawn = memoryview(b"")
+        os.register_at_fork(after_in_child=self._forget)
+
+    def getrandbits(self, bits: int, /) -> int:
+        """A number of so many random bits, a multiple of eight."""
+        size = bits // 8
+        if len(self._drawn) < size:
+            self._drawn = memoryview(os.urandom(_BYTES_DRAWN))
+        taken, self._drawn = self._drawn[:size], self._drawn[size:]
+        return int.from_bytes(taken, "little")
+
+    def _forget(self) -> None:
+        self._drawn = memoryview(b"")
+
+
+_SYSTEM_BITS = SystemBits()
+
+
 class SystemClock:
     """The clock of this machine."""
 
@@ -63,11 +87,11 @@ class Ids:
     """Short, typeable, unique names: `k7f2`. The caller retries on a collision."""
 
     def __init__(self, rng: Rng | None = None) -> None:
-        self._rng: Rng = rng or random.SystemRandom()
+        self._rng: Rng = rng or _SYSTEM_BITS
 
     def task(self, existing: int) -> str:
         """A new task id; longer when many exist, so that collisions stay rare."""
-        length = next((size for size, limit in _IDS_PER_LENGTH if existing < limit), 8)
+        length = _LENGTHS[bisect(_IDS_PER_LENGTH, existing)]
         return self._drawn(1, ID_LETTERS) + self._drawn(length - 1)
 
     def worker(self) -> str:

@@ -66,6 +66,7 @@ class TaskFunction(Generic[P, R]):
         self._options = options
         self._signature: Signature | None = None  # looked at when something is added
         self._targets: dict[str, str] = {}  # by the directory that tasks were added in
+        self._fitting: set[int] = set()  # how many arguments without names it takes, as far as that was looked at
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
@@ -78,20 +79,28 @@ class TaskFunction(Generic[P, R]):
 
     def add(self, bay: Adding, *args: P.args, **kwargs: P.kwargs) -> Task:
         """Add a task that calls it with these arguments, which have to be JSON: a tuple arrives as a list."""
+        options = {"title": self._function.__name__, **self._options}
+        cwd = options.setdefault("cwd", os.getcwd())
+        target = self._targets.get(cwd)
+        if target is None:
+            target = self._targets[cwd] = target_of(self._function, cwd)
+        if kwargs or len(args) not in self._fitting:
+            self._refuse_what_does_not_fit(target, args, kwargs)
+        title = options.pop("title")
+        return bay.add(title, python=target, args={"args": list(args), "kwargs": kwargs}, **options)
+
+    def _refuse_what_does_not_fit(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise UsageError where the function could not be called like this."""
         import inspect  # as slow to load as all the rest, and no worker process needs it
 
-        options = {"title": self._function.__name__, "cwd": os.getcwd(), **self._options}
-        target = self._targets.get(options["cwd"])
-        if target is None:
-            target = self._targets[options["cwd"]] = target_of(self._function, options["cwd"])
         if self._signature is None:
             self._signature = inspect.signature(self._function)
         try:
             self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise UsageError(f"{target}: {error}") from None
-        title = options.pop("title")
-        return bay.add(title, python=target, args={"args": list(args), "kwargs": kwargs}, **options)
+        if not kwargs:
+            self._fitting.add(len(args))
 
     def using(self, **options: Any) -> TaskFunction[P, R]:
         """The same function with other options for what is added next: `pull.using(key="monday").add(bay)`."""

@@ -21,7 +21,7 @@ from medbay.config.fields import Config
 from medbay.config.keys import commented_file, key_at, paths, reference_tables, under
 from medbay.config.kinds import shown, without_password
 from medbay.config.load import check_text, load
-from medbay.config.rows import LATER, SECTIONS
+from medbay.config.rows import SECTIONS
 from medbay.core.delivery import Channel
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL
 from medbay.errors import ConfigError
@@ -229,14 +229,6 @@ def test_a_mistake_is_named_with_its_line(text: str, line: int, said: str) -> No
     assert (mistake.file, mistake.line) == ("medbay.toml", line)
     assert str(mistake).isprintable()
     assert len(str(mistake)) < 300
-
-
-@pytest.mark.parametrize("path", sorted(LATER))
-def test_what_is_not_built_yet_says_so(path: tuple[str, ...]) -> None:
-    """A section of a later version is not called a typing mistake."""
-    (mistake,) = check_text(f"[{'.'.join(path)}]\nx = 1", "medbay.toml")
-
-    assert str(mistake).endswith("is not available in this version")
 
 
 def test_all_mistakes_are_found_in_one_pass_and_in_order() -> None:

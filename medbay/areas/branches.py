@@ -12,10 +12,10 @@ from medbay.core.agent import is_agents
 from medbay.core.model import Event, Task
 from medbay.core.workspace import Landed, StandingTree, requested, seen
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.integrations import clearing
+from medbay.integrations import clearing, story_branch
 from medbay.integrations.git import Git, repository_above
 from medbay.integrations.landing import Branch
-from medbay.integrations.worktree import BRANCHES
+from medbay.integrations.tree_contents import BRANCHES
 from medbay.store.apply import write_events
 
 if TYPE_CHECKING:
@@ -31,19 +31,19 @@ class Branches:
         self._bay = bay
 
     def diff(self, task_id: str, *, stat: bool = False, attempt: int | None = None) -> str:
-        """What a task changed against where it began, or what one attempt of it left."""
-        return self._of(self._bay.get(task_id)).diff(stat=stat, attempt=attempt)
+        """What a task or a story changed against where it began, or what one attempt of it left."""
+        return self._named(task_id).diff(stat=stat, attempt=attempt)
 
     def name_of(self, task_id: str) -> str:
-        """The branch of a task."""
-        return self._of(self._bay.get(task_id)).branch
+        """The branch of a task or a story."""
+        return self._named(task_id).branch
 
     def merge(self, task_id: str, *, unfinished: bool = False) -> Landed:
         """Merge the branch of a completed task into the one it began on; `unfinished`: of any that does not run."""
         task = self._bay.get(task_id)
         if task.live is not None:
             raise NotAllowed(f"{task.id} is running", hint="let it end first")
-        branch = self._of(task)
+        branch = self.of(task)
         if task.status != "completed" and not unfinished:
             raise NotAllowed(f"{task.id} is {task.status}, not completed", hint="--unfinished merges what it has")
         landed = branch.merge(task.title)
@@ -54,7 +54,7 @@ class Branches:
     def revert(self, task_id: str) -> tuple[str, str, Task]:
         """Prepare the revert of a merged task on a branch and ask a person; branch, what it changes, the question."""
         task = self._bay.get(task_id)
-        branch = self._of(task)
+        branch = self.of(task)
         name, stat = branch.revert()
         into = branch.base.removeprefix("refs/heads/")
         asked = self._bay.add(
@@ -73,7 +73,7 @@ class Branches:
         task = self._bay.get(task_id)
         if not 1 <= check <= len(task.checks):
             raise UsageError(f"{task.id} has no check {check}", hint=f"medbay edit {task.id} --check CMD gives it one")
-        branch = self._of(task)
+        branch = self.of(task)
         since = good or branch.merged or ""
         if not since:
             raise UsageError(
@@ -94,20 +94,34 @@ class Branches:
 
     def clear(self, names: Collection[str] = (), *, before_ms: int, dry_run: bool = False) -> list[StandingTree]:
         """Remove worktrees by name, or those not used since a moment whose task does not run; their branches stay."""
-        found = [each for each in self.worktrees() if not each.busy and not self._may_run(each.task)]
+        found = [each for each in self.worktrees() if not each.busy and not self._may_run(each)]
         wanted = [each for each in found if (each.name in names if names else each.used_at < before_ms)]
         if missing := set(names) - {each.name for each in wanted}:
             raise NotFound(f"no worktree to remove: {', '.join(sorted(missing))}", hint="medbay worktrees lists them")
         return wanted if dry_run else [each for each in wanted if clearing.clear(each)]
 
-    def _may_run(self, task_id: str) -> bool:
-        """Whether a task of this store is at work or about to be; one of another store is known by its lock alone."""
+    def _may_run(self, tree: StandingTree) -> bool:
+        """Whether a task or a story of this store works in it; one of another store is known by its lock alone."""
         try:
-            return bool(task_id) and self._bay.get(task_id).live is not None
+            if tree.story:
+                return self._bay.stories.get(tree.story).run > 0
+            return bool(tree.task) and self._bay.get(tree.task).live is not None
         except NotFound:
             return False
 
-    def _of(self, task: Task) -> Branch:
+    def _named(self, given: str) -> Branch:
+        """The branch of the task or the story a person means."""
+        try:
+            return self.of(self._bay.get(given))
+        except NotFound:
+            if not self._bay.stories.exists(given):
+                raise
+        story = self._bay.stories.get(given)
+        if not story_branch.exists(story):
+            raise NotFound(f"{story.id} has no branch", hint="it has one from its implementation on")
+        return story_branch.branch_of(story)
+
+    def of(self, task: Task) -> Branch:
         """The branch of a task, where its newest attempt worked."""
         for attempt in reversed(self._bay.attempts(task.id, _ATTEMPTS)):
             left = self._bay.output(task.id, attempt.number)

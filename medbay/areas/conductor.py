@@ -11,18 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
+from medbay.areas import hand_edits
+from medbay.areas.story_work import StoryWork
 from medbay.core import agent as agents
 from medbay.core.model import PRIVATE_QUEUES
-from medbay.core.workflow import artifacts, learning, phase, prompt, proof, question
+from medbay.core.workflow import artifacts, fast_track, learning, phase, prompt, proof
 from medbay.core.workflow import story as rules
-from medbay.core.workflow.answer import REVIEWER, WantedDecision
+from medbay.core.workflow.answer import REVIEWER
 from medbay.core.workflow.context import LEARNINGS_MAX
-from medbay.core.workflow.frontmatter import StoryText
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
-from medbay.core.workflow.records import PhaseRun, Story, StoryDecision, StoryRules
+from medbay.core.workflow.records import PhaseRun, Story, StoryGit, StoryRules
 from medbay.core.workflow.workflow import Phase
 from medbay.errors import MedbayError, NotAllowed, StaleClaim
-from medbay.integrations import reviewers, roles, story_branch
+from medbay.integrations import reviewers, roles
 from medbay.integrations.story_context import StoryContext
 from medbay.integrations.story_folder import StoryFolders, evidence_hash
 from medbay.service import stories
@@ -36,11 +39,6 @@ if TYPE_CHECKING:
 
 RENEW_MS: Final = 60_000
 EVIDENCE: Final = "evidence"  # what a phase needs: an entry for every criterion, whose hash matches
-FAST: Final = WantedDecision(
-    question="Skip the audit of a story with fewer than three criteria by default?",
-    options=("audit it", "fast track"),
-    default="audit it",
-)
 
 
 def private_queue(story_id: str) -> str:
@@ -55,17 +53,25 @@ class Conductor:
         self._bay = bay
         self._by = bay.ids.store()
         self._renewed: dict[str, int] = {}
+        self._looked_at: dict[str, int] = {}  # stories, with the time of their last turn
+        self.work = StoryWork(bay)
+        self.notes: list[str] = []  # what did not work and stops no story, in words
         self.stuck: dict[str, str] = {}  # why a driven story cannot start its next phase, in words
+        self.taken: list[str] = []  # in the last cycle, from files that people edited, in words
+        self.wrong: dict[str, list[str]] = {}  # what such a file says that could not be taken over, by story
 
     def cycle(self, only: Collection[str] | None = None) -> list[str]:
         """Do what is to be done, for these stories or for all that no command drives; what went wrong, in words."""
         with self._bay.store.read() as tx:
-            found = rows.conducted(tx)
-        errors = []
+            found, now = stories.to_conduct(tx, looked_at=self._looked_at), tx.now
+        self._looked_at = {each: at for each, at in self._looked_at.items() if now - at < stories.LOOK_MS}
+        errors: list[str] = []
+        self.taken.clear()
         for each in found:
             mine = each.id in only if only is not None else not each.queue.startswith(PRIVATE_QUEUES)
             if not mine and not (only is None and each.files_due):
                 continue
+            self._looked_at[each.id] = now
             try:
                 self._conduct(each, phases=mine)
             except StaleClaim:  # it moved meanwhile: the next cycle sees it as it is
@@ -73,6 +79,9 @@ class Conductor:
             except MedbayError as error:
                 self.stuck[each.id] = str(error)
                 errors.append(f"{each.id}: {error}")
+            errors += self.wrong.get(each.id, ()) if each.files_due else ()
+        errors += self.notes
+        self.notes = []
         return errors
 
     def _conduct(self, story: Story, *, phases: bool) -> None:
@@ -80,9 +89,9 @@ class Conductor:
             if not mine:
                 return
             self._complete(story.id)
+            if story.files_due:  # what is to be merged or reverted is due with the files
+                self.work.settle(story.id)
             self.write_files(story.id)
-            if story.files_due and story.status == rules.COMPLETED and not story.merged:
-                self._land(story)
             if phases:
                 self._set_up(story.id)
                 self._take_back(story.id)
@@ -119,11 +128,13 @@ class Conductor:
         ended = [each for each in case.runs if each.completed_at is None]
         if not ended:
             return
-        story, project = case.story, Path(case.story.project)
+        story = case.story
+        resolved = self.work.complete(case, ended)
+        where = self.work.directory(story)
         folder = self.folders(story).find(story.id)
         parts = [part for each in ended for part in each.parts]
         shown = {str(each["path"]) for part in parts for each in part.result.get(EVIDENCE, ())}
-        hashes = {path: evidence_hash(project, path, folder) for path in shown if path}
+        hashes = {path: evidence_hash(where, path, folder) for path in shown if path}
 
         def settle(tx: Tx) -> None:
             now = stories.loaded(tx, story_id)
@@ -133,7 +144,7 @@ class Conductor:
                 kept = rules.with_evidence(kept, each, hashes)
                 for taught in learning.learned_from(each, now.workflow):
                     learnings.save(tx, taught)
-            apply(tx, rules.completed(now, runs, kept.evidence, tx.now))
+            apply(tx, rules.completed(now, runs, kept.evidence, tx.now, resolved=resolved))
 
         self._bay.write(settle)
 
@@ -145,48 +156,25 @@ class Conductor:
             return
         folders = self.folders(case.story)
         edited = folders.hand_edit(case.story)
-        if edited is not None and self._take_over(case, edited):
+        self.wrong.pop(story_id, None)
+        if edited is not None:
+            taken, self.wrong[story_id] = hand_edits.take_over(self._bay, case, edited)
+            self.taken += taken
             case = self.case(story_id)
         story, run = case.story, case.run
         running = run.phase if run is not None and run.status == "RUNNING" else ""
+        self.work.mark_root(story)
         folder = folders.place(story, case.workflow.machine, running=running)
         runs = (*case.runs, *((run,) if run is not None else ()))
         folders.write(story, artifacts.files_of(story, runs, case.decisions, case.workflow), folder)
         for each in case.runs:
             folders.unlock(folder, run=_key(each))
+        try:
+            self.work.commit_folder(story)
+        except MedbayError as error:  # the next change commits it too
+            self.notes.append(f"{story.id}: its folder is not committed: {error}")
         directory = case.workflow.machine.places.get(story.status, "") if not running else story.directory
         self._bay.write(lambda tx: rows.files_written(tx, story, directory))
-
-    def _take_over(self, case: StoryCase, edited: StoryText) -> bool:
-        """What a person wrote into story.md: values are taken over, a status is a request that the table judges."""
-        story, actor = case.story, self._bay.actor
-        changes: dict[str, Any] = {
-            "title": edited.title,
-            "priority": edited.priority,
-            "depends_on": edited.depends_on,
-            "enforcement": edited.enforcement,
-            "multiplier": edited.multiplier,
-            "criteria": edited.criteria,
-        }
-        changes = {name: value for name, value in changes.items() if value is not None}
-
-        def take(tx: Tx) -> None:
-            if changes.get("depends_on"):
-                stories.refuse_dependencies(tx, story.id, changes["depends_on"])
-            stories.decide(tx, story.id, lambda now, _: rules.on_edit(now, changes, tx.now, actor=actor))
-
-        if changes:
-            self._bay.write(take)
-        if edited.status and edited.status != story.status:
-            why = "story.md says so"
-            update = partial(rules.on_update, status=edited.status, actor=actor, why=why)
-            try:
-                self._bay.write(
-                    lambda tx: stories.decide(tx, story.id, lambda now, asked: update(now, now=tx.now, asked=asked))
-                )
-            except NotAllowed as error:
-                self.stuck[story.id] = f"story.md asks for {edited.status}: {error}"
-        return True
 
     def _renew(self, case: StoryCase) -> None:
         """A phase that runs keeps its lock fresh."""
@@ -197,21 +185,6 @@ class Conductor:
         folders = self.folders(case.story)
         if (folder := folders.find(case.story.id)) is not None:
             folders.renew(folder, run=_key(run), now_ms=now)
-
-    def merge(self, story: Story) -> None:
-        """Merge the branch of a story, where it has one; from then on it is merged."""
-        if story_branch.exists(Path(story.project), story.id):
-            story_branch.merge(Path(story.project), story.id, story.title)
-        changes, actor = {"merged": True}, self._bay.actor
-        self._bay.write(
-            lambda tx: stories.decide(tx, story.id, lambda now, _: rules.on_edit(now, changes, tx.now, actor=actor))
-        )
-
-    def _land(self, story: Story) -> None:
-        """A gate that passed merges the branch of its story, where that is configured."""
-        wanted = self._bay.place.config.story.on_pass == "merge"
-        if wanted and story_branch.exists(Path(story.project), story.id):
-            self.merge(story)
 
     # Setup
 
@@ -225,13 +198,26 @@ class Conductor:
         assert wanted is not None
         folder = folders.place(story, case.workflow.machine)
         folders.lock(folder, phase=run.phase, command=run.command, run=_key(run), now_ms=self._bay.now())
-        if missing := self.unproven(case, wanted):
+        git, missing = self._prepared(case, run, wanted)
+        if git is not None:
+            case = replace(case, story=replace(story, git=git))
+        if missing := missing or self.unproven(case, wanted):
             self._bay.write(lambda tx: apply(tx, phase.refuse(stories.loaded(tx, story_id), missing, tx.now)))
             return
-        context, told = self._context(case, run, wanted, folder)
+        folders.set_aside(folder, wanted.artifact)
+        context, told = self._context(case, run, folder)
         self._bay.write(
-            lambda tx: apply(tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now))
+            lambda tx: apply(
+                tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now, git=git)
+            )
         )
+
+    def _prepared(self, case: StoryCase, run: PhaseRun, wanted: Phase) -> tuple[StoryGit | None, str]:
+        """Where a run works, if not in the project, and why that cannot be made."""
+        try:
+            return self.work.prepare(case, run, wanted), ""
+        except MedbayError as error:
+            return None, f"its worktree cannot be made: {error}"
 
     def _take_back(self, story_id: str) -> None:
         """Tasks that a command which died left in another queue are taken back."""
@@ -248,16 +234,15 @@ class Conductor:
         story = case.story
         folder = self.folders(story).find(story.id)
         paths = {each.path for each in story.evidence}
-        hashes = {path: evidence_hash(Path(story.project), path, folder) if path else "" for path in paths}
+        where = self.work.directory(story)
+        hashes = {path: evidence_hash(where, path, folder) if path else "" for path in paths}
         return proof.refusal(proof.judged(story.criteria, story.evidence, hashes))
 
-    def _context(
-        self, case: StoryCase, run: PhaseRun, wanted: Phase, folder: Path
-    ) -> tuple[dict[str, Any], dict[str, str]]:
+    def _context(self, case: StoryCase, run: PhaseRun, folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         """What a run is handed as JSON, and what each role that is an agent is told."""
         story, config = case.story, self._bay.place.config
         own = config.folder / config.story.roles if config.folder is not None else None
-        source = StoryContext(self._bay.place.folder / "cache", Path(story.project), own)
+        source = StoryContext(self._bay.place.folder / "cache", self.work.directory(story), own)
         with self._bay.store.read() as tx:
             taught = {each.role: learnings.of_role(tx, each.role, LEARNINGS_MAX) for each in run.parts}
         learned = {role: tuple(each.text for each in found) for role, found in taught.items()}
@@ -268,7 +253,7 @@ class Conductor:
                 each.role, story=story, runs=case.runs, learnings=learned[each.role], now_ms=self._bay.now()
             )
             pieces[each.role] = made
-            told[each.role] = prompt.told(each.role, wanted, story, made, context)
+            told[each.role] = prompt.told(story, made, context)
         context["context"] = pieces
         context["learnings"] = sorted({text for texts in learned.values() for text in texts})
         context["instructions"] = {each.role: roles.instructions(own, each.role) for each in run.parts}
@@ -281,7 +266,8 @@ class Conductor:
         case = self.case(story_id)
         story = case.story
         wanted = stories.next_phase(case)
-        at_rest = story.run or story.waiting or story.files_due or story.status in (story.until, "blocked")
+        busy = story.run or story.waiting or story.files_due or story.git.landing
+        at_rest = busy or story.status in (story.until, "blocked")
         if not story.driven or at_rest or wanted is None:
             return
         with self._bay.store.read() as tx:
@@ -302,35 +288,22 @@ class Conductor:
             )
 
     def _fast_tracks(self, case: StoryCase, wanted: Phase) -> bool:
-        """Whether a story with few criteria passed its elaboration by rule, and is recorded to have."""
-        setting, story = self._bay.place.config.story.fast_track, case.story
-        leads = wanted.verdicts.get("PASS") == case.workflow.elaborated and case.workflow.elaborated
-        if setting == "never" or not leads or not 0 < len(story.criteria) < rules.FAST_BELOW:
+        """Whether a story with few criteria needs no audit now: it passed by rule, or a person is asked first."""
+        setting, story_id = self._bay.place.config.story.fast_track, case.story.id
+        if not fast_track.applies(case, wanted, setting):
             return False
-        chosen, by = question.decided(FAST, case.preferences) if setting == "ask" else ("fast track", "configuration")
-        made = StoryDecision(
-            story_id=story.id,
-            number=len(case.decisions) + 1,
-            phase=wanted.name,
-            question=FAST.question,
-            options=FAST.options,
-            kind="reversible",
-            why="by the setting fast_track",
-            answer=chosen,
-            answered_by=by,
-            at=self._bay.now(),
-        )
-        asked_before = any(each.question == FAST.question for each in case.decisions)
 
-        def decide(tx: Tx) -> None:
-            now = stories.loaded(tx, story.id)
-            if not asked_before:
-                rows.save_decision(tx, made)
-            if chosen != FAST.default:
-                apply(tx, rules.fast_tracked(now, wanted, tx.now, actor=phase.ACTOR))
+        def decide(tx: Tx) -> bool:
+            now = stories.loaded(tx, story_id)
+            chosen = fast_track.chosen(now, setting)
+            if chosen is None:
+                apply(tx, fast_track.ask(now, wanted, tx.now))
+                return True
+            rule = fast_track.audit if chosen.answer == fast_track.AUDIT else fast_track.skip
+            apply(tx, rule(now, wanted, chosen, tx.now))
+            return rule is fast_track.skip
 
-        self._bay.write(decide)
-        return chosen != FAST.default
+        return self._bay.write(decide)
 
     def start(self, case: StoryCase, wanted: Phase, *, command: str, queue: str, forced: bool = False) -> PhaseRun:
         """Start a run; raises NotAllowed with everything that is missing."""
@@ -366,6 +339,8 @@ class Conductor:
             threshold=chosen.partial_pass_threshold,
             fail_fast=chosen.fail_fast,
             max_rounds=chosen.max_review_rounds,
+            on_pass=chosen.on_pass,
+            breaks_at=self._bay.place.config.limits.phase_failures,
             forced=forced,
         )
 
@@ -388,9 +363,13 @@ class Conductor:
     def workers(self, case: StoryCase, wanted: Phase) -> list[PhaseWorker]:
         """Who works on a phase, and on the one that runs beside it."""
         both = [wanted, *filter(None, [case.workflow.phase(wanted.beside) if wanted.beside else None])]
-        plan = reviewers.plan(Path(case.story.project)) if any(each.workers for each in both) else {}
+        plan = self.review_plan(case.story) if any(each.workers for each in both) else {}
         made = [self._worker(role, each, plan) for each in both for role in each.roles]
         return [each for each in made if each is not None]
+
+    def review_plan(self, story: Story) -> dict[str, tuple[str, ...] | None]:
+        """What each reviewer finds to run where the story is worked on; tools may be beside the project."""
+        return reviewers.plan(self.work.directory(story), Path(story.project))
 
     def _unmanned(self, wanted: Phase) -> list[str]:
         return [

@@ -44,4 +44,5 @@ def build_worker(config: Config, name: str, *, slots: int | None, notice: Callab
         host=host,
         clock=clock,
         notice=notice,
+        close=here.close,
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from medbay.core import budget as rule
+from medbay.core.budget import Budget, Day
+from medbay.core.model import DEFAULT_QUEUE
 from medbay.core.spending import UsedBy, summed
-from medbay.service import statistics
-from medbay.store import activity, questions, spending
+from medbay.service import idle, statistics
+from medbay.store import activity, budgets, questions, spending
 from medbay.store import statistics as statistic_rows
+from medbay.store import stories as story_rows
 from medbay.store import tasks as task_rows
 from medbay.views import report as reports
 from medbay.views import statistics as views
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
 _QUESTIONS_MAX: Final = 100
 _PLANNED_MAX: Final = 10  # recurring tasks that are named as next
+_DECIDED_MAX: Final = 100
 _DAY_MS: Final = 86_400_000
 
 
@@ -59,6 +64,8 @@ class Statistics:
             behind = {each.id: sum(len(task_rows.dependents(tx, one)) for one in each.task_ids) for each in asked}
             titles = task_rows.titles(tx, sorted({one for each in asked for one in each.task_ids}))
             recurring = activity.recurring(tx, _PLANNED_MAX)
+            unserved = idle.unserved(tx, [DEFAULT_QUEUE, *bay.place.config.queues])
+            decided = story_rows.decided_alone(tx, tx.now - since_ms, _DECIDED_MAX)
         days = max(1, -(-since_ms // _DAY_MS))
         by_task = summed(self.cost(days=days), "task")
         most = max(by_task, key=lambda each: each.cost or 0, default=None)
@@ -70,6 +77,8 @@ class Statistics:
             pending=pending,
             next_retry=(soon[0][0].id, soon[0][0].title, soon[0][1]) if soon else None,
             planned=[(each.id, each.title, at) for each in recurring if (at := task_views.next_attempt_at(each))],
+            unserved=unserved,
+            decided=decided,
         )
 
     def failures(self, since_ms: int) -> list[dict[str, Any]]:
@@ -79,12 +88,22 @@ class Statistics:
             return views.series_as_json(statistics.failures(tx, since=tx.now - since_ms))
 
     def cost(self, *, days: int | None = None) -> list[UsedBy]:
-        """Return what attempts used by day, agent, model, provider and task; of the last days, today included."""
+        """Return what attempts used by day, agent, role, model, provider and task; of the last days, today included."""
         budget = self._bay.place.config.budget
         with self._bay.store.read() as tx:
             today = date.fromisoformat(budget.day_of(tx.now))
             since = (today - timedelta(days=days - 1)).isoformat() if days else ""
             return spending.rows(tx, since=since)
+
+    def budgets(self) -> list[tuple[Day, Budget]]:
+        """Return what is used of today's budget and of the share of each role, where there is a limit, with that."""
+        spending_of = self._bay.place.config.spending
+        with self._bay.store.read() as tx:
+            today = budgets.day(tx, spending_of.day_of(tx.now))
+            known = {each.role: each for each in budgets.shares(tx, today.day)}
+        shares = [known.get(role, Day(day=today.day, role=role)) for role in sorted(spending_of.roles)]
+        found = [(each, rule.budget_of(each, spending_of)) for each in (today, *shares)]
+        return [(day, limits) for day, limits in found if (limits.daily_tokens, limits.daily_cost) != (None, None)]
 
     def recount(self) -> None:
         """Count everything again from the first event that is still there."""

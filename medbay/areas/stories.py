@@ -16,8 +16,8 @@ from medbay.core.model import DEFAULT_QUEUE, Question
 from medbay.core.workflow import story as rules
 from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import PhaseRun, Story
+from medbay.core.workflow.workflow import Workflow
 from medbay.errors import NotAllowed, UsageError
-from medbay.integrations import reviewers
 from medbay.service import stories
 from medbay.service.stories import StoryDetail
 from medbay.store import attempts, workers
@@ -136,10 +136,12 @@ class Stories:
         with self._bay.store.read() as tx:
             return stories.detail(tx, story_id)
 
-    def every(self, *, status: Sequence[str] = ()) -> list[Story]:
-        """The stories, the oldest first."""
+    def listed(self, *, status: Sequence[str] = ()) -> list[tuple[Story, Workflow]]:
+        """The stories with their workflows, the oldest first."""
         with self._bay.store.read() as tx:
-            return rows.select(tx, status=status)
+            found = rows.select(tx, status=status)
+            known = stories.workflows_of(tx, found)
+        return [(each, known[each.definition]) for each in found]
 
     def artifacts(self, story: Story) -> list[str]:
         """The files in its folder."""
@@ -151,7 +153,7 @@ class Stories:
         if phase is None:
             return {}
         found = {each.role: each for each in self.conductor.workers(self.conductor.case(story.id), phase)}
-        plan = reviewers.plan(Path(story.project))
+        plan = self.conductor.review_plan(story)
         return {
             role: (found[role].command or (found[role].runner,)) if role in found else plan.get(role)
             for role in phase.roles
@@ -196,12 +198,11 @@ class Stories:
             lambda case, asked, now, actor: rules.on_update(case, status, now, actor=actor, asked=asked, why=why),
         )
 
-    def edit(self, story_id: str, **changes: Any) -> Story:
-        """Change title, criteria, priority, dependencies or budget; evidence of what stays is kept."""
-        if changes.get("depends_on") is not None:
-            with self._bay.store.read() as tx:
-                stories.refuse_dependencies(tx, stories.resolve(tx, story_id).id, changes["depends_on"])
-        return self.act(story_id, lambda case, _, now, actor: rules.on_edit(case, changes, now, actor=actor))
+    def rescope(self, story_id: str, **changes: Any) -> Story:
+        """Change what it is about; one that was audited goes back to be audited again, with its work and evidence."""
+        return self.act(
+            story_id, lambda case, asked, now, actor: rules.on_rescope(case, changes, now, actor=actor, asked=asked)
+        )
 
     def finish(self, story_id: str) -> Story:
         """Merge the branch of a completed story; one without a branch has nothing to merge."""
@@ -210,25 +211,22 @@ class Stories:
             raise NotAllowed("Already merged.", hint=f"medbay story show {found.id}")
         if found.status != rules.COMPLETED:
             raise NotAllowed(f"{found.id} is {found.status}, and finish starts from {rules.COMPLETED}")
-        self.conductor.merge(found)
+        self.conductor.work.finish(found)
         self.conductor.cycle(only=(found.id,))
         return self.get(found.id)
 
     def sync(self) -> list[str]:
         """Make the folders equal to the store; what was repaired, in words."""
         said: list[str] = []
-        found = self.every()
-        machines = {}
-        for each in found:
-            with self._bay.store.read() as tx:
-                machines[each.workflow] = stories.workflow_of(tx, each.definition).machine
+        listed = self.listed()
+        found, machines = [each for each, _ in listed], {each.workflow: made.machine for each, made in listed}
         for root in sorted({each.root for each in found}):
             mine = [each for each in found if each.root == root]
             running = {each.id: "running" for each in mine if each.run}
             said += self.conductor.folders(mine[0]).sync(mine, machines, running)
         self._bay.write(lambda tx: rows.mark_files_due(tx))
         said += self.conductor.cycle(only=[each.id for each in found if not each.driven])
-        said += [self.conductor.stuck.pop(each.id) for each in found if each.id in self.conductor.stuck]
+        said += self.conductor.taken
         return list(dict.fromkeys(said))
 
     def settle_files(self, story_id: str) -> None:
@@ -254,13 +252,19 @@ class Stories:
                 return PhaseResult(story=story, skipped=wanted.message or f"{name} is complete.")
             if wanted.rerun == "error":
                 raise NotAllowed(wanted.message or f"{name} is complete.", hint=f"{story.id} is {story.status}")
-        if story.status not in (*wanted.starts, wanted.running) and not (force and rules.has_run(case, wanted)):
+            if wanted.rerun == "resume":
+                return PhaseResult(story=story, skipped=_resumed(case, name))
+        here = story.status in (*wanted.starts, wanted.running)
+        stands = story.status not in (*case.workflow.machine.terminal, rules.BLOCKED)
+        again = force or (wanted.rerun == "rerun" and stands)  # what is judged may have changed since
+        if not here and not (again and rules.has_run(case, wanted)):
             ways = " or ".join(wanted.starts)
             raise NotAllowed(
                 f"{story.id} is {story.status}, and {name} starts from {ways}", hint=f"medbay story show {story.id}"
             )
         command = f"story {name}" + (" --force" if force else "")
-        run = self.conductor.start(case, wanted, command=command, queue=private_queue(story.id), forced=force)
+        forced = force or not here
+        run = self.conductor.start(case, wanted, command=command, queue=private_queue(story.id), forced=forced)
         return self._run_phase(case, run)
 
     def _run_phase(self, case: StoryCase, run: PhaseRun) -> PhaseResult:
@@ -349,7 +353,7 @@ class Stories:
             return bool(found.tasks) and all(each.finished or each.status == "blocked" for each in found.tasks)
         if story_id in self.conductor.stuck:
             return True
-        if story.files_due:
+        if story.files_due or (story.git.landing and story.status != "blocked"):
             return False
         if self._is_over(story_id, until) or story.status == "blocked" or story.waiting:
             return True
@@ -371,6 +375,12 @@ class Stories:
         if self._is_over(story_id, until):
             return DONE
         return WAITS if found.questions or found.story.status == "blocked" or found.story.waiting else FAILED
+
+
+def _resumed(case: StoryCase, name: str) -> str:
+    """What goes on once a phase that is resumed has nothing left to do."""
+    following = stories.next_phase(case)
+    return f"{name} is complete" + (f"; {following.name} goes on from here." if following is not None else ".")
 
 
 class _Family(Sequence[str]):

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from medbay import env
+from medbay.core.agent import is_agents, tools_used
 from medbay.store import attempts, effects, history
 from medbay.store import tasks as task_rows
 from medbay.views import trace
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
+    from medbay.core.agent import ToolUse
     from medbay.core.model import Attempt, Task
+    from medbay.store.database import Tx
 
 TRACE: Final = "TRACE.jsonl"
 METRICS: Final = "METRICS.yaml"
@@ -49,26 +52,40 @@ class Traces:
             if len(ids) > _TASKS_AT_ONCE:
                 later = next(each.seq for each in events if each.task_id == ids[_TASKS_AT_ONCE])
                 ids, until = ids[:_TASKS_AT_ONCE], later - 1
-            found = [(each, attempts.of_task(tx, each.id, _ATTEMPTS_MAX)) for each in task_rows.many(tx, ids)]
-        for task, made in found:
-            self._write(task, made)
+            found = [
+                (each, attempts.of_task(tx, each.id, _ATTEMPTS_MAX), _tools(tx, each))
+                for each in task_rows.many(tx, ids)
+            ]
+        for task, made, tools in found:
+            self._write(task, made, tools)
         if until != at and (found or at is None or until - at >= _READ_AT_ONCE // 2):
             with self._bay.store.write() as tx:
                 effects.move_cursor(tx, self._reader, "", until)
         return len(found)
+
+    def tools(self, task: Task) -> dict[int, tuple[ToolUse, ...]]:
+        """The calls of tools that the attempts of a task made, by their numbers."""
+        with self._bay.store.read() as tx:
+            return _tools(tx, task)
 
     def _folder(self, task_id: str) -> Path | None:
         """Where the logs of a task are, if it ran here and left any."""
         folder = self._bay.place.folder / "logs" / task_id
         return folder if folder.is_dir() and not folder.is_symlink() else None
 
-    def _write(self, task: Task, made: list[Attempt]) -> None:
+    def _write(self, task: Task, made: list[Attempt], tools: dict[int, tuple[ToolUse, ...]]) -> None:
         folder = self._folder(task.id)
         if folder is not None:
-            lines = "".join(json.dumps(each) + "\n" for each in trace.lines(task, made))
+            lines = "".join(json.dumps(each) + "\n" for each in trace.lines(task, made, tools))
             with suppress(OSError):  # the disk is full, or somebody else has the folder: it is also in the store
                 _put(folder / TRACE, lines)
                 _put(folder / METRICS, trace.metrics(task, made))
+
+
+def _tools(tx: Tx, task: Task) -> dict[int, tuple[ToolUse, ...]]:
+    if not is_agents(task):
+        return {}
+    return {number: tools_used(result) for number, result in attempts.results(tx, task.id).items()}
 
 
 def _put(path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
+from medbay.views.text import clean
 
 if TYPE_CHECKING:
     from medbay.bay import Bay
@@ -47,6 +48,8 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
     if asked and option is None and sys.stdin.isatty() and screen().terminal and not session.json:
         option = _ask(asked)
     chosen, tasks = bay.answer(task_id, option or "default", note=words, attempts=attempts)
+    if not tasks:
+        _settle(bay, asked, task_id)
     about = asked.id if asked else task_id
     if session.json:
         print_json({"question": about, "answer": chosen, "tasks": tasks})
@@ -54,6 +57,17 @@ def command(session: Session, task_id: str, option: str | None, words: str, atte
     say(f"{', '.join(tasks) or about}: {chosen}")
     if screen(sys.stderr).terminal and any(_runs_next(bay.get(each)) for each in tasks) and not bay.workers():
         note("nothing runs tasks now: medbay up does")
+
+
+def _settle(bay: Bay, asked: Question | None, given: str) -> None:
+    """The folder and the branch of a story follow an answer about it at once; what cannot is said and tried again."""
+    from medbay.core.workflow.records import OWNER
+
+    owner = asked.owner if asked is not None else None
+    about = owner.id if owner is not None and owner.kind == OWNER else given
+    if bay.stories.exists(about):
+        for each in bay.stories.conductor.cycle(only=(about,)):
+            note(clean(each))
 
 
 def _runs_next(task: Task) -> bool:

@@ -27,7 +27,7 @@ _COLUMNS: Final = (Column(), Column(), Column(), _CUT)
 @json_option
 @pass_session
 def diff(session: Session, task_id: str, stat: bool, attempt: int | None) -> None:
-    """Show what a task changed against where it began.
+    """Show what a task or a story changed against where it began.
 
     \b
     Examples:
@@ -119,7 +119,7 @@ def bisect(session: Session, task_id: str, good: str, bad: str, check: int) -> N
 @json_option
 @pass_session
 def worktrees(session: Session, names: tuple[str, ...], remove: bool, older_than: str | None, dry_run: bool) -> None:
-    """List the worktrees of agents on this machine, or remove old ones; branches and refs stay.
+    """List the worktrees of agents and stories on this machine, or remove old ones; branches and refs stay.
 
     What lies in one is committed on its branch first, and the next attempt of its task makes it again.
 

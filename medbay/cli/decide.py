@@ -9,6 +9,7 @@ import click
 from medbay.cli.inbox import question_lines
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
+from medbay.core.workflow.question import DECIDE
 from medbay.views import question as view
 from medbay.views.text import clean
 
@@ -20,6 +21,7 @@ from medbay.views.text import clean
 def command(session: Session, /, defaults: bool) -> int:
     """Go through what stories want decided, and answer each; an empty line leaves one open.
 
+    With --defaults what blocked a story stays open: that needs a look.
     Without a terminal the open ones are listed; exit status 75 while any is open.
 
     \b
@@ -32,6 +34,8 @@ def command(session: Session, /, defaults: bool) -> int:
     refuse_inside_attempts("medbay decide")
     bay = session.bay()
     asked = [each for each in bay.inbox() if each.owner is not None and each.owner.kind == "story"]
+    if defaults:  # what blocked a story needs a look, not a default
+        asked = [each for each in asked if any(option.effect == DECIDE for option in each.options)]
     typed = sys.stdin.isatty() and screen().terminal and not session.json
     left = len(asked)
     for each in asked if defaults or typed else ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,13 +12,16 @@ from medbay.cli.output import note, print_json, print_json_lines, say
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.errors import MedbayError, UsageError
 
+if TYPE_CHECKING:
+    from medbay.service.stories import StoryDetail
+
 _ATTEMPTS_MAX: Final = 100_000
 
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also what has ended.")
-@click.option("--trace", "trace_of", metavar="ID", help="The trace of one task instead: TRACE.jsonl.")
-@click.option("--metrics", "metrics_of", metavar="ID", help="The totals of one task instead: METRICS.yaml.")
+@click.option("--trace", "trace_of", metavar="ID", help="The trace of one task or story instead: TRACE.jsonl.")
+@click.option("--metrics", "metrics_of", metavar="ID", help="The totals of one task or story instead: METRICS.yaml.")
 @filter_options
 @json_option
 @pass_session
@@ -44,17 +47,33 @@ def export(session: Session, /, everything: bool, trace_of: str | None, metrics_
 
 
 def _print_trace(session: Session, trace_of: str | None, metrics_of: str | None) -> None:
+    from medbay.areas.traces import Traces
     from medbay.views import trace
 
     bay = session.bay()
-    task = bay.get(trace_of or metrics_of or "")
+    wanted = trace_of or metrics_of or ""
+    if bay.stories.exists(wanted):
+        _print_story_trace(bay.stories.detail(wanted), metrics=bool(metrics_of))
+        return
+    task = bay.get(wanted)
     attempts = bay.attempts(task.id, _ATTEMPTS_MAX)
     if trace_of:
-        print_json_lines(trace.lines(task, attempts))
+        print_json_lines(trace.lines(task, attempts, Traces(bay).tools(task)))
         if not attempts:
             note("it has not started")
         return
     say(trace.metrics(task, attempts).rstrip())
+
+
+def _print_story_trace(found: StoryDetail, *, metrics: bool) -> None:
+    from medbay.core.workflow import artifacts, shapes
+
+    if metrics:
+        say(shapes.render(artifacts.metrics_of(found.story, found.runs)).rstrip())
+        return
+    print_json_lines(artifacts.trace_of(found.story, found.runs))
+    if not found.runs:
+        note("it has not started")
 
 
 @click.command(name="import")

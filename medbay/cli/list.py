@@ -30,7 +30,7 @@ _NO_LIMIT: Final = 1_000_000
 
 @click.command()
 @click.argument("words", required=False, default="", metavar="[TEXT]")
-@click.option("-v", "--verbose", is_flag=True, help="Also failures in a row, next attempt, last triage, use.")
+@click.option("-v", "--verbose", is_flag=True, help="Also failures in a row, next attempt, last triage, use, place.")
 @click.option("--all", "everything", is_flag=True, help="Also triages and what ended over 24h ago, without a limit.")
 @filter_options
 @click.option(

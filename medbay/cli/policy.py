@@ -18,7 +18,7 @@ from medbay.core.durations import parse_duration
 from medbay.errors import NotFound, UsageError
 from medbay.views import diagnosis, moments
 from medbay.views import policy as view
-from medbay.views.text import clean, cut
+from medbay.views.text import clean, cut, width, wrap
 
 if TYPE_CHECKING:
     from medbay.config.fields import Config
@@ -64,8 +64,11 @@ def show(session: Session) -> None:
         for line in lines:
             fields(*line)
         return
-    for text, (_, _, source) in zip(aligned(lines), lines, strict=True):
-        say(shown.paint(cut(text, shown.width), DIM if source == "default" else BOLD))
+    for text, (name, value, source) in zip(aligned(lines), lines, strict=True):
+        fits = width(text) <= shown.width
+        rest = [f"  {line}" for line in wrap(f"{value}  {source}", shown.width - 2)]
+        for part in (text,) if fits else (cut(name, shown.width), *rest):
+            say(shown.paint(part, DIM if source == "default" else BOLD))
     note(f"policy {made}; bold is not a default")
 
 

@@ -216,6 +216,8 @@ def _facts_for_programs(found: TaskDetail, task: Task, runs: str) -> None:
     for name in view.LISTED:
         if data[name] not in (None, "", False):
             fields(name, data[name])
+    if task.place:
+        fields("place", task.place)
     for name, values in (("tags", task.tags), ("after", found.after)):
         if values:
             fields(name, ",".join(values))

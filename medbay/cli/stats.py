@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import replace
 
 from medbay.cli.output import DIM, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
@@ -16,6 +17,7 @@ from medbay.views import spending as view
 from medbay.views.text import clean
 
 if TYPE_CHECKING:
+    from medbay.core.budget import Budget, Day
     from medbay.core.spending import Sum
 
 _COLUMNS: Final = (Column(cut=True, least=12), Column(), Column(), Column(), Column())
@@ -119,9 +121,10 @@ def _cost(session: Session, days: int | None) -> None:
     from medbay.core.spending import GROUPS, summed, total
     from medbay.runners.agent.prices import AS_OF
 
-    rows = session.bay().statistics.cost(days=days)
+    found = session.bay().statistics
+    rows, budgets = found.cost(days=days), found.budgets()
     if session.json:
-        print_json(view.cost_as_json(rows, prices_as_of=AS_OF))
+        print_json(view.cost_as_json(rows, budgets, prices_as_of=AS_OF))
         return
     groups = {group: summed(rows, group) for group in GROUPS}
     shown = screen()
@@ -129,18 +132,25 @@ def _cost(session: Session, days: int | None) -> None:
         if shown.terminal:
             _table(group, sums)
         for each in sums if not shown.terminal else ():
-            fields(
-                group, each.name, each.attempts, each.tokens_in, each.tokens_out, view.money(each.cost), each.unpriced
-            )
+            _fields(group, each)
     whole = total(rows)
     if not shown.terminal:
-        fields("total", "", whole.attempts, whole.tokens_in, whole.tokens_out, view.money(whole.cost), whole.unpriced)
+        _fields("total", replace(whole, name=""))
     elif rows:
         _table("total", [whole])
+    for day, limits in budgets:
+        if shown.terminal:
+            say(f"today's budget of {clean(view.budget_words(day, limits))}")
+        else:
+            fields("budget", day.role, day.used.tokens, limits.daily_tokens, *_money_of(day, limits))
     if words := view.unpriced_words(rows, prices_as_of=AS_OF):
         note(words)
     if not rows:
         note("nothing was used: no attempt of an agent has ended")
+
+
+def _money_of(day: Day, limits: Budget) -> tuple[str, str]:
+    return view.money(day.used.cost), "" if limits.daily_cost is None else view.money(limits.daily_cost)
 
 
 def _fields(group: str, each: Sum) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.output import note, print_json, say
+from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
 from medbay.cli.story_board import board, schema, stats
+from medbay.cli.table import Cell, Column, render
 from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
     from medbay.core.model import Task
     from medbay.core.workflow.records import Story
+
+
+_LISTED: Final = (Column(), Column(cut=True, least=8), Column(cut=True, least=8))
 
 
 @click.group()
@@ -152,6 +156,8 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
         _say(one)
     for story_id, why in stories.conductor.stuck.items():
         note(clean(f"{story_id}: {why}"))
+    for each in (line for lines in stories.conductor.wrong.values() for line in lines):
+        note(clean(each))
     return code
 
 
@@ -160,7 +166,7 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
 @json_option
 @pass_session
 def finish(session: Session, story_id: str) -> None:
-    """Merge the branch `story/ID` of a completed story, where it has one."""
+    """Merge the branch `medbay/story-ID` of a completed story, where it has one."""
     refuse_inside_attempts("medbay story finish")
     bay = session.bay()
     _print(session, bay, bay.stories.finish(story_id))
@@ -225,13 +231,16 @@ def cancel(session: Session, story_id: str, reason: str) -> None:
 def rescope(
     session: Session, story_id: str, criteria: Sequence[str], title: str | None, description: str | None
 ) -> None:
-    """Change what a story is about; the work, its evidence and its session are kept."""
+    """Change what a story is about; one that was elaborated is elaborated again.
+
+    The work, its evidence and its sessions are kept. A blocked story goes on with it.
+    """
     refuse_inside_attempts("medbay story rescope")
     kept = tuple(each.strip() for each in criteria if each.strip()) or None
     if kept is None and title is None and description is None:
         raise UsageError("nothing to change was named", hint="--criterion, --title, --description")
     bay = session.bay()
-    _print(session, bay, bay.stories.edit(story_id, criteria=kept, title=title, description=description))
+    _print(session, bay, bay.stories.rescope(story_id, criteria=kept, title=title, description=description))
 
 
 @command.command("sync")
@@ -257,9 +266,15 @@ def list_(session: Session, statuses: Sequence[str]) -> None:
     from medbay.views import story as view
 
     bay = session.bay()
-    found = [view.as_json(each, _directory(bay, each)) for each in bay.stories.every(status=statuses)]
+    found = [view.as_json(each, view.directory_of(each, made)) for each, made in bay.stories.listed(status=statuses)]
     if session.json:
         print_json(found)
+        return
+    shown = screen()
+    rows = [[Cell(each["id"]), Cell(each["status"]), Cell(clean(each["title"]))] for each in found]
+    if shown.terminal:
+        for line in render(rows, _LISTED, shown):
+            say(line)
         return
     for each in found:
         say(f"{each['id'].ljust(16)} {each['status'].ljust(22)} {clean(each['title'])}")
@@ -347,16 +362,11 @@ def _full(bay: Bay, story_id: str) -> dict[str, Any]:
     )
 
 
-def _directory(bay: Bay, story: Story) -> str:
-    from medbay.views import story as view
-
-    return view.directory_of(story, bay.stories.detail(story.id).workflow)
-
-
 def _say(found: dict[str, Any]) -> None:
     from medbay.views import story as view
 
-    for line in view.lines(found):
+    shown = screen()
+    for line in view.lines(found, shown.width if shown.terminal else None):
         say(line)
 
 

@@ -12,7 +12,7 @@ from medbay.views import board as view
 from medbay.views import moments
 from medbay.views.text import clean
 
-_CARDS = (Column(), Column(cut=True, least=16), Column(cut=True, least=12), Column(cut=True, least=12))
+_CARDS = (Column(), Column(cut=True, least=10), Column(cut=True, least=8), Column(cut=True, least=8))
 _PHASES = (Column(cut=True, least=10), Column(), Column(), Column(), Column(), Column())
 _HEAD = ("phase", "runs", "passed", "half within", "longest", "tokens")
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 LogGiven = tuple[str | None, bool | None]  # the level, and whether lines are JSON; None: as configured
 ROOM_LOOK_S: Final = 1.0
+PR_LOOK_S: Final = 30.0
 Made = TypeVar("Made")
 
 
@@ -192,7 +193,7 @@ def serve(
         reporter.greet(daemon)
         interrupts.then = lambda count: daemon.stop()
         beside = _page(reporter, store) if page else None
-        threads = _threads(bay)
+        threads = _threads(bay, until_idle=until_idle)
         try:
             code = daemon.run(until_idle=until_idle)
             reporter.round()
@@ -209,8 +210,8 @@ def serve(
     return (code or STILL_WAITING) if until_idle else 0
 
 
-def _threads(bay: Bay) -> ExitStack:
-    """Traces, the report of the day and clearing away, and those who hear the buttons of bots, beside the engine."""
+def _threads(bay: Bay, *, until_idle: bool) -> ExitStack:
+    """Traces, the report of the day, clearing away, pull requests, and those who hear the buttons of bots."""
     from medbay.areas.beside import CycleThread
     from medbay.areas.rounds import EVERY_S, DaemonRounds
     from medbay.areas.telegram import listeners
@@ -223,6 +224,11 @@ def _threads(bay: Bay) -> ExitStack:
     rounds = CycleThread("upkeep", another, DaemonRounds().cycle, _report, every_s=EVERY_S, last=True)
     rounds.start()
     made.callback(rounds.stop)
+    if (git := bay.place.config.git).pr_watch_ms:
+        every_s = min(PR_LOOK_S, git.pr_poll_ms / 1000)
+        pulls = CycleThread("pull requests", another, lambda each: each.pulls.cycle(), _report, every_s=every_s)
+        pulls.start(ahead=until_idle)  # what came back is work
+        made.callback(pulls.stop)
     for each in listeners(bay, another, _report) if bay.place.config.notify else ():
         made.callback(each.stop)
     return made

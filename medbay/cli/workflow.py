@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,9 +62,16 @@ def show(session: Session, /, name: str, form: str) -> None:
       medbay workflow show story --format mermaid
     """
     from medbay.config import workflows
+    from medbay.core.tracker.issue import BY_TAG
     from medbay.core.workflow import drawing
 
-    found = workflows.find(name, _folder(session)).workflow
+    try:
+        found = workflows.find(name, _folder(session)).workflow
+    except NotFound:
+        if name not in BY_TAG:
+            raise
+        # What a tag on an issue stands for is run as a task is.
+        found = replace(workflows.shipped("task").workflow, name=name, about=BY_TAG[name].does)
     if session.json or form == "json":
         print_json(drawing.as_data(found))
         return

@@ -11,14 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from msgspec import structs
+
 from medbay.core import delivery
 from medbay.core.agent import Profile
-from medbay.core.budget import Budget
+from medbay.core.budget import Budget, RoleBudget
 from medbay.core.cluster import Cluster
 from medbay.core.delivery import Channel
 from medbay.core.holds.breaker import Limits
 from medbay.core.policy.presets import LADDER, MAX_RETRIES_TOTAL, RESCUE_THRESHOLD, TRIAGE_TIMEOUT_MS, Recurring, Rungs
 from medbay.core.tracker.source import TrackerSource
+from medbay.core.workspace import OnPass
 
 if TYPE_CHECKING:
     from medbay.config.key import Setting
@@ -113,7 +116,12 @@ class StoryConfig:
     root: str = "stories"
     roles: str = "roles"
     workflows: str = "workflows"
-    on_pass: Literal["keep", "merge"] = "keep"
+    commit: bool = False  # the folders themselves, by us
+    worktree: bool = True
+    setup: str = ""  # a command line that prepares a new worktree
+    copy: tuple[str, ...] = ()  # files of the main tree that git does not know
+    on_pass: OnPass = "keep"
+    on_fail: Literal["ask", "revert"] = "ask"
     fast_track: Literal["ask", "never", "always"] = "ask"
     max_review_rounds: int = 3
     worker_timeout_ms: int = 300_000
@@ -226,6 +234,8 @@ class GitConfig:
     worktrees: str = ""  # the directory of all worktrees; empty: below the state of this user
     keep_ms: int = 7 * 24 * _HOUR_MS  # how long an unused worktree is kept
     pr_wait_ms: int = _HOUR_MS // 2
+    pr_watch_ms: int = 14 * 24 * _HOUR_MS
+    pr_poll_ms: int = 5 * 60_000
     max_pr_rounds: int = 3
 
 
@@ -240,6 +250,7 @@ class Config:
     recurring: Recurring = field(default_factory=Recurring)
     triage: TriageConfig = field(default_factory=TriageConfig)
     budget: Budget = field(default_factory=Budget)
+    budgets: Mapping[str, RoleBudget] = field(default_factory=dict)
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     git: GitConfig = field(default_factory=GitConfig)
     web: WebConfig = WebConfig()
@@ -264,6 +275,18 @@ class Config:
     def source(self, path: str) -> str:
         """Where a value came from: `default`, `medbay.toml:12`, `environment MEDBAY_...` or `flag`."""
         return self.given[path].source if path in self.given else DEFAULT
+
+    @property
+    def spending(self) -> Budget:
+        """What may be spent: by all, and by each role."""
+        return structs.replace(self.budget, roles=self.budgets)
+
+    @property
+    def triage_limits(self) -> tuple[int | None, int | None]:
+        """Tokens and money that one triage may use: as [triage] says, else as the budget of its role does."""
+        own, role = self.triage, self.budgets.get("triage", RoleBudget(name="triage"))
+        tokens, cost = own.max_tokens, own.max_cost
+        return role.max_tokens if tokens is None else tokens, role.max_cost if cost is None else cost
 
     @property
     def queue_slots(self) -> Mapping[str, int]:
@@ -291,6 +314,7 @@ class Config:
 NAMED_PARTS: Final[Mapping[str, tuple[type[Any], Callable[..., Any]]]] = MappingProxyType(
     {
         "agents": (Profile, Profile),
+        "budgets": (RoleBudget, RoleBudget),
         "models": (ModelClasses, ModelClasses),
         "notify": (Channel, delivery.channel),
         "queues": (QueueConfig, QueueConfig),

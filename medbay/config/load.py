@@ -23,7 +23,7 @@ from medbay.config.key import BY_VARIABLE, Key, Setting
 from medbay.config.keys import key_at, keys_of, paths
 from medbay.config.kinds import Wrong, preset_names, shown
 from medbay.config.lines import Document, is_too_deep
-from medbay.config.rows import LATER, NAMED, ROWS, SECTIONS
+from medbay.config.rows import NAMED, ROWS, SECTIONS
 from medbay.core import agent
 from medbay.core.tracker.source import TAKEN_NAMES
 from medbay.errors import ConfigError
@@ -37,6 +37,7 @@ _STRICT_VARIABLES = ("MEDBAY_ENGINE_", "MEDBAY_POLICY_", "MEDBAY_RECURRING_")
 _EXAMPLES = {"queues": "slots = 2", "places": 'kind = "temporal"', "trackers": 'kind = "github"'}
 _CALLED = {
     "agents": "an agent",
+    "budgets": "a role",
     "models": "a provider",
     "notify": "a channel",
     "queues": "a queue",
@@ -329,8 +330,6 @@ def _unknown(parts: Parts, raw: object) -> tuple[str, str]:
     table = isinstance(raw, dict)
     where = f" in [{'.'.join(within)}]" if within else ""
     named = f"section {shown(name)}{where}" if table else f"key {shown(name)}{where}"
-    if parts in LATER:
-        return f"{named} is not available in this version", ""
     siblings = tuple(dict.fromkeys(_names_in(tuple(within), tables=table)))
     hint = _did_you_mean(name, siblings, '"{}"')
     homes = [path.rpartition(".")[0] for path in paths() if path.rpartition(".")[2] == name and not table]

@@ -44,9 +44,6 @@ from medbay.core.policy.presets import LADDER
 NAMED: Final = "NAME"
 """Stands in a section for a name that people choose themselves."""
 
-LATER: Final[frozenset[tuple[str, ...]]] = frozenset({("breakers", "phase")})
-"""What is known by name but not built yet."""
-
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "store": "Where tasks, attempts and decisions are kept.",
@@ -56,8 +53,11 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "recurring": "What follows a failure of a recurring task: it backs off from its own period.",
         "triage": "Which agent judges a failure that retries did not heal, and what that may cost.",
         "budget": "What all attempts of a day may cost together.",
+        "budgets.NAME": "What the attempts of one role may cost: worker (plain work), spec, triage, reviewer (all "
+        "`review-...` of stories), or any other role of a story by its name. One table for each.",
         "breakers.agency": "Triage agents that keep failing are not started for a while.",
         "breakers.retry_storm": "Many retries due at once: reported once, and limited to their share of the slots.",
+        "breakers.phase": "A phase of a story that keeps failing in the same way is not tried again without a person.",
         "breakers.crash_loop": "Runners that cannot be started on a host are not started for a while.",
         "incidents": "A cause that several tasks share is handled once.",
         "runner": "How processes are started.",
@@ -248,6 +248,26 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, money, "Money, in the currency that attempts report.", default_is=_NO_LIMIT, example=20.0
         ),
         "budget.zone": partial(Key, zone, "The time zone whose midnight ends the day."),
+        "budgets.NAME.max_tokens": partial(
+            Key,
+            partial(whole, 1, 10**12),
+            "Tokens that one attempt of the role may use, where its task does not say; it is stopped at the limit.",
+            default_is=_NO_LIMIT,
+            example=200_000,
+        ),
+        "budgets.NAME.max_cost": partial(
+            Key, money, "What one attempt of the role may cost.", default_is=_NO_LIMIT, example=1.5
+        ),
+        "budgets.NAME.daily_tokens": partial(
+            Key,
+            partial(whole, 1, 10**15),
+            "Tokens of all attempts of the role in a day; what does not fit waits for the next.",
+            default_is=_NO_LIMIT,
+            example=2_000_000,
+        ),
+        "budgets.NAME.daily_cost": partial(
+            Key, money, "Money of all attempts of the role in a day.", default_is=_NO_LIMIT, example=5.0
+        ),
         "breakers.agency.failures": partial(
             Key,
             _COUNT,
@@ -267,6 +287,12 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             at="limits.crash_failures",
         ),
         "breakers.crash_loop.window": partial(Key, _FROM_1S, "Within this time.", at="limits.crash_window_ms"),
+        "breakers.phase.failures": partial(
+            Key,
+            _COUNT,
+            "This many failures of one type in a row block the story, and a person is asked.",
+            at="limits.phase_failures",
+        ),
         "incidents.tasks": partial(
             Key,
             partial(whole, 2, 1_000_000),
@@ -302,6 +328,13 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             "How long the checks of a pull request are waited for; those that fail and what reviewers say come back to "
             "the agent. 0s: not at all.",
         ),
+        "git.pr_watch": partial(
+            Key,
+            duration,
+            "How long a pull request is watched after its task was completed: while it is open, checks that fail and "
+            "what reviewers write become a task that changes the work on the same branch. 0s: not at all.",
+        ),
+        "git.pr_poll": partial(Key, _FROM_1S, "How often a pull request that is watched is looked at."),
         "git.max_pr_rounds": partial(
             Key, partial(whole, 0, 100), "How often a pull request may come back to the agent before a person is asked."
         ),
@@ -373,7 +406,8 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
         "agents.NAME.max_turns": partial(
             Key,
             partial(whole, 1, 100_000),
-            "How many turns one attempt may take, where the agent can be told.",
+            "How many turns one attempt may take. Claude Code holds itself to it; Codex, Gemini, OpenCode and aider "
+            "are stopped at it, as their own record shows their turns; a command of your own is not.",
             default_is=_NO_LIMIT,
             example=200,
         ),

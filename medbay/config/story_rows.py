@@ -27,16 +27,38 @@ STORY_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key, text, "Where the instructions of roles are, as `dev.md`; a role without a file has the shipped ones."
         ),
         "story.workflows": partial(Key, text, "Where workflows of your own are, as `NAME.toml`."),
+        "story.commit": partial(
+            Key,
+            switch,
+            "Whether Medbay commits the story folders on the branch that is checked out. Otherwise git ignores them.",
+        ),
+        "story.worktree": partial(
+            Key,
+            switch,
+            "Whether the phases of a story work in a git worktree and on a branch of its own, "
+            "`medbay/story-ID`, from its implementation on.",
+        ),
+        "story.setup": partial(Key, text, "A command line that prepares a new worktree of a story.", example="npm ci"),
+        "story.copy": partial(
+            Key, texts, "Files of the main tree, unknown to git, that a worktree gets.", example=[".env"]
+        ),
         "story.on_pass": partial(
             Key,
-            partial(choice, "keep", "merge"),
-            "What a gate that passes does with the branch `story/ID`, where there is one: keep it for "
-            "`medbay story finish`, or merge it.",
+            partial(choice, "keep", "merge", "pr"),
+            "What a gate that passes does with the branch of its story: keep it for `medbay story finish`, merge it, "
+            "or make it a pull request by `gh`. The story is completed once that is done.",
+        ),
+        "story.on_fail": partial(
+            Key,
+            partial(choice, "ask", "revert"),
+            "What a gate that fails after the merge does: the revert is prepared on a branch, and a person is asked "
+            "whether to merge it, or it is merged.",
         ),
         "story.fast_track": partial(
             Key,
             partial(choice, "ask", "never", "always"),
-            "Whether stories with fewer than three criteria skip the audit of their elaboration.",
+            "Whether stories with fewer than three criteria skip the audit of their elaboration; `ask` asks a person, "
+            "unless one has said it before.",
         ),
         "story.max_review_rounds": partial(
             Key, partial(whole, 1, 100), "After so many failed reviews a story is blocked and a person asked."

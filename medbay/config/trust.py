@@ -26,7 +26,9 @@ _MARK_BYTES_MAX: Final = 200
 _NAMED_MAX: Final = 3
 
 # Everything that is not named here has to be agreed to: a setting that is new is refused until it is known as plain.
-_PLAIN_SECTIONS: Final = frozenset("engine policy recurring budget breakers incidents queues log report".split())
+_PLAIN_SECTIONS: Final = frozenset(
+    "engine policy recurring budget budgets breakers incidents queues log report".split(),
+)
 _PLAIN_KEYS: Final = frozenset(
     {"store.notify", "runner.secrets", "runner.redact"}
     | {f"triage.{name}" for name in "timeout fix_agent max_tokens max_cost rescue_threshold".split()}

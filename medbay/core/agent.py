@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
+from msgspec import Struct
+
 from medbay.core.diagnosis.facts import NO_DIRECTORY
 from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker
@@ -32,6 +34,8 @@ FIRST_WORD_MS: Final = 10_000
 _ONLY_A_CHANGE: Final = ("code_error", "test_failure")
 _NO_USE_TWICE: Final = frozenset({"malformed_output", "max_turns", "loop", "refused", "no_evidence"})
 _PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
+TOOLS: Final = "tools"  # what a result holds the calls of tools under, beside the facts of the agent
+TOOLS_KEPT: Final = 200  # calls of one attempt that are kept one by one; all are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +150,13 @@ def outwaits(task: Task, hold: Breaker, now: int, patience_ms: int) -> bool:
     """Whether another agent takes a task, because the account of its own is held for longer than it may wait."""
     if next_agent(task) is None or task.recurs or task.canary or hold.key not in task.resources:
         return False
+    return lasts(hold, now, patience_ms)
+
+
+def lasts(hold: Breaker, now: int, patience_ms: int) -> bool:
+    """Whether an account is held for longer than a task may wait."""
     held_ms = now - hold.opened_at if hold.until is None else hold.until - now  # without a named end: so far
-    return hold.only_a_person_ends or held_ms > patience_ms
+    return hold.state != "closed" and (hold.only_a_person_ends or held_ms > patience_ms)
 
 
 def asks_a_person(task: Task, outcome: Outcome, found: Diagnosis) -> str:
@@ -170,6 +179,24 @@ def agent_facts(output: Output) -> tuple[str, str, int, int, int] | None:
     numbers = (int(told.get(name) or 0) for name in ("tokens_in", "tokens_out", "calls"))
     tokens_in, tokens_out, calls = numbers
     return str(told.get("session") or ""), str(told.get("model") or ""), tokens_in, tokens_out, calls
+
+
+class ToolUse(Struct, frozen=True, kw_only=True):
+    """One call of a tool: which, on what, and when."""
+
+    tool: str
+    path: str = ""
+    at: int = 0
+
+
+def tools_used(result: Mapping[str, Any] | None) -> tuple[ToolUse, ...]:
+    """The calls of tools of an attempt, as its runner reports them; one that cannot be read is left out."""
+    told = (result or {}).get(TOOLS)
+    found = []
+    for each in told if isinstance(told, Sequence) and not isinstance(told, str) else ():
+        if isinstance(each, Mapping) and isinstance(at := each.get("at"), int):
+            found.append(ToolUse(tool=str(each.get("tool")), path=str(each.get("path") or ""), at=at))
+    return tuple(found)
 
 
 def history_of(task: Task, outcome: Outcome) -> Mapping[str, Any]:

@@ -1,12 +1,14 @@
 """What work may cost: reserved before an attempt starts, settled when it has ended. Tokens, and money in millionths.
 
-The day's budget is one for all; what does not fit into it waits for the next day, and uses up no attempt.
+The day's budget is one for all, and each role may have a share of its own; what does not fit into either waits for the
+next day, and uses up no attempt.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 
@@ -29,6 +31,23 @@ _USAGES_TRIED: Final = 20  # places of an answer
 _NUMBERS_MAX: Final = 20  # of a table of tokens
 _AMOUNT_MAX: Final = 1e12
 FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
+WORKER: Final = "worker"
+REVIEWER: Final = "reviewer"
+_ROLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("", "fix", "part", "follow_up", "revision"), WORKER),
+    "review": "spec",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleBudget:
+    """What one attempt of a role may cost where its task does not say, and all of a day together; None is no limit."""
+
+    name: str
+    max_tokens: int | None = None
+    max_cost: int | None = None
+    daily_tokens: int | None = None
+    daily_cost: int | None = None
 
 
 class Budget(Struct, frozen=True, kw_only=True):
@@ -38,11 +57,21 @@ class Budget(Struct, frozen=True, kw_only=True):
     daily_cost: int | None = None
     zone: tzinfo = UTC
     free: frozenset[str] = FREE
+    roles: Mapping[str, RoleBudget] = {}
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
-        return self.daily_tokens is not None or self.daily_cost is not None
+        """Whether there is a limit of a day at all."""
+        of_all = self.daily_tokens is not None or self.daily_cost is not None
+        return of_all or any(
+            each.daily_tokens is not None or each.daily_cost is not None for each in self.roles.values()
+        )
+
+    def of_role(self, role: str) -> Budget:
+        """The share of a role: its limits of a day, without those of all."""
+        own = self.roles.get(role)
+        limits = (own.daily_tokens, own.daily_cost) if own is not None else (None, None)
+        return Budget(daily_tokens=limits[0], daily_cost=limits[1], zone=self.zone)
 
     def day_of(self, now: int) -> str:
         """The day a moment belongs to."""
@@ -62,9 +91,10 @@ class Amount(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True, kw_only=True):
-    """What is reserved and used of one day."""
+    """What is reserved and used of one day, by all or by one role."""
 
     day: str
+    role: str = ""  # empty: all
     reserved: Amount = Amount()
     used: Amount = Amount()
 
@@ -76,20 +106,36 @@ class Reservation(Struct, frozen=True, kw_only=True):
     number: int
     day: str
     amount: Amount
+    role: str = ""
     settled: bool = False
+
+
+def role_of(task: Task, budget: Budget) -> str:
+    """The role whose budget a task counts for: a reviewer of a story without one of its own is a `reviewer`."""
+    role = _ROLES.get(task.role, task.role)
+    return REVIEWER if role.startswith("review-") and role not in budget.roles else role
+
+
+def allowance(task: Task, budget: Budget) -> tuple[int | None, int | None]:
+    """Tokens and money that one attempt may use: what its task says, else its role; a command that is free has none."""
+    own = budget.roles.get(role_of(task, budget)) if budget.roles and task.runner not in budget.free else None
+    if own is None:
+        return task.max_tokens, task.max_cost
+    tokens, cost = task.max_tokens, task.max_cost
+    return own.max_tokens if tokens is None else tokens, own.max_cost if cost is None else cost
 
 
 def concerns(task: Task, budget: Budget) -> bool:
     """Whether starting it costs something that has to be reserved."""
-    return task.runner not in budget.free or _has_limit(task)
+    return task.runner not in budget.free or task.max_tokens is not None or task.max_cost is not None
 
 
 def wanted(task: Task, budget: Budget) -> Amount:
-    """What an attempt reserves: its own limit, and never more than a day has, so that it fits into some day."""
-    tokens, cost = task.max_tokens or 0, task.max_cost or 0
+    """What an attempt reserves: its limit, and never more than a day has for it, so that it fits into some day."""
+    share = budget.of_role(role_of(task, budget)) if budget.roles else budget
+    tokens, cost = (each or 0 for each in allowance(task, budget))
     return Amount(
-        tokens if budget.daily_tokens is None else min(tokens, budget.daily_tokens),
-        cost if budget.daily_cost is None else min(cost, budget.daily_cost),
+        _least(tokens, budget.daily_tokens, share.daily_tokens), _least(cost, budget.daily_cost, share.daily_cost)
     )
 
 
@@ -128,20 +174,21 @@ def read_usage(said: object) -> Amount | None:
     return Amount(int(tokens or 0), round((cost or 0) * MILLION))
 
 
-def exceeds(task: Task, usage: Amount | None) -> str:
-    """In which way an attempt used more than its task allows; empty when it did not."""
+def exceeds(task: Task, usage: Amount | None, budget: Budget) -> str:
+    """In which way an attempt used more than its task or its role allows; empty when it did not."""
+    tokens, cost = allowance(task, budget)
     if usage is None:
         return ""
-    if task.max_tokens is not None and usage.tokens > task.max_tokens:
-        return f"used {usage.tokens} tokens of {task.max_tokens}"
-    if task.max_cost is not None and usage.cost > task.max_cost:
-        return f"cost {usage.cost / MILLION:.2f} of {task.max_cost / MILLION:.2f}"
+    if tokens is not None and usage.tokens > tokens:
+        return f"used {usage.tokens} tokens of {tokens}"
+    if cost is not None and usage.cost > cost:
+        return f"cost {usage.cost / MILLION:.2f} of {cost / MILLION:.2f}"
     return ""
 
 
-def judged(task: Task, outcome: Outcome) -> Outcome:
+def judged(task: Task, outcome: Outcome, budget: Budget) -> Outcome:
     """How it ended with its limit in mind. Work that is done stays done; a triage over its limit has no say."""
-    over = exceeds(task, usage_of(outcome)) if _has_limit(task) else ""
+    over = exceeds(task, usage_of(outcome), budget) if allowance(task, budget) != (None, None) else ""
     ended_badly = isinstance(outcome, Failed | TimedOut | Stalled)
     if over and (ended_badly or (isinstance(outcome, Succeeded) and task.role == "triage")):
         return OverBudget(why=over, output=outcome.output)
@@ -169,8 +216,9 @@ def warns(before: Day, after: Day, budget: Budget) -> bool:
 
 
 def told(day: Day, budget: Budget) -> dict[str, Any]:
-    """The day's budget for an event."""
+    """The day's budget for an event; `role` where it is the share of one."""
     return {
+        **({"role": day.role} if day.role else {}),
         "day": day.day,
         "used_tokens": day.used.tokens,
         "reserved_tokens": day.reserved.tokens,
@@ -182,10 +230,10 @@ def told(day: Day, budget: Budget) -> dict[str, Any]:
 
 
 def fitting(day: Day, waiting: Sequence[Task], budget: Budget) -> list[Task]:
-    """Those of the waiting tasks for which something is left of the day, in their order."""
-    found = []
+    """Those of the waiting tasks for which something is left of the day, or of a role's share, in their order."""
+    found, limits = [], budget_of(day, budget)
     for task in waiting:
-        after = reserve(day, wanted(task, budget), budget)
+        after = reserve(day, wanted(task, budget), limits)
         if after is not None:
             day = after
             found.append(task)
@@ -197,24 +245,40 @@ def given_back(made: Reservation | None, used: Amount) -> bool:
     return made is not None and (made.amount.tokens > used.tokens or made.amount.cost > used.cost)
 
 
+def budget_of(day: Day, budget: Budget) -> Budget:
+    """The limits of a day: of all, or of the role that it is the share of."""
+    return budget.of_role(day.role) if day.role else budget
+
+
+def day_of(held: Breaker) -> Day:
+    """The day, or the share of it, that tasks are parked under; nothing is said of what is used."""
+    return Day(day=str(held.data["day"]), role=str(held.data.get("role", "")))
+
+
+def key_of(day: Day) -> str:
+    """The breaker of a used-up day."""
+    return f"{KEY}{day.day}:{day.role}" if day.role else KEY + day.day
+
+
 def is_told(held: Breaker, budget: Budget) -> bool:
     """Whether what is parked under a used-up day was parked by these limits."""
-    limits = told(Day(day=""), budget)
+    limits = told(Day(day=""), budget_of(day_of(held), budget))
     return all(held.data.get(name) == limits[name] for name in ("daily_tokens", "daily_cost"))
 
 
 def used_up(day: Day, budget: Budget, now: int) -> Breaker:
     """What tasks are parked under that do not fit into the day; it is over when the day is."""
-    ends = budget.ends_at(now)
-    why = f"the budget of {day.day} is used up"
+    ends, own = budget.ends_at(now), budget.roles.get(day.role)
+    asks = {} if own is None else {"max_tokens": own.max_tokens, "max_cost": own.max_cost}
+    why = f"the budget of {day.day}{f' for the role {day.role}' if day.role else ''} is used up"
     return Breaker(
-        key=KEY + day.day,
+        key=key_of(day),
         kind="budget",
         why=why,
         opened_at=now,
         until=ends,
         probe_at=ends,
-        data={"named": True, "zone": str(budget.zone), **told(day, budget)},
+        data={"named": True, "zone": str(budget.zone), **asks, **told(day, budget_of(day, budget))},
     )
 
 
@@ -226,22 +290,23 @@ def refreshed(held: Breaker, day: Day) -> Breaker:
 
 def shortage(task: Task, held: Breaker) -> str:
     """What is left of the day and what an attempt of this task needs: `0.05 of 0.20 left today, this needs 0.15`."""
+    whose = f" for the role {held.data['role']}" if held.data.get("role") else ""
     for name, asks, scale, form in (
-        ("cost", task.max_cost or 0, MILLION, "{:.2f}"),
-        ("tokens", task.max_tokens or 0, 1, "{:,.0f} tokens"),
+        ("cost", task.max_cost or held.data.get("max_cost") or 0, MILLION, "{:.2f}"),
+        ("tokens", task.max_tokens or held.data.get("max_tokens") or 0, 1, "{:,.0f} tokens"),
     ):
         if held.data.get(f"daily_{name}") is None:
             continue
         limit, used, reserved = (round(held.data[f"{each}_{name}"] * scale) for each in ("daily", "used", "reserved"))
         needs, left = min(asks, limit), max(0, limit - used - reserved)
         if not _fits(used + reserved, needs, limit):
-            of = f"{form.format(left / scale)} of {form.format(limit / scale)} left today"
+            of = f"{form.format(left / scale)} of {form.format(limit / scale)} left today{whose}"
             return f"{of}, this needs {form.format(needs / scale)}" if needs else of
     return held.why
 
 
-def _has_limit(task: Task) -> bool:
-    return task.max_tokens is not None or task.max_cost is not None
+def _least(asked: int, *limits: int | None) -> int:
+    return min([asked, *(each for each in limits if each is not None)])
 
 
 def _fits(taken: int, more: int, limit: int | None) -> bool:

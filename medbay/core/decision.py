@@ -289,10 +289,10 @@ class Draft(Generic[R]):
         source = self._set.get("status", self._record.status)
         lifecycle = self._machine or LIFECYCLES[self.before.lifecycle]
         if (source, target) not in lifecycle.steps:
-            lifecycle.refuse(self.before.id, source, target)
+            lifecycle.refuse(self.before.id, source, target, open_to=self._open_to(lifecycle, source))
         guard = lifecycle.guards.get((source, target)) if lifecycle.guards else None
         if guard is not None and not self.record.permits(guard, target):  # type: ignore[attr-defined]
-            lifecycle.refuse(self.before.id, source, target, guard=guard)
+            lifecycle.refuse(self.before.id, source, target, guard=guard, open_to=self._open_to(lifecycle, source))
         context = {**self._told, **context} if self._told else context
         self._told.clear()
         self._transitions.append(Transition(source, target, self.actor, reason, context))
@@ -304,6 +304,15 @@ class Draft(Generic[R]):
         self._set.update((name, value) for name, value in stamped.items() if name in self.before.__struct_fields__)
         moved = {"from": source, "to": target, "by": self.actor, "why": reason}
         self.emit(f"{self.before.kind}:moved", **moved)
+
+    def _open_to(self, lifecycle: Machine, source: str) -> list[str]:
+        """Where a status leads that the guards let this record take."""
+        guards, record = lifecycle.guards, self.record
+        return [
+            each
+            for each in lifecycle.allowed(source)
+            if (source, each) not in guards or record.permits(guards[source, each], each)  # type: ignore[attr-defined]
+        ]
 
     def block(self: Draft[Task], kind: BlockKind, reason: str, *, until: int | None = None, **context: Any) -> None:
         """Stop until a person or something else releases it; `until` only for kinds that time out."""

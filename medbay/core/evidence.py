@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
 from medbay.core.untrusted import line
+from medbay.core.workflow.records import OWNER
 from medbay.core.workspace import CONFLICT, EXEMPT, SETUP, WorkSeen, seen
 
 Kind = Literal["diff", "artifact", "check", "nothing_to_change"]
@@ -33,7 +34,7 @@ def judged(task: Task, outcome: Outcome) -> Outcome:
         return outcome
     if work.unresolved:
         return _failed(outcome, CONFLICT, f"Conflict marks are left in {_named(work.unresolved)}")
-    if not work.evidence or task.role in EXEMPT:
+    if not work.evidence or task.role in EXEMPT or task.owner_kind == OWNER:  # a role's is judged at the gate
         return outcome
     kind = _shown(task, work, outcome)
     if kind is None:

@@ -6,7 +6,7 @@ Knows nothing of tasks or stories; the tables are in `core.lifecycles`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -70,9 +70,11 @@ class Machine:
         if (source, target) not in self.steps:
             self.refuse(subject, source, target)
 
-    def refuse(self, subject: str, source: str, target: str, *, guard: str = "") -> NoReturn:
-        """Say that a move is not allowed, or not now, and which are."""
-        ways = ", ".join(self.allowed(source)) or "nothing: it is terminal"
+    def refuse(
+        self, subject: str, source: str, target: str, *, guard: str = "", open_to: Sequence[str] | None = None
+    ) -> NoReturn:
+        """Say that a move is not allowed, or not now, and which are; `open_to`: those that their guards let it take."""
+        ways = ", ".join(self.allowed(source) if open_to is None else open_to) or "nothing: it is terminal"
         only = f": only if {guard.replace('_', ' ')}" if guard else ""
         raise IllegalTransition(
             f"{subject} is {source} and may not become {target}{only}", hint=f"from {source} it may become {ways}"

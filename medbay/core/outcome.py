@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from medbay.core.model import CheckResult
-from medbay.core.redaction import Redaction, is_secret_name
+from medbay.core.redaction import MARK, Redaction, is_secret_name
 
 HEAD_BYTES: Final = 4_096  # of a log that are kept
 TAIL_BYTES: Final = 32_768  # a log that fits in here has no head
@@ -160,9 +160,11 @@ def _entry_redacted(name: str, each: Any, output: Output, tail: str, redaction: 
     """One entry of a result. The traceback of a call is often all that its log has, which is redacted already."""
     if name in _OWN:
         return each
-    if each == output.tail and not output.head and not is_secret_name(name):
-        return tail
-    return redaction.data({name: each})[name]
+    if not isinstance(each, str):
+        return redaction.data(each)
+    if is_secret_name(name):
+        return MARK
+    return tail if each == output.tail and not output.head else redaction.text(each)
 
 
 def _check_redacted(each: CheckResult, redaction: Redaction) -> CheckResult:

@@ -28,6 +28,7 @@ from medbay.core.triage import ending as triage
 from medbay.core.triage.ending import LookedAt
 from medbay.core.workflow import answer, phase
 from medbay.core.workflow.phase import StoryCase
+from medbay.core.workspace import REVISION
 
 
 class Served(Struct, frozen=True):
@@ -244,6 +245,7 @@ OWNERS: Final[Mapping[tuple[str, str], OwnerRule]] = {
     ),
     ("task", "part"): OwnerRule(),  # what came after the task comes after its parts, by edges of their own
     ("task", "follow_up"): OwnerRule(),
+    ("task", REVISION): OwnerRule(),
     ("incident", "triage"): _TRIAGE,
     ("incident", "fix"): OwnerRule(succeeded=_mended),
     ("workorder", "intake"): OwnerRule(

@@ -10,7 +10,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 MARK: Final = "[redacted]"
@@ -286,6 +286,7 @@ class Redaction:
         return self.text(head), self.text(tail)
 
 
+@lru_cache(maxsize=1024)  # the same few names come again and again
 def is_secret_name(name: str) -> bool:
     """Whether a variable of this name holds a secret."""
     return _SECRET_NAMES.search(name) is not None

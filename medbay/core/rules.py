@@ -168,6 +168,8 @@ def on_agent_held(task: Task, now: int, *, hold: Breaker) -> Decision:
     why = f"{agent.profile_of(task.runner)} is held ({hold.why}); {name} takes it"
     draft.emit("task:recovery_action", action="next_agent", why=why)
     draft.set(runner=agent.runner_of(name), resources=needs)
+    if task.hold is not None:
+        _unpark(draft, hold)
     return draft.decision()
 
 
@@ -175,10 +177,15 @@ def on_released(task: Task, now: int, *, hold: Breaker) -> Decision:
     """What held it is over. The time it was held with a named end does not count towards its free tries."""
     draft = Draft(task, now, actor="engine")
     recurring.unparked(draft)
-    draft.set(hold=None)
-    if hold.data.get("named") and (task.uncharged_since or now) <= hold.opened_at:
-        draft.task = excuse(draft.task, now - hold.opened_at)
+    _unpark(draft, hold)
     return draft.decision()
+
+
+def _unpark(draft: Draft[Task], hold: Breaker) -> None:
+    now, since = draft.now, draft.task.uncharged_since
+    draft.set(hold=None)
+    if hold.data.get("named") and (since or now) <= hold.opened_at:
+        draft.task = excuse(draft.task, now - hold.opened_at)
 
 
 def on_woken(task: Task, now: int, *, over: Breaker) -> Decision:

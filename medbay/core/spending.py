@@ -1,4 +1,4 @@
-"""What agents used, added up: by day, agent, model and provider. Money in millionths; without a price it is unknown."""
+"""What agents used, added up by day, agent, role, model and provider. Money in millionths; unknown without a price."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-By = Literal["day", "agent", "model", "provider", "task"]
-GROUPS: Final[tuple[By, ...]] = ("day", "agent", "model", "provider", "task")
+By = Literal["day", "agent", "role", "model", "provider", "task"]
+GROUPS: Final[tuple[By, ...]] = ("day", "agent", "role", "model", "provider", "task")
 
 
 class AgentUse(Struct, frozen=True, kw_only=True):
@@ -22,10 +22,11 @@ class AgentUse(Struct, frozen=True, kw_only=True):
 
 
 class UsedBy(Struct, frozen=True, kw_only=True):
-    """What attempts of one day, agent and model of a task used."""
+    """What attempts of one day, agent, role and model of a task used."""
 
     day: str
     agent: str
+    role: str
     model: str
     provider: str
     task: str

@@ -17,6 +17,7 @@ FACTS: Final = "work"  # the key of a result under which what we saw of the work
 CONFLICT: Final = "merge_conflict"
 SETUP: Final = "setup"
 PULL_REQUEST: Final = "pull_request"
+REVISION: Final = "revision"  # the role of what changes the work of a completed task whose pull request came back
 PR_WAIT_S: Final = 1_800.0
 PR_ROUNDS: Final = 3
 EXEMPT: Final = ("review", "triage")  # they change nothing; what they deliver is looked at by rules of their own
@@ -81,10 +82,18 @@ class WorkSeen(Struct, frozen=True, kw_only=True):
         return self.on_pass != "keep" and bool(self.worktree)
 
 
+class PullRequestMade(Struct, frozen=True, kw_only=True):
+    """A task asked for the merge of its branch; a revision of it goes on with the same request."""
+
+    task_id: str
+    url: str
+    host: str  # whose repository has the branch
+
+
 class Landed(Struct, frozen=True, kw_only=True):
     """What became of a branch."""
 
-    how: Literal["merged", "kept", "conflict", "pr", "refused", "given_up"]
+    how: Literal["merged", "kept", "conflict", "pr", "refused", "given_up", "closed"]
     words: str
     commit: str = ""
     into: str = ""
@@ -97,6 +106,7 @@ class StandingTree(Struct, frozen=True, kw_only=True):
     name: str
     path: str
     task: str
+    story: str  # empty: it is of a task
     repository: str  # the main tree; empty: it is gone
     branch: str
     used_at: int  # milliseconds since the epoch
@@ -106,12 +116,15 @@ class StandingTree(Struct, frozen=True, kw_only=True):
 
 
 def requested(task: Task) -> WorkRequest | None:
-    """What an attempt of this task asks for. Every round of a task that recurs has a worktree of its own."""
+    """What an attempt of this task asks for. Every round of a task that recurs has a worktree of its own.
+
+    A revision works in that of the task whose work it changes.
+    """
     if task.role in EXEMPT:
         return None
     again = f"-{task.iterations_done + 1}" if task.iterations_done else ""
     return WorkRequest(
-        name=f"{task.id}{again}",
+        name=task.owner_id if task.role == REVISION else f"{task.id}{again}",
         title=task.title,
         checks=task.checks,
         shell=task.shell,

@@ -4,18 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 
 from medbay.core import workspace
 from medbay.core.attempt import checks as gate
 from medbay.core.model import CheckResult
-from medbay.core.outcome import Checked, Outcome, Requeued, Succeeded, redacted
+from medbay.core.outcome import Checked, Failed, Outcome, Output, Requeued, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.engine.verification import Verification
+from medbay.errors import SpawnFailed
 from medbay.places.environment import known_variables
-from medbay.places.orders import AttemptReport
-from medbay.places.protocol import Launch, Place, Running
+from medbay.places.logs import read_ends
+from medbay.places.orders import AttemptReport, within_bounds
+from medbay.places.protocol import Identity, Launch, Place, Running
+
+SHOWN_CHARS: Final = 4_096  # of the newest output, while it runs
+
+
+class _NotStarted:
+    """What cannot be started has ended already."""
+
+    identity: Identity | None = None
+
+    def __init__(self, error: SpawnFailed) -> None:
+        said = str(error)
+        self._outcome = Failed(spawn_error=said, output=Output(tail=said, total_bytes=len(said)))
+
+    def fileno(self) -> int:
+        """There is nothing to wait for."""
+        return -1
+
+    def poll(self, monotonic_s: float) -> Outcome | None:
+        """Why it could not."""
+        return self._outcome
+
+    def deadline_s(self) -> float | None:
+        """At once."""
+        return 0.0
+
+    def cancel(self, monotonic_s: float) -> None:
+        """There is nothing to end."""
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """There is nothing to end."""
+
+    def kill(self) -> None:
+        """There is nothing to end."""
+
+
+def _started(launch: Launch, place: Place, monotonic_s: float) -> Running:
+    try:
+        return place.start(launch, monotonic_s)
+    except SpawnFailed as error:
+        return _NotStarted(error)
 
 
 class Errand:
@@ -39,16 +82,23 @@ class Errand:
         self._now_ms = now_ms
         self._work: Outcome | None = None
         self._handed_back = ""
-        self._running: Running = place.start(launch, monotonic_s)
-
-    @property
-    def log_path(self) -> str:
-        """Where its output goes on this machine."""
-        return self._launch.log_path
+        self._shown = (0, "")  # how much there was to see when it was last looked at, and what that was
+        self._running = _started(launch, place, monotonic_s)
 
     def fileno(self) -> int:
         """Readable when there is something to poll; -1 when it has to be polled."""
         return self._running.fileno()
+
+    def deadline_s(self) -> float | None:
+        """Monotonic time at which it must be polled even if nothing happens."""
+        return self._running.deadline_s()
+
+    def progress(self) -> tuple[int, str]:
+        """How much it has printed by now, and the newest of that; no secret is in it."""
+        _, tail, total = read_ends(self._launch.log_path)
+        if total != self._shown[0]:
+            self._shown = (total, self._redaction.text(tail)[-SHOWN_CHARS:])
+        return self._shown
 
     def poll(self, monotonic_s: float) -> AttemptReport | None:
         """How all of it ended, once it did."""
@@ -85,7 +135,8 @@ class Errand:
         shown = redacted(workspace.kept(outcome), self._redaction)
         judged = redacted(Checked(results=results), self._redaction)
         assert isinstance(judged, Checked)
-        return AttemptReport(outcome=shown, host=self._host, checks=judged.results)
+        output = within_bounds(shown.output, host=self._host, result_path=self._launch.result_path)
+        return AttemptReport(outcome=replace(shown, output=output), host=self._host, checks=judged.results)
 
     def _verification(self, outcome: Succeeded, monotonic_s: float) -> Verification:
         launch, seen = self._launch, workspace.seen(outcome.output.result)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from medbay.core import workspace
 from medbay.core.agent import class_of, is_agents
 from medbay.core.attempt.rescue import Failure
+from medbay.core.budget import allowance
 from medbay.core.model import Task
 from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, redacted
 from medbay.core.redaction import redact
@@ -102,6 +103,7 @@ def _variables(task: Task) -> dict[str, str]:
 def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -> Launch:
     """Everything it needs to start, or to wait ahead of its start."""
     task, attempt = claim.task, claim.attempt
+    max_tokens, max_cost = allowance(task, settings.budget)
     return Launch(
         store_id=store_id,
         task_id=task.id,
@@ -124,8 +126,8 @@ def launch_of(claim: Claim, settings: Settings, *, store_id: str, ahead: bool) -
         fresh_session=task.fresh_session,
         session=attempt.resumes,
         session_tokens=claim.briefing.session_tokens,
-        max_tokens=task.max_tokens,
-        max_cost=task.max_cost,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
         timeout_s=task.timeout_ms / 1000 if task.timeout_ms else None,
         memory_bytes=task.memory_bytes,
         cpu_s=task.cpu_ms / 1000 if task.cpu_ms else None,

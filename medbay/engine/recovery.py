@@ -38,8 +38,17 @@ def reap(
     """
     with store.write() as tx:
         take = workers.reap if worker.stopped_at is None else workers.inherit
-        budget = settings.crash_budget
-        found = take(tx, worker, by, why=why, hard=hard, crash_budget=budget, running=running, remains=remains)
+        found = take(
+            tx,
+            worker,
+            by,
+            why=why,
+            hard=hard,
+            crash_budget=settings.crash_budget,
+            places=settings.place_slots.keys(),
+            running=running,
+            remains=remains,
+        )
         if found is not None and settler.settle_in(tx, found.finished, worker.id, working_set.load(tx)):
             raise StaleClaim(f"an attempt of {worker.id} changed while it was recorded")
         return found
@@ -70,7 +79,7 @@ def _orphans(tx: Tx, task_ids: Collection[str], *, see: Callable[[Worker], Sight
     if not any(task.live for task in asked):
         return []
     dead = {worker.id for worker, _, _ in workers.find_dead(tx, None, see=see, grace_ms=grace_ms)}
-    dead |= {worker.id for worker in worker_rows.left_behind(tx)}
+    dead |= {worker.id for worker in worker_rows.left_behind(tx, ("",))}
     found = (attempt_rows.get(tx, task.id, task.live) for task in asked if task.live)
     # What runs elsewhere is ended by the engine that takes it up: nobody else can.
     return [each for each in found if each is not None and each.worker_id in dead and not each.place]

@@ -26,7 +26,7 @@ from medbay.engine.triage import Triager
 from medbay.env import Clock, Ids
 from medbay.errors import SpawnFailed, StaleClaim, StoreError, StoreTooNew
 from medbay.places.protocol import CONNECTING, Place
-from medbay.service import attempts, idle, waking, workers, working_set
+from medbay.service import attempts, fallbacks, idle, waking, workers, working_set
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
@@ -82,6 +82,7 @@ class Engine:
         self._recover_at_s = self._reap_from_s = 0.0
         self._sweep_due = False  # until it is done, nothing is claimed: tick() raises before it gets there
         self._claims_in_doubt = self._recovery_first = False
+        self._takeovers_in_doubt = False  # whether a commit that took attempts over may have happened unheard
         self._claim_again_s: float | None = None
         self.worker, self.lease = self._register()
 
@@ -134,7 +135,9 @@ class Engine:
     def _is_ordinary(self) -> bool:
         """Whether nothing but what ended, what is due and what is ready has to be seen to."""
         due_s = max(self._recover_at_s, self._reap_from_s)
-        troubled = self._claims_in_doubt or self._sweep_due or self._clock_watch.jumped_ms() != 0
+        troubled = (
+            self._claims_in_doubt or self._takeovers_in_doubt or self._sweep_due or self._clock_watch.jumped_ms() != 0
+        )
         calm = self.claiming and not troubled and not self._checker.due and self._clock.monotonic_s() < due_s
         return calm and self.lease.state() == "held"
 
@@ -192,9 +195,22 @@ class Engine:
                 write_events(tx, (Event(name="clock:jumped", data={"by_ms": jumped, "worker": self.worker.id}),))
             self._clock_watch.recorded()
         self._sweep()
+        self._hear_of_takeovers()
         if now_s >= self._recover_at_s and now_s >= self._reap_from_s:
             self._note_places()
             self.recover()
+            self._fall_over()
+
+    def _fall_over(self) -> None:
+        """Let other agents take what was parked under a hold that has become longer than it may wait."""
+        patience_ms = self.settings.policy.fallback_after_ms
+        with self.store.read() as tx:
+            if not fallbacks.may_move(tx, patience_ms):
+                return
+        with self.store.write() as tx:
+            moved = fallbacks.move(tx, patience_ms)
+        if moved:
+            self._claim_again_s = self._clock.monotonic_s()
 
     def _note_places(self) -> None:
         """Record which places can be reached, when that has changed: others are told from the store."""
@@ -220,7 +236,7 @@ class Engine:
         with self.store.read() as tx:
             self._notice_newer(meta.refusal(tx))
             dead = workers.find_dead(tx, self.worker, see=self._see, grace_ms=self.settings.grace_ms)
-            over = worker_rows.left_behind(tx)
+            over = worker_rows.left_behind(tx, ("", *self.settings.place_slots))
             left = [each for worker, _, _ in dead for each in attempt_rows.live_of_worker(tx, worker.id)]
             left += [each for worker in over for each in attempt_rows.live_of_worker(tx, worker.id)]
         running = self._place.still_running({(each.task_id, each.number): each.place for each in left})
@@ -228,7 +244,9 @@ class Engine:
         if dead:  # first their processes, then their rows: from then on any engine may start the tasks again
             self._end_leftovers(dead=frozenset(worker.id for worker, _, _ in dead))
         reaped = []
+        self._hear_of_takeovers()
         for worker, why, hard in [*((each, "its worker stopped", False) for each in over), *dead]:
+            self._takeovers_in_doubt = True  # until the commit is known to have happened or not
             try:
                 found = reap(
                     self.store,
@@ -243,7 +261,9 @@ class Engine:
                 )
             except StaleClaim:
                 log.info("what %s was running changed meanwhile; it is examined again", worker.id)
+                self._takeovers_in_doubt = False
                 continue
+            self._takeovers_in_doubt = False
             if found is not None:
                 self._sweep_due = True
                 self._checker.due |= found.taken_over > 0
@@ -251,6 +271,17 @@ class Engine:
                 reaped.append(found)
         self._sweep()
         return reaped
+
+    def _hear_of_takeovers(self) -> None:
+        """Go on with what a commit gave us whose answer was lost; nobody else will, and it must not be handed back."""
+        if not self._takeovers_in_doubt:
+            return
+        known = {*self.live, *((each.task_id, each.number) for each in self._settler.unstored)}
+        with self.store.read() as tx:
+            taken = workers.unheard(tx, self.worker, known)
+        self._takeovers_in_doubt = False
+        self._sweep_due = self._checker.due = True
+        self._take_up(taken)
 
     def _notice_newer(self, refused: StoreTooNew | None) -> None:
         """A later version has migrated the store: nothing more is begun here, and what runs comes to its end."""
@@ -423,6 +454,7 @@ class Engine:
         self.live.clear()
         self._checker.waiting = ()
         self._settler.forget()
+        self._takeovers_in_doubt = False
         self._unrecorded.clear()
         self.worker, self.lease = worker, lease
         self.guardian.restart(lease.renewed_s)  # the one of the old lease would end what comes now

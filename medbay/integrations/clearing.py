@@ -11,7 +11,7 @@ from typing import Final
 from medbay.core.workspace import StandingTree
 from medbay.errors import MedbayError
 from medbay.integrations.git import LONG_S, Git, held, is_held
-from medbay.integrations.worktree import BRANCHES, HEADS, REFS, keep, lock_path, memory_path, recalled
+from medbay.integrations.tree_contents import BRANCHES, HEADS, REFS, keep, lock_path, memory_path, recalled
 
 _MESSAGE: Final = "Work that lay in the worktree when it was removed"
 
@@ -69,6 +69,7 @@ def _seen(path: Path) -> StandingTree:
         name=name,
         path=str(path),
         task=recalled(path).task,
+        story=recalled(path).story,
         repository=str(Path(common).parent if Path(common).name == ".git" else common) if alive and common else "",
         branch=f"{BRANCHES}{name}" if head else "",
         used_at=_used_at(path),

@@ -6,8 +6,10 @@ follows by a fast-forward, which refuses to touch what a person has changed ther
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +22,8 @@ from medbay.core.workspace import Landed, WorkSeen
 from medbay.errors import MedbayError, NotAllowed, NotFound
 from medbay.integrations.git import LONG_S, PACKAGE, Git, GitFailed
 from medbay.integrations.pull_request import PullRequest
-from medbay.integrations.worktree import BRANCHES, HEADS, REFS, marked, passes
+from medbay.integrations.tree_contents import BRANCHES, HEADS, REFS, marked
+from medbay.integrations.worktree import passes
 
 CONFLICT: Final = 1  # exit code: the merge is impossible as it is
 CANNOT: Final = 3  # exit code: it could not be tried
@@ -53,11 +56,12 @@ def main(repository: str, name: str, on_pass: str, title: str, wait_s: str, roun
 
 
 class Branch:
-    """The branch of one task in its repository."""
+    """The branch of one task or story in its repository."""
 
-    def __init__(self, git: Git, name: str) -> None:
+    def __init__(self, git: Git, name: str, *, story: str = "") -> None:
         self.git = git.at(git.top)
         self.name = name
+        self.owner = ("Story", story) if story else ("Task", name)
         self.branch = f"{BRANCHES}{name}"
 
     @property
@@ -101,14 +105,15 @@ class Branch:
             if tip is None:
                 return Landed(how="kept", words=f"kept on {self.branch}: {_short(self.base)} is gone")
             if self.git.call("merge-base", "--is-ancestor", head, tip)[0] == 0:
-                known = self.merged or tip
+                known = self.merged or self._merge_of(head, tip)
+                self.git.run("update-ref", f"{REFS}/{self.name}/merged", known)
                 return Landed(how="merged", commit=known, into=_short(self.base), words=self._said(known))
             code, out, said = self.git.call("merge-tree", "--write-tree", "--messages", tip, head, timeout_s=LONG_S)
             if code == 1:
                 return Landed(how="conflict", into=_short(self.base), words=self._conflict(out))
             if code != 0:
                 raise GitFailed(f"git merge-tree: {said.strip()}", code=code)
-            message = f"Merge {' '.join(title.split())}\n\nMedbay-Task: {self.name}"
+            message = f"Merge {' '.join(title.split())}\n\nMedbay-{self.owner[0]}: {self.owner[1]}"
             made = self.git.run("commit-tree", out.split("\n")[0], "-p", tip, "-p", head, "-m", message)
             if why := self._advance(tip, made):
                 return Landed(how="kept", words=f"kept on {self.branch}: {why}")
@@ -168,7 +173,11 @@ class Branch:
     @contextmanager
     def checked_out(self, what: str, commit: str) -> Iterator[Git]:
         """A worktree for a moment, beside the one of the task."""
-        path = self.git.common / "medbay" / f"{what}-{self.name}-{os.getpid()}"
+        folder, name = self.git.common / "medbay", f"{what}-{self.name}-"
+        path = folder / f"{name}{os.getpid()}"
+        for left in folder.glob(f"{glob.escape(name)}*"):
+            if left == path or not _is_alive(left.name.removeprefix(name)):  # of a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
         self.git.run("worktree", "prune")
         self.git.run("worktree", "add", "--detach", "--force", str(path), commit, timeout_s=LONG_S)
         try:
@@ -187,6 +196,11 @@ class Branch:
             "for-each-ref", "--sort=-committerdate", "--format=%(refname)", f"{REFS}/{self.name}/[0-9]*"
         )
         return self.git.commit_of(said.splitlines()[0]) if said else None
+
+    def _merge_of(self, head: str, tip: str) -> str:
+        """The commit that brought it in, where who merged it was killed before that was written down."""
+        said = self.git.ask("rev-list", "--first-parent", "--ancestry-path", "--merges", f"{head}..{tip}") or ""
+        return said.splitlines()[-1] if said else tip
 
     def _said(self, commit: str) -> str:
         return f"merged into {_short(self.base)} as {commit[:12]}"
@@ -264,6 +278,16 @@ def _is_ours(tree: Git, name: str, new: str) -> bool:
         return True
     meant = subprocess.run(["git", "cat-file", "blob", f"{new}:{name}"], cwd=tree.directory, capture_output=True)
     return meant.returncode == 0 and meant.stdout.startswith(there)
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _short(ref: str) -> str:

@@ -26,12 +26,15 @@ _TARGET: Final = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_.-]*)[ \t]*:(?!=)", re.MUL
 _PACKAGERS: Final = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
 
 
-def plan(project: Path) -> dict[str, tuple[str, ...] | None]:
-    """The command of each of the six reviewers in a project; None where it has nothing to run."""
-    return reviewers.plan(facts_of(project))
+def plan(project: Path, home: Path | None = None) -> dict[str, tuple[str, ...] | None]:
+    """The command of each of the six reviewers in a project; None where it has nothing to run.
+
+    A worktree has its tools beside the project it is of, which is its `home`.
+    """
+    return reviewers.plan(facts_of(project, home))
 
 
-def facts_of(project: Path) -> ProjectFacts:
+def facts_of(project: Path, home: Path | None = None) -> ProjectFacts:
     """What is in a project. What cannot be read is not there."""
     project = project.absolute()
     top = frozenset(_top(project))
@@ -45,15 +48,16 @@ def facts_of(project: Path) -> ProjectFacts:
         scripts=frozenset(_table(_json(project / "package.json").get("scripts"))),
         packager=packager,
         tables=frozenset(tables),
-        tools={name: path for name in TOOLS if (path := _where(project, name))},
-        python=_where(project, "python") or sys.executable,
+        tools={name: path for name in TOOLS if (path := _where(name, project, home))},
+        python=_where("python", project, home) or sys.executable,
         syntax=syntax.__file__,
     )
 
 
-def _where(project: Path, name: str) -> str:
+def _where(name: str, *projects: Path | None) -> str:
     """A tool beside the project first, then on the path; of Python only the project's own."""
-    beside = (project / ".venv" / "bin", project / "venv" / "bin", project / "node_modules" / ".bin")
+    found = (each.absolute() for each in projects if each is not None)
+    beside = (each / where for each in found for where in (".venv/bin", "venv/bin", "node_modules/.bin"))
     path = os.pathsep.join(map(str, beside))
     if name != "python":
         own = os.path.dirname(sys.executable)  # installed with us, where the path does not have it

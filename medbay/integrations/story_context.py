@@ -14,6 +14,7 @@ from medbay.core.workflow.context import ContextPiece, digest
 from medbay.core.workflow.records import PhaseRun, Story
 from medbay.integrations import roles, syntax
 from medbay.integrations.context_cache import ContextCache
+from medbay.integrations.git import repository_above
 
 DOCUMENTS: Final = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "CLAUDE.md", "ARCHITECTURE.md")
 DOCUMENT_MAX: Final = 8_000  # characters of each
@@ -60,8 +61,8 @@ class StoryContext:
 
     def _files(self, now_ms: int) -> ContextPiece:
         """What kinds of files there are and where; made again when the repository has another commit."""
-        head = self._project / ".git" / "HEAD"
-        sources = digest(f"{_stamp(self._project)}\0{_stamp(head)}\0{_stamp(self._project / '.git' / 'index')}")
+        git = _git_folder(self._project)
+        sources = digest(f"{_stamp(self._project)}\0{_stamp(git / 'HEAD')}\0{_stamp(git / 'index')}")
 
         def make() -> str:
             names = syntax.files_in(self._project)
@@ -72,6 +73,16 @@ class StoryContext:
             return f"{len(names)} files ({summary}):\n{shown}{more}" if names else ""
 
         return self._cache.take("domain", f"files {self._project}", sources=sources, make=make, now_ms=now_ms)
+
+
+def _git_folder(project: Path) -> Path:
+    """Where git keeps what is checked out in a project; of a worktree that is elsewhere."""
+    top = repository_above(project) or project
+    try:
+        said = (top / ".git").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return top / ".git"
+    return top / said.removeprefix("gitdir: ").strip()
 
 
 def _stamp(path: Path) -> str:

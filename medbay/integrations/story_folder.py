@@ -17,15 +17,14 @@ from typing import Any, Final
 
 from medbay.core.durations import iso
 from medbay.core.machine import Machine
-from medbay.core.untrusted import line, parsed
-from medbay.core.workflow import artifacts, folder_sync, frontmatter, phase_lock, shapes
+from medbay.core.untrusted import line
+from medbay.core.workflow import artifacts, folder_sync, frontmatter, phase_lock, shapes, written
 from medbay.core.workflow.folder_sync import FolderFound, FolderStep, FolderWanted
 from medbay.core.workflow.frontmatter import StoryText
 from medbay.core.workflow.phase_lock import PhaseLock
 from medbay.core.workflow.records import Story
-from medbay.errors import MedbayError, NotAllowed, UsageError
+from medbay.errors import MedbayError, NotAllowed, StaleClaim, UsageError
 
-WRITTEN: Final = f"{shapes.FOLDER}/.written.json"  # what we wrote last, so that an edit is known as one
 FOLDERS_MAX: Final = 20_000
 EVIDENCE_MAX: Final = 64 * 1024 * 1024  # bytes of a file that is hashed
 _ELSEWHERE: Final = "backlog"  # of a status that has no directory
@@ -40,11 +39,15 @@ class StoryFolders:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._seen: dict[str, str | None] = {}  # the text of story.md in which edits were looked for, by story
 
     # Where a folder is
 
     def find(self, story_id: str) -> Path | None:
         """Where the folder of a story is now, wherever a person put it."""
+        for directory in _folders(self.root):  # where it should be; the others are only looked through without it
+            if self._id_in(directory / story_id) == story_id:
+                return directory / story_id
         named = [each for each in self._found() if story_id in (each.id, each.name)]
         best = min(named, key=lambda each: (each.id != story_id, not each.has_story, each.path), default=None)
         return self.root / best.path if best is not None else None
@@ -116,49 +119,95 @@ class StoryFolders:
                 left -= 1
                 if left < 0:
                     raise FolderProblem(f"{self.root} has more than {FOLDERS_MAX} folders", hint="move old ones away")
-                text = _read(folder / shapes.STORY, frontmatter.FILE_MAX)
-                said = frontmatter.read(text).id if text is not None else None
-                yield FolderFound(directory=directory.name, name=folder.name, id=said or "", has_story=text is not None)
+                said = self._id_in(folder)
+                yield FolderFound(directory=directory.name, name=folder.name, id=said or "", has_story=said is not None)
+
+    def _id_in(self, folder: Path) -> str | None:
+        """The id that a folder's story.md names, empty where it names none; None without such a file."""
+        text = _read(folder / shapes.STORY, frontmatter.FILE_MAX) if _is_folder(folder) else None
+        return (frontmatter.read(text).id or "") if text is not None else None
 
     # What is in it
 
     def write(self, story: Story, files: Mapping[str, str], folder: Path | None = None) -> None:
-        """Write story.md and these files, each whole or not at all, and only where they differ."""
+        """Write story.md and these files, each whole or not at all, and only where they differ.
+
+        StaleClaim where a person wrote into story.md since edits were looked for: those are read first.
+        """
         at = folder or self.find(story.id)
         if at is None:
             raise FolderProblem(f"{story.id} has no folder below {self.root}", hint="medbay story sync makes it again")
         with _saying(f"the files of {story.id} cannot be written"):
             known = _known(at)
-            hashes: dict[str, str] = dict(known.get("files") or {})
-            for name, text in files.items():
-                _refuse_links(at, name)
-                before = _read(at / name, shapes.FILE_MAX * 64)
-                theirs = before is not None and hashes.get(name) != _hash(before)
-                if theirs and Path(name).name in artifacts.OF_ROLES:
-                    continue  # a role wrote it
-                if before != text:
-                    _replace(at / name, text)
-                hashes[name] = _hash(text)
-            before = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1)
-            text = frontmatter.render(story, before)
-            if text != before:
-                _replace(at / shapes.STORY, text)
-            written = {"story": frontmatter.told(story).said, "files": hashes}
-            if written != known:
-                _refuse_links(at, WRITTEN)
-                _replace(at / WRITTEN, json.dumps(written, indent=1, sort_keys=True) + "\n")
+            hashes = self._write_artifacts(at, files, known)
+            told = {"story": frontmatter.told(story).said, "files": hashes}
+            self._write_story(story, at, {**known, "files": hashes}, told)
+
+    def _write_story(self, story: Story, at: Path, known: dict[str, Any], told: dict[str, Any]) -> None:
+        """Write story.md; what it said before is known until it is seen to be written, so that a crash is no edit."""
+        before = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1)
+        if before != self._seen.pop(story.id, before):
+            raise _edited(story)
+        text = frontmatter.render(story, before)
+        if text != before:
+            if known.get("story"):
+                _note(at, {}, {**told, "before": known["story"]})
+            if not _replace_unchanged(at / shapes.STORY, text, before):
+                raise _edited(story)
+        _note(at, known if text == before else {}, told)
+
+    def _write_artifacts(self, at: Path, files: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
+        """Write what differs, another's file being kept beside; the hashes of what we wrote, noted before it is."""
+        hashes, differ = dict(known.get("files") or {}), {}
+        for name, text in files.items():
+            _refuse_links(at, name)
+            before = _read(at / name, shapes.FILE_MAX * 64)
+            theirs = before is not None and not written.is_ours(known, name, before)
+            if before == text and not theirs:
+                continue
+            if theirs and Path(name).name in artifacts.OF_ROLES:
+                continue  # a role wrote it
+            ours = written.hashes_of(known, name)[1 - written.HASHES_KEPT :]
+            hashes[name] = [*ours, written.digest(text)]
+            differ[name] = text
+            if theirs and before != text:
+                self._keep(at, name, before or "")
+        _note(at, known, {**known, "files": hashes})
+        for name, text in differ.items():
+            _replace(at / name, text)
+        return hashes
+
+    def _keep(self, at: Path, name: str, text: str) -> None:
+        """Another's file stays under a name of its own."""
+        kept = written.kept_name(name, text)
+        _refuse_links(at, kept)
+        _replace(at / kept, text)
+
+    def set_aside(self, folder: Path, artifact: str) -> list[str]:
+        """Before a phase begins: what another wrote as its artifact, or in a wrong shape, is kept out of its way."""
+        known, moved = _known(folder), []
+        with _saying(f"the artifacts in {folder} cannot be kept"):
+            for each in shapes.SHAPES:
+                name = f"{shapes.FOLDER}/{each}"
+                text = _read(folder / name, shapes.FILE_MAX * 64)
+                if text is None or written.is_ours(known, name, text):
+                    continue
+                if each == artifact or shapes.check(each, text):
+                    self._keep(folder, name, text)
+                    (folder / name).unlink()
+                    moved.append(each)
+        return moved
 
     def hand_edit(self, story: Story) -> StoryText | None:
         """What a person changed in story.md since we wrote it; None for nothing."""
         at = self.find(story.id)
         text = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1) if at is not None else None
+        self._seen[story.id] = text
         if at is None or text is None:
             return None
-        written = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in dict(_known(at).get("story") or {}).items()
-        }
-        return frontmatter.edited(frontmatter.read(text), written, story)
+        known = _known(at)
+        told, before = (_values(known.get(name)) for name in ("story", "before"))
+        return frontmatter.edited(frontmatter.read(text), told, story, before=before)
 
     def artifacts(self, story_id: str) -> list[str]:
         """The files of a story's folder, by their names below it; hidden ones left out."""
@@ -167,14 +216,6 @@ class StoryFolders:
             return []
         found = (path for folder in (at, at / shapes.FOLDER) if _is_folder(folder) for path in sorted(folder.iterdir()))
         return [str(path.relative_to(at)) for path in found if path.is_file() and not path.name.startswith(".")]
-
-    def malformed(self, folder: Path) -> str:
-        """What is wrong with the first artifact that does not have its published shape; empty where all have it."""
-        for name in shapes.SHAPES:
-            text = _read(folder / shapes.FOLDER / name, shapes.FILE_MAX + 1)
-            if text is not None and (why := shapes.check(name, text)):
-                return why
-        return ""
 
     # The lock
 
@@ -311,6 +352,40 @@ def _replace(path: Path, text: str) -> None:
     _sync_folder(path.parent)
 
 
+def _replace_unchanged(path: Path, text: str, before: str | None) -> bool:
+    """Replace a file that says `before`; False where somebody saved it meanwhile, whose words then stand."""
+    if before is None:
+        return _create(path, text)
+    temporary, kept = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))
+    _write_new(temporary, text)
+    kept.unlink(missing_ok=True)
+    try:
+        os.link(path, kept)  # the file itself: what is written into it while it is replaced is seen
+        if _read(kept, frontmatter.FILE_MAX + 1) != before or not path.samefile(kept):
+            return False
+        os.replace(temporary, path)
+        if _read(kept, frontmatter.FILE_MAX + 1) != before:
+            os.replace(kept, path)
+            return False
+    except FileNotFoundError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+        kept.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def _edited(story: Story) -> StaleClaim:
+    return StaleClaim(f"story.md of {story.id} was edited while it was to be written", hint="it is read again")
+
+
+def _values(kept: object) -> dict[str, Any]:
+    """What was written, as it is compared: JSON has lists where records have tuples."""
+    found = kept if isinstance(kept, dict) else {}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
 def _write_new(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
@@ -330,15 +405,14 @@ def _sync_folder(path: Path) -> None:
 
 def _known(folder: Path) -> dict[str, Any]:
     """What we wrote last; nothing where nobody knows."""
-    try:
-        found = parsed(_read(folder / WRITTEN, shapes.FILE_MAX) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) and all(isinstance(each, dict) for each in found.values()) else {}
+    return written.known(_read(folder / written.WRITTEN, shapes.FILE_MAX))
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _note(folder: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Keep what we write, so that an edit is known as one."""
+    if wanted != known:
+        _refuse_links(folder, written.WRITTEN)
+        _replace(folder / written.WRITTEN, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
 
 
 def _written_at(path: Path, now_ms: int) -> int:

@@ -7,7 +7,6 @@ tree and its branch as they were: the next attempt finds the worktree, keeps wha
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -35,19 +34,28 @@ from medbay.integrations.git import (
     PACKAGE,
     Git,
     GitFailed,
-    excluding,
     folder_of,
     held,
     repository_above,
     without_hooks,
 )
 from medbay.integrations.passes import SOCKET, TOKEN, Passes
+from medbay.integrations.tree_contents import (
+    BRANCHES,
+    HEADS,
+    REFS,
+    TreeMemory,
+    keep,
+    lock_path,
+    marked,
+    memory_path,
+    recalled,
+    tree_of,
+    write_record,
+)
 from medbay.places.protocol import Launch
 from medbay.places.spawn import arguments
 
-REFS: Final = "refs/medbay"
-HEADS: Final = "refs/heads/"
-BRANCHES: Final = "medbay/"
 OTHER_S: Final = 20.0  # how long an earlier attempt may still hold the worktree
 SETUP_S: Final = 3_600.0
 _PROGRAM: Final = (
@@ -87,15 +95,8 @@ class WorkPlan(Struct, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()  # what a sandboxed agent has to see besides
     writable: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()  # its own directories
-
-
-class TreeMemory(Struct, kw_only=True):
-    """What is remembered of a worktree from attempt to attempt, in a file beside it."""
-
-    task: str = ""
-    left_out: tuple[str, ...] = ()  # what lay in it before the agent came: copied files, what setup made
-    setup: str = ""  # the digest of what it was set up for
-    failing: tuple[int, ...] | None = None  # the checks that failed on the start commit; None: not asked yet
+    ours: str = ""  # the directory of story folders: never part of what it did
+    story: str = ""  # whose phases work in it, where it is no task
 
 
 class GitSettings(Protocol):
@@ -117,8 +118,9 @@ class GitSettings(Protocol):
 class Worktrees:
     """Gives the attempts of agents their directories, by a process between the engine and the agent."""
 
-    def __init__(self, root: Path, settings: GitSettings, *, passes: Passes | None = None) -> None:
+    def __init__(self, root: Path, settings: GitSettings, *, passes: Passes | None = None, ours: str = "") -> None:
         self._root = root
+        self._ours = ours
         self._settings = settings
         self._passes = passes or Passes()
 
@@ -143,6 +145,7 @@ class Worktrees:
             pr_rounds=self._settings.max_pr_rounds,
             readable=(str(log.parent),),
             writable=(os.path.abspath(launch.result_path),),
+            ours=self._ours,
         )
         return GitWorkplace(launch, plan, self._passes)
 
@@ -167,7 +170,7 @@ class GitWorkplace:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             Path(self._plan.facts).unlink(missing_ok=True)
-            _write(path, replace(self._plan, command=words, homes=_homes(words[0])))
+            write_record(path, replace(self._plan, command=words, homes=_homes(words[0])))
         except OSError as error:
             raise SpawnFailed(f"cannot write {path}: {error.strerror}") from error
         return (sys.executable, "-P", "-c", _PROGRAM, PACKAGE, str(path))
@@ -221,11 +224,11 @@ def main(plan_path: str) -> int:
             work = place.prepare()
             with place.command() as command:
                 code = _run(command, Path(work.directory))
-            _write(facts, place.finish(work))
+            write_record(facts, place.finish(work))
         place.clear_old()
     except MedbayError as error:
         print(f"[medbay] {error}", file=sys.stderr, flush=True)
-        _write(facts, WorkSeen(repository=plan.cwd, directory=plan.cwd, problem=str(error)))
+        write_record(facts, WorkSeen(repository=plan.cwd, directory=plan.cwd, problem=str(error)))
         return 1
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
@@ -274,7 +277,7 @@ class AttemptTree:
 
     def prepare(self) -> WorkSeen:
         """Make the worktree ready; raises MedbayError where it cannot be."""
-        plan, memory = self._plan, TreeMemory()
+        plan, memory = self._plan, TreeMemory(left_out=self._ours)
         if self.is_worktree:
             with self._main.locked():
                 self._place_tree()
@@ -313,7 +316,7 @@ class AttemptTree:
 
     def finish(self, work: WorkSeen) -> WorkSeen:
         """Keep what it did in a commit of its branch and under a ref of the attempt; say what that is."""
-        left_out = recalled(self.tree.directory).left_out if self.is_worktree else ()
+        left_out = recalled(self.tree.directory).left_out if self.is_worktree else self._ours
         if not self.is_worktree:
             after = tree_of(self.tree, left_out)
             return self._counted(replace(work, changed=after != self._begun, head=""), after)
@@ -350,7 +353,9 @@ class AttemptTree:
             main.run("update-ref", f"{REFS}/{self._name}/start", head)
             main.run("branch", "--no-track", branch, head)
         main.run("worktree", "add", "--force", str(path), branch, timeout_s=LONG_S)
-        self._remember(TreeMemory(task=self._plan.task, failing=recalled(path).failing))  # what was set up is gone
+        known = TreeMemory(task=self._plan.task, story=self._plan.story, left_out=self._ours)
+        known.failing = recalled(path).failing
+        self._remember(known)  # what was set up is gone
 
     def _is_ours(self, path: Path) -> bool:
         if not (path / ".git").is_file():
@@ -451,7 +456,15 @@ class AttemptTree:
 
     def _untracked(self) -> tuple[str, ...]:
         said = self.tree.run("ls-files", "--others", "--exclude-standard", "--directory", "-z")
-        return tuple(filter(None, said.split("\0")))
+        return (*self._ours, *filter(None, said.split("\0")))
+
+    @cached_property
+    def _ours(self) -> tuple[str, ...]:
+        """What lies in the repository and is Medbay's own."""
+        if not self._plan.ours:
+            return ()
+        inside = os.path.relpath(os.path.realpath(self._plan.ours), self._main.top)
+        return () if inside.startswith("..") or inside == "." else (inside,)
 
     def _ref(self, name: str) -> str | None:
         return self._main.commit_of(f"{REFS}/{self._name}/{name}") if self.is_worktree else None
@@ -469,64 +482,7 @@ class AttemptTree:
         return said.hexdigest()
 
     def _remember(self, memory: TreeMemory) -> None:
-        _write(memory_path(self.tree.directory), memory)
-
-
-def keep(tree: Git, name: str, left_out: Sequence[str], message: str) -> str:
-    """Commit what lies in a worktree on the branch of its task, whatever was done with HEAD; the commit."""
-    branch, own = f"{HEADS}{BRANCHES}{name}", tree.own
-    if (own / "rebase-merge").exists() or (own / "rebase-apply").exists():
-        tree.call("rebase", "--quit")
-    tree.run("add", "-A", *excluding(left_out), timeout_s=LONG_S)
-    merging = (own / "MERGE_HEAD").exists()
-    if merging or tree.call("diff", "--cached", "--quiet", "HEAD")[0] != 0:
-        tree.run("commit", "--quiet", "--no-verify", "--allow-empty", "-m", message, timeout_s=LONG_S)
-    head = tree.run("rev-parse", "HEAD")
-    if tree.branch != branch:
-        tree.run("update-ref", branch, head)
-        tree.run("symbolic-ref", "HEAD", branch)
-    return head
-
-
-def recalled(path: Path) -> TreeMemory:
-    """What is remembered of a worktree, in the file beside it."""
-    with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(memory_path(path).read_bytes(), type=TreeMemory)
-    return TreeMemory()
-
-
-def memory_path(path: Path) -> Path:
-    """The file beside a worktree with what is remembered of it."""
-    return path.with_name(f"{path.name}.json")
-
-
-def lock_path(path: Path) -> Path:
-    """The file that is locked while an attempt works in a worktree; its time says when one last did."""
-    return path.with_name(f"{path.name}.lock")
-
-
-def marked(text: str) -> str:
-    """The places of a file that have conflict marks, with the lines between them."""
-    kept, inside = [], False
-    for number, line in enumerate(text.splitlines(), start=1):
-        inside = inside or line.startswith("<<<<<<<")
-        if inside:
-            kept.append(f"{number}: {line}")
-        inside = inside and not line.startswith(">>>>>>>")
-    return "\n".join(kept)
-
-
-def tree_of(git: Git, left_out: Sequence[str]) -> str:
-    """The id of everything in a work tree but this, without touching its index."""
-    index = git.own / "medbay-index"
-    with suppress(FileNotFoundError):
-        shutil.copyfile(git.own / "index", index)
-    try:
-        env = {"GIT_INDEX_FILE": str(index)}
-        git.run("add", "-A", *excluding(left_out), timeout_s=LONG_S, env=env)
-        return git.run("write-tree", env=env)
-    finally:
-        index.unlink(missing_ok=True)
+        write_record(memory_path(self.tree.directory), memory)
 
 
 def _run(command: Sequence[str], directory: Path) -> int:
@@ -587,12 +543,3 @@ def passes(command: tuple[str, ...] | str, directory: Path, timeout_s: float, *,
         child.wait()
         return None
     return None if code in (126, 127) or code < 0 else code == 0
-
-
-def _write(path: Path, record: WorkSeen | TreeMemory | WorkPlan) -> None:
-    """The whole file or none of it."""
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(json.dumps(msgspec.to_builtins(record)).encode())
-    os.replace(part, path)

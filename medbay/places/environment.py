@@ -41,18 +41,24 @@ def child_environment(inherited: Encoded, launch: Launch) -> Encoded:
 
 def own_variables(launch: Launch) -> dict[str, str]:
     """What an attempt has beyond what all inherit. What follows the key is its room when a worker changes it."""
-    return {
-        **_named(launch.env_from, os.environ),
-        **(_of_file(os.path.join(launch.cwd, launch.env_file)) if launch.env_file else {}),
-        **{name: value for name, value in launch.env.items() if not name.startswith(_STORE)},
+    given = _named(launch.env_from, os.environ) if launch.env_from else {}
+    if launch.env_file:
+        given |= _of_file(os.path.join(launch.cwd, launch.env_file))
+    if launch.env:
+        given |= {name: value for name, value in launch.env.items() if not name.startswith(_STORE)}
+    result = launch.result_path
+    own = {
+        **given,
         "MEDBAY_TASK": launch.task_id,
         "MEDBAY_ATTEMPT": str(launch.number),
         "MEDBAY_KEY": launch.idempotency_key,
         KEY_NAME: launch.attempt_key,
         "MEDBAY_GUIDANCE": _bounded(launch.guidance),
-        "MEDBAY_RESULT": os.path.abspath(launch.result_path),
-        **({"MEDBAY_INPUT": input_path(launch)} if launch.input_text else {}),
+        "MEDBAY_RESULT": result if os.path.isabs(result) else os.path.abspath(result),
     }
+    if launch.input_text:
+        own["MEDBAY_INPUT"] = input_path(launch)
+    return own
 
 
 def input_path(launch: Launch) -> str:

@@ -22,20 +22,23 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from medbay.core.cluster import Cluster
-from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output
+from medbay.core.outcome import Cancelled, Failed, Lost, Outcome, Output, Requeued
 from medbay.errors import ConfigError
 from medbay.places.orders import AttemptReport, read_report, write_order
 from medbay.places.protocol import CONNECTING, AttemptKey, Identity, Launch, Running
 
 if TYPE_CHECKING:
-    from temporalio.client import ActivityHandle, Client
+    from temporalio.client import ActivityExecutionStatus, ActivityHandle, Client
 
 ACTIVITY: Final = "medbay.attempt"
 REFUSED: Final = "medbay.refused"  # the type of the failure of a worker that does not understand what it was sent
+BARRED: Final = "medbay.barred"  # what stands at the cluster in place of an attempt that must not be started any more
+_ASKED_AT_ONCE: Final = 50
 _ANSWER_S: Final = 10.0  # how long one call may take
 _RESULT_S: Final = 60.0  # how long one call may wait for an end
 _AGAIN_S: Final = 1.0
-_PROGRESS_S: Final = 3.0  # how often the newest output is asked for
+_PROGRESS_S: Final = 3.0  # how often the newest output is asked for, while there is any
+_PROGRESS_MAX_S: Final = 12.0  # and where there was none: many may wait for a worker
 _LONGEST: Final = timedelta(days=30)  # of an attempt without a time limit
 _MARGIN_S: Final = 120.0  # beyond the limits that the worker enforces itself
 
@@ -96,11 +99,20 @@ def in_words(error: BaseException, settings: Cluster) -> str:
         return said
     if "amespace" in said and "not found" in said.lower():
         return f'namespace "{settings.namespace}" does not exist at {where} namespace'
+    if "client cert and private key" in said:
+        return f"[places.{settings.name}]: client_cert and client_key go together, and one is missing"
+    if "call error after connection" in said and "transport error" in said and not settings.tls:
+        plain = "takes connections, but no plain ones: set tls = true where it speaks TLS, or check address"
+        return f"{where} {plain} ({said})"
     if "certificate" in said.lower() or "tls" in said.lower() or "InvalidContentType" in said:
         return f"TLS does not match what {where} speaks: check tls and its files ({said})"
     if "nauthor" in said or "ermission" in said:
         return f"{where} refuses the credentials: check api_key_env ({said})"
     return f"no answer from {where} address ({said})"
+
+
+class _NeverStarted(Exception):
+    """The cluster had not heard of an attempt, and will not any more."""
 
 
 @dataclass(slots=True)
@@ -147,11 +159,15 @@ class RunningElsewhere:
         self._place.cancel(self._watched)
 
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
-        """It goes on without this engine; nothing is handed back."""
+        """It goes on without this engine; how its checks ended is read again by the next."""
+        if self._watched.part:
+            self.kill()
 
     def kill(self) -> None:
         """Watch it no longer; it goes on, and the next engine takes it up."""
         self._place.leave(self._watched)
+        if self._watched.part:  # nothing of it runs: an engine that stops does not wait until it could be read
+            self._watched.outcome = self._watched.outcome or Requeued(asked=False, why="it is read again")
 
 
 class TemporalPlace:
@@ -257,19 +273,50 @@ class TemporalPlace:
         self._away = in_words(error, self._settings)
 
     async def _known(self, attempts: list[AttemptKey]) -> list[AttemptKey]:
-        from temporalio.service import RPCError, RPCStatusCode
+        client, asking = await self._connected(), asyncio.Semaphore(_ASKED_AT_ONCE)
 
-        client, found = await self._connected(), []
-        for task_id, number in attempts:
-            handle = client.get_activity_handle(f"{self._store_id}:{task_id}:{number}")
-            try:
-                await handle.describe(rpc_timeout=timedelta(seconds=_ANSWER_S))
-            except RPCError as error:
-                if error.status == RPCStatusCode.NOT_FOUND:
-                    continue
-                raise
-            found.append((task_id, number))
-        return found
+        async def ask(attempt: AttemptKey) -> bool:
+            async with asking:
+                return not await self._barred(client, f"{self._store_id}:{attempt[0]}:{attempt[1]}")
+
+        there = await asyncio.gather(*map(ask, attempts))
+        return [attempt for attempt, known in zip(attempts, there, strict=True) if known]
+
+    async def _barred(self, client: Client, key: str) -> bool:
+        """Whether the cluster has never heard of it, and from now on will not: nobody can start it any more.
+
+        An engine that was suspended before it sent its order must not send it after another took its task over.
+        """
+        from temporalio.common import ActivityIDConflictPolicy, ActivityIDReusePolicy
+        from temporalio.exceptions import ActivityAlreadyStartedError
+
+        handle: ActivityHandle[Any] = client.get_activity_handle(key)
+        if await self._status(handle) is not None:
+            return False
+        try:
+            handle = await client.start_activity(
+                BARRED,
+                id=key,
+                task_queue=BARRED,
+                schedule_to_close_timeout=timedelta(seconds=1),
+                id_reuse_policy=ActivityIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=ActivityIDConflictPolicy.FAIL,
+                rpc_timeout=timedelta(seconds=_ANSWER_S),
+            )
+        except ActivityAlreadyStartedError:
+            return False
+        return True
+
+    async def _status(self, handle: ActivityHandle[Any]) -> ActivityExecutionStatus | None:
+        """How it stands there; None where the cluster does not know it."""
+        from temporalio.service import RPCError
+
+        try:
+            return (await handle.describe(rpc_timeout=timedelta(seconds=_ANSWER_S))).status
+        except RPCError as error:
+            if _is_unknown(error):
+                return None
+            raise
 
     async def _follow(self, watched: _Watched, order: bytes) -> None:
         """Start it where it is not started yet, and wait for its end, through every outage of the cluster."""
@@ -280,6 +327,8 @@ class TemporalPlace:
                 if handle is None and order:
                     await self._end_earlier(client, watched.launch)
                     handle = await self._start(client, watched, order)
+                elif not order and not watched.part and await self._barred(client, watched.key):
+                    raise _NeverStarted
                 handle = handle or client.get_activity_handle(watched.key, result_type=bytes)
                 await self._await_end(watched, handle)
             except asyncio.CancelledError:
@@ -295,19 +344,13 @@ class TemporalPlace:
     async def _end_earlier(self, client: Client, launch: Launch) -> None:
         """The attempt before must not go on beside this one; it saw to all before it."""
         from temporalio.client import ActivityExecutionStatus
-        from temporalio.service import RPCError, RPCStatusCode
 
         if launch.number <= 1:
             return
-        handle = client.get_activity_handle(f"{launch.store_id}:{launch.task_id}:{launch.number - 1}")
-        while True:
-            try:
-                seen = await handle.describe(rpc_timeout=timedelta(seconds=_ANSWER_S))
-            except RPCError as error:
-                if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in str(error):
-                    return
-                raise
-            if seen.status != ActivityExecutionStatus.RUNNING:
+        key = f"{launch.store_id}:{launch.task_id}:{launch.number - 1}"
+        handle: ActivityHandle[Any] = client.get_activity_handle(key)
+        while not await self._barred(client, key):
+            if await self._status(handle) != ActivityExecutionStatus.RUNNING:
                 return
             await handle.cancel(reason="its next attempt begins", rpc_timeout=timedelta(seconds=_ANSWER_S))
             await asyncio.sleep(_AGAIN_S)
@@ -341,41 +384,46 @@ class TemporalPlace:
         """Wait for its report; meanwhile hand on a cancel, and its newest output."""
         result = asyncio.ensure_future(handle.result(rpc_timeout=timedelta(seconds=_RESULT_S)))
         asked = asyncio.ensure_future(watched.asked.wait())
+        every_s = _PROGRESS_S
         try:
             while not result.done():
                 waits = {result} if watched.cancelled and asked.done() else {result, asked}
-                await asyncio.wait(waits, timeout=_PROGRESS_S, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waits, timeout=every_s, return_when=asyncio.FIRST_COMPLETED)
                 if result.done():
                     break
                 if asked.done():
                     await handle.cancel(reason="a person cancelled it", rpc_timeout=timedelta(seconds=_ANSWER_S))
                     await asyncio.sleep(_AGAIN_S)
-                await self._show_progress(watched, handle)
+                shown = await self._show_progress(watched, handle)
+                every_s = _PROGRESS_S if shown else min(every_s * 2, _PROGRESS_MAX_S)
             self._ended(watched, _outcome_of(read_report(result.result()), watched))
         finally:
             result.cancel()
             asked.cancel()
 
-    async def _show_progress(self, watched: _Watched, handle: ActivityHandle[bytes]) -> None:
-        """Keep the newest output of one that runs where `log` looks for it."""
+    async def _show_progress(self, watched: _Watched, handle: ActivityHandle[bytes]) -> bool:
+        """Keep the newest output of one that runs where `log` looks for it; whether there was any."""
         if watched.part or not watched.launch.log_path:
-            return
+            return False
         seen = await handle.describe(include_heartbeat_details=True, rpc_timeout=timedelta(seconds=_ANSWER_S))
         self._away = ""
         details = await seen.heartbeat_details() or []
         beat = details[0] if details and isinstance(details[0], dict) else {}
         if tail := str(beat.get("tail", "")):
             _keep_output(watched.launch.log_path, tail)
+        return bool(tail)
 
     def _end_of(self, watched: _Watched, error: BaseException) -> Outcome | None:
         """What an error says of an attempt; None where it says something of the cluster alone."""
         from temporalio.client import ActivityFailureError
         from temporalio.exceptions import ApplicationError, TimeoutError, TimeoutType
         from temporalio.exceptions import CancelledError as CancelledThere
-        from temporalio.service import RPCError, RPCStatusCode
 
-        if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND and "amespace" not in str(error):
+        if isinstance(error, _NeverStarted) or _is_unknown(error):
             return Cancelled() if watched.cancelled else Lost(why=f"{self._settings.name} knows nothing of it any more")
+        if _is_refused(error):
+            said = f"{self._settings.name} does not take it: {' '.join(str(error).split())[:300]}"
+            return Failed(spawn_error=said, output=Output(tail=said, total_bytes=len(said)))
         if not isinstance(error, ActivityFailureError):
             return None
         cause = error.__cause__
@@ -402,6 +450,21 @@ class TemporalPlace:
         watched.outcome = outcome
         with suppress(OSError):
             os.eventfd_write(self._wake, 1)
+
+
+def _is_unknown(error: BaseException) -> bool:
+    """Whether the cluster says that it knows nothing of an attempt; a namespace that is not there says nothing."""
+    from temporalio.service import RPCError, RPCStatusCode
+
+    unknown = isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND
+    return unknown and "amespace" not in str(error)
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the cluster answers that it will never take this, as what is larger than its operators allow."""
+    from temporalio.service import RPCError, RPCStatusCode
+
+    return isinstance(error, RPCError) and error.status == RPCStatusCode.INVALID_ARGUMENT
 
 
 def _outcome_of(report: AttemptReport, watched: _Watched) -> Outcome:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -21,12 +22,16 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
+from medbay.core.workflow import shapes, written
+from medbay.core.workflow.written import FilesLeft
+from medbay.foreign import read_regular
 from medbay.places.logs import append_note, lines_before_tail, read_ends
 from medbay.places.protocol import Launch
 from medbay.places.tree import Exit, TreeEnd, Why
 from medbay.runners.result import Result, read_answer, read_result, taken_as_failed
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL: "try me again, this was not my failure"
+_STORY_FOLDER: Final = "MEDBAY_STORY_DIR"  # the variable of a role that names the folder of its story
 _SHELL_SIGNAL: Final = 128  # what a shell adds to the number of the signal that ended its command
 
 
@@ -48,7 +53,7 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
         total_bytes=total_bytes,
         lines_before=lines_before_tail(log, total_bytes) if log and total_bytes > TAIL_BYTES else None,
         log_path=launch.log_path,
-        result=result.fields if launch.answer_path is None else {"answer": read_answer(launch.answer_path)},
+        result=_said(launch, result) if launch.answer_path is None else {"answer": read_answer(launch.answer_path)},
     )
     if why is None:
         return ended_itself(launch, ended, output=output, result=result)
@@ -56,6 +61,33 @@ def report(launch: Launch, end: TreeEnd) -> Outcome:
     if isinstance(made, TimedOut) and total_bytes and written is not None:  # our own note is the newest line of its log
         return replace(made, silent_s=max(0.0, (_written_at(log) or written) - written))
     return made
+
+
+def _said(launch: Launch, result: Result) -> Mapping[str, Any] | None:
+    """What it said of itself, and what it left in the folder of its story."""
+    folder = launch.env.get(_STORY_FOLDER)
+    left = _left_in(folder) if folder else {}
+    return {**(result.fields or {}), **left} if left else result.fields
+
+
+def _left_in(folder: str) -> dict[str, Any]:
+    """What a role left in the folder of its story: hostile input, which is named where it is wrong."""
+    texts = {}
+    for name in shapes.SHAPES:
+        try:
+            texts[name] = _artifact(os.path.join(folder, shapes.FOLDER, name))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            return FilesLeft(malformed=f"{name} cannot be read: {str(error)[:200]}").as_result()
+    ours: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        ours = written.known(_artifact(os.path.join(folder, written.WRITTEN)))
+    return written.left_by_role(texts, ours).as_result()
+
+
+def _artifact(path: str) -> str:
+    return read_regular(path, 4 * shapes.FILE_MAX).decode("utf-8", "replace")
 
 
 def _written_at(log: str | None) -> float | None:

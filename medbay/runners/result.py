@@ -22,6 +22,7 @@ _SUMMARY_CHARS_MAX: Final = 10_000
 _WORD_CHARS_MAX: Final = 200
 _ARTIFACTS_MAX: Final = 1_000
 _PATH_CHARS_MAX: Final = 4_096
+_BEGINNINGS_MAX: Final = 50  # braces in last words at which an answer may begin
 _SUCCEEDED: Final = frozenset({"succeeded", "success", "completed", "ok"})
 _FAILED: Final = frozenset({"failed", "failure", "fail", "error", "asked", "question"})
 
@@ -82,6 +83,24 @@ def read_answer(path: Path) -> str:
             return raw.decode("utf-8", "replace")[: ANSWER_CHARS_MAX + 1]
     except (OSError, ValueError):
         return ""
+
+
+def answer_in(words: str) -> str:
+    """The answer of a role that an agent gives as its last words: a JSON object with a verdict at their end."""
+    text = words.strip().removesuffix("```").rstrip()
+    if not text.endswith("}") or len(text) > ANSWER_CHARS_MAX:
+        return ""
+    at = text.find("{")
+    for _ in range(_BEGINNINGS_MAX):
+        if at < 0:
+            break
+        try:
+            said = parsed(text[at:])
+        except ValueError:
+            at = text.find("{", at + 1)
+            continue
+        return _text(text[at:], ANSWER_CHARS_MAX) or "" if isinstance(said, dict) and "verdict" in said else ""
+    return ""
 
 
 def _checked(said: Mapping[str, Any]) -> Result:

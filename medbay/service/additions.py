@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from medbay.core import rules
 from medbay.core.model import (
@@ -37,15 +36,12 @@ WRITTEN_AT_ONCE: Final = 500
 _KEY_LOCKS: Final = 512
 _ID_TRIES: Final = 100
 
-_NEW: Final = Task(id="", title="")
-
 Assess = Literal["off", "warn", "ask"]
 ASSESSED_AGAINST: Final = 1_000  # earlier tasks
 OnConflict = Literal["return", "refuse", "replace"]
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: `alike` copies it at once
-class NewTask:
+class NewTask(Struct, frozen=True, kw_only=True):
     """A task to be added; checked by `service.requests` before it gets here."""
 
     title: str
@@ -93,21 +89,15 @@ class NewTask:
     key: str | None = None
     on_conflict: OnConflict = "return"
     assess: bool = False  # its specification is held against what failed before
-    like: NewTask | None = field(default=None, compare=False, repr=False)  # the first of many that say the same
+    like: NewTask | None = None  # the first of many that say the same
 
 
 def alike(new: NewTask, *, title: str, command: tuple[str, ...] | str) -> NewTask:
     """One more like this; both words are checked."""
-    another: NewTask = object.__new__(NewTask)
-    own = {"title": title, "command": command, "like": new.like or new}
-    object.__setattr__(another, "__dict__", new.__dict__ | own)
-    return another
+    return replace(new, title=title, command=command, like=new.like or new)
 
 
-_TAKEN_OVER: Final = tuple(
-    each.name for each in fields(NewTask) if each.name not in ("after", "at", "on_conflict", "assess", "like")
-)
-_taken_over: Final = attrgetter(*_TAKEN_OVER)
+_NOT_TAKEN_OVER: Final = ("after", "at", "on_conflict", "assess", "like")  # all else a task has by the same name
 
 
 class _Unwritten(NamedTuple):
@@ -120,7 +110,7 @@ class _Unwritten(NamedTuple):
 
 def add(tx: Tx, new: NewTask, *, ids: Ids, actor: str, assess: Assess = "off") -> Task:
     """Store a new task; an existing one with the same key follows the conflict rule."""
-    known = _known(tx, new, actor=actor)
+    known = None if new.key is None else _known(tx, new, new.key, actor=actor)
     if known is not None:
         return known
     free_ids = hopeful_ids(tx, ids)
@@ -133,14 +123,14 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess:
     free_ids = fresh_ids(tx, ids)
     added: list[Task] = []
     unwritten: dict[int, _Unwritten] = {}  # by its place in `added`
-    keys: set[str | None] = set()
+    keys: set[str] = set()
     like: tuple[NewTask, Task] | None = None  # the last one that comes after nothing
     enumerated: dict[int, NewTask] = {}  # those with a specification, by their place in `added`
     for new in wanted:
         if unwritten and (new.after or new.key in keys or len(unwritten) >= WRITTEN_AT_ONCE):
             _write_down(tx, unwritten, added, free_ids)
             unwritten, keys = {}, set()
-        known = _known(tx, new, actor=actor)
+        known = None if new.key is None else _known(tx, new, new.key, actor=actor)
         if known is None and new.spec:
             enumerated[len(added)] = new
         if known is None:
@@ -151,7 +141,8 @@ def add_many(tx: Tx, wanted: Iterable[NewTask], *, ids: Ids, actor: str, assess:
                 known, after = _made(tx, new, next(free_ids), actor=actor)
                 unwritten[len(added)] = _Unwritten(known, after, alike=False)
             like = None if new.after else (new.like or new, known)
-            keys |= {new.key} - {None}
+            if new.key is not None:
+                keys.add(new.key)
         added.append(known)
     _write_down(tx, unwritten, added, free_ids)
     for place, new in enumerated.items():
@@ -221,16 +212,14 @@ def _insert(tx: Tx, task: Task, after: tuple[str, ...], free_ids: Iterator[str])
     raise NotAllowed("no free task id was found", hint="try again")
 
 
-def _known(tx: Tx, new: NewTask, *, actor: str) -> Task | None:
+def _known(tx: Tx, new: NewTask, key: str, *, actor: str) -> Task | None:
     """The task that has this key already, where the conflict rule says to give it back."""
-    if new.key is None:
-        return None
-    serialise_keys(tx, (new.key,))
-    known = tasks.by_key(tx, new.key)
+    serialise_keys(tx, (key,))
+    known = tasks.by_key(tx, key)
     if known is None or new.on_conflict == "return":
         return known
     if new.on_conflict == "refuse":
-        raise NotAllowed(f'{known.id} was added under the key "{new.key}"', hint="choose another key")
+        raise NotAllowed(f'{known.id} was added under the key "{key}"', hint="choose another key")
     _replace(tx, known, actor=actor)
     return None
 
@@ -247,8 +236,10 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         raise NotAllowed(f"{cancelled} is cancelled, so nothing can come after it", hint="leave --after out")
     for each in blockers:
         dependencies.refuse_recurring(each)
-    task = changed(
-        _NEW,
+    words = asdict(new)
+    for name in _NOT_TAKEN_OVER:
+        del words[name]
+    return Task(
         id=task_id,
         created_at=tx.now,
         created_by=actor,
@@ -256,9 +247,8 @@ def _made(tx: Tx, new: NewTask, task_id: str, *, actor: str) -> tuple[Task, tupl
         unmet=unmet,
         takes_input=bool(after),
         due_at=new.at,
-        **dict(zip(_TAKEN_OVER, _taken_over(new), strict=True)),
-    )
-    return task, after
+        **words,
+    ), after
 
 
 def _replace(tx: Tx, known: Task, *, actor: str) -> None:

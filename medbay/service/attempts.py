@@ -246,12 +246,21 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     attempt = attempts.get(tx, finished.task_id, finished.number)
     if task is None or attempt is None or attempt.ended_at is not None or attempt.worker_id != worker_id:
         return None
+    if _is_recorded(finished, task):
+        return None
     concerned = _can_be_final(finished.outcome) or task.cancel_requested
     ended = _ended(finished, task, attempt, tasks.dependents(tx, task.id) if concerned else (), by, tx.now)
     ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
     if not task.owner_kind:
         return ended
     return replace(ended, owner=_looked_at(tx, task, by) if task.role == "triage" else owners.of(tx, task))
+
+
+def _is_recorded(finished: Finished, task: Task) -> bool:
+    """Whether the end of its work is stored, by a commit whose answer was lost: only its checks are to come then."""
+    claim = finished.claim
+    checked = claim is not None and claim.task.status == "pending_verification"
+    return task.status == "pending_verification" and claim is not None and not checked
 
 
 def _looked_at(tx: Tx, task: Task, by: Judgement) -> LookedAt | None:
@@ -265,7 +274,7 @@ def _ended(
     return Ended(
         task=task,
         attempt=attempt,
-        outcome=budget_rules.judged(task, evidence.judged(task, delivered(task, finished.outcome))),
+        outcome=budget_rules.judged(task, evidence.judged(task, delivered(task, finished.outcome)), by.budget),
         checks=finished.checks,
         takes_advice=finished.takes_advice,
         evaluator=by.means.evaluate,

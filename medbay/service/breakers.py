@@ -17,8 +17,9 @@ from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Task
 from medbay.core.snapshot import IncidentDetail
 from medbay.core.triage.incident import LOOKED_AT
+from medbay.core.workflow import story
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.service import budgets
+from medbay.service import budgets, stories
 from medbay.store import activity, attempts, breakers, questions, triages, workers
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
@@ -74,9 +75,23 @@ def close_one(tx: Tx, given: str, *, actor: str) -> Breaker:
     if before.spent:
         hint = f"medbay answer {before.question_id} releases it and the tasks that wait for the answer"
         raise NotAllowed(f"{before.key} waits for an answer: {before.why}", hint=hint)
+    if before.kind == "phase" and _released_story(tx, before, actor):
+        return _found(tx, before.key)
     after = rule.close(before, tx.now, f"closed by {actor}")
     apply(tx, changed_breaker(before, after))
     return _found(tx, before.key)
+
+
+def _released_story(tx: Tx, before: Breaker, actor: str) -> bool:
+    """The story whose phase it stopped goes on, which closes it; False where that is not blocked any more."""
+    story_id = before.name.rpartition(":")[0]
+    found = stories.case_of(tx, story_id)
+    if found is None or before.key not in {each.key for each in found.breakers}:
+        return False
+    said = f"{before.key} was closed"
+    asked = stories.open_questions(tx, story_id)
+    apply(tx, story.on_release(found, tx.now, actor=actor, asked=asked, said=said))
+    return True
 
 
 def count_held(tx: Tx, each: Breaker) -> int:

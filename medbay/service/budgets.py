@@ -28,22 +28,36 @@ def reserve(tx: Tx, chosen: Sequence[Task], budget: Budget) -> list[Task]:
     if not any(rule.concerns(task, budget) for task in chosen):
         return list(chosen)
     today = budgets.day(tx, budget.day_of(tx.now))
-    start, left = [], today
+    start: list[Task] = []
+    left = {"": today}  # of the day, and of the share of each role that is met
     for task in chosen:
         if not rule.concerns(task, budget):
             start.append(task)
             continue
-        amount = rule.wanted(task, budget)
-        after = rule.reserve(left, amount, Budget() if task.forced else budget)  # a person's retry passes
-        if after is None:
-            _wait(tx, task, left, budget)
+        role, amount = rule.role_of(task, budget), rule.wanted(task, budget)
+        if role in budget.roles and role not in left:
+            left[role] = budgets.share(tx, today.day, role)
+        if (short := _taken(left, role, amount, Budget() if task.forced else budget)) is not None:
+            _wait(tx, task, short, budget)
             continue
-        left = after
         start.append(task)
-        made = Reservation(task_id=task.id, number=task.attempts + 1, day=today.day, amount=amount)
-        budgets.reserve(tx, made)
-        budgets.add(tx, today.day, reserved=amount, used=Amount())
+        budgets.reserve(
+            tx, Reservation(task_id=task.id, number=task.attempts + 1, day=today.day, role=role, amount=amount)
+        )
+        budgets.add(tx, today.day, role, reserved=amount, used=Amount())
     return start
+
+
+def _taken(left: dict[str, Day], role: str, amount: Amount, budget: Budget) -> Day | None:
+    """Take an amount of the day and of the share of a role; else what it does not fit into. A person's retry passes."""
+    after: dict[str, Day] = {}
+    for name in ("", role) if role in left else ("",):
+        made = rule.reserve(left[name], amount, rule.budget_of(left[name], budget))
+        if made is None:
+            return left[name]
+        after[name] = made
+    left.update(after)
+    return None
 
 
 def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budget) -> None:
@@ -55,24 +69,27 @@ def settle(tx: Tx, task: Task, attempt: Attempt, outcome: Outcome, budget: Budge
     if attempt.failure is not None or (made is not None and made.settled):
         return  # its work has ended before, now its checks or its evaluation have
     used = rule.settle(made, outcome, usage)
-    name = made.day if made is not None else budget.day_of(tx.now)
-    before = budgets.day(tx, name)
+    day = made.day if made is not None else budget.day_of(tx.now)
+    role = made.role if made is not None and made.role else rule.role_of(task, budget)
+    before = budgets.day(tx, day), budgets.share(tx, day, role)
     back = made.amount if made is not None else Amount()
-    budgets.add(tx, name, reserved=Amount(-back.tokens, -back.cost), used=used)
+    budgets.add(tx, day, role, reserved=Amount(-back.tokens, -back.cost), used=used)
     if made is not None:
         budgets.settled(tx, made)
     if used != Amount() or usage is not None:
         budgets.record_usage(tx, task.id, number, used)
     if budget.limited and rule.given_back(made, used):
-        _look_soon(tx, breakers.get(tx, rule.KEY + name))
+        for each in before:
+            _look_soon(tx, breakers.get(tx, rule.key_of(each)))
     _tell(tx, task, number, before, used, budget)
 
 
 def hear_limits(tx: Tx, budget: Budget) -> None:
     """An engine starts: what waits for the next day is considered again where the limits were changed since."""
-    held = breakers.get(tx, rule.KEY + budget.day_of(tx.now))
-    if held is not None and not rule.is_told(held, budget):
-        _look_soon(tx, held)
+    today = budget.day_of(tx.now)
+    for held in breakers.not_closed(tx).values():
+        if held.kind == "budget" and rule.day_of(held).day == today and not rule.is_told(held, budget):
+            _look_soon(tx, held)
 
 
 def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
@@ -81,7 +98,7 @@ def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
         apply(tx, changed_breaker(held, close(held, tx.now, "there is room in the budget again")))
         return
     waiting = tasks.held(tx, held.key, LOOKED_THROUGH)
-    fitting = rule.fitting(budgets.day(tx, held.key.removeprefix(rule.KEY)), waiting, budget)
+    fitting = rule.fitting(budgets.of(tx, rule.day_of(held)), waiting, budget)
     for task in fitting:
         apply(tx, rules.on_released(task, tx.now, hold=held))
     if len(fitting) < len(waiting):
@@ -97,7 +114,7 @@ def as_of_now(tx: Tx, held: Breaker) -> Breaker:
     """A breaker as people are shown it: a used-up day with what is left of it now, any other as it is."""
     if held.kind != "budget":
         return held
-    return rule.refreshed(held, budgets.day(tx, held.key.removeprefix(rule.KEY)))
+    return rule.refreshed(held, budgets.of(tx, rule.day_of(held)))
 
 
 def _look_soon(tx: Tx, held: Breaker | None) -> None:
@@ -105,20 +122,21 @@ def _look_soon(tx: Tx, held: Breaker | None) -> None:
         apply(tx, changed_breaker(held, replace(held, probe_at=tx.now)))
 
 
-def _tell(tx: Tx, task: Task, number: int, before: Day, used: Amount, budget: Budget) -> None:
+def _tell(tx: Tx, task: Task, number: int, before: Sequence[Day], used: Amount, budget: Budget) -> None:
     events = []
-    if over := rule.exceeds(task, used):
+    if over := rule.exceeds(task, used, budget):
         events.append(Event(name="budget:exceeded", task_id=task.id, attempt=number, data={"why": over}))
-    sums = Amount(before.used.tokens + used.tokens, before.used.cost + used.cost)
-    after = replace(before, used=sums)
-    if rule.warns(before, after, budget):
-        events.append(Event(name="budget:warning", data=rule.told(after, budget)))
+    for each in before:
+        limits = rule.budget_of(each, budget)
+        after = replace(each, used=Amount(each.used.tokens + used.tokens, each.used.cost + used.cost))
+        if rule.warns(each, after, limits):
+            events.append(Event(name="budget:warning", data=rule.told(after, limits)))
     write_events(tx, tuple(events))
 
 
-def _wait(tx: Tx, task: Task, today: Day, budget: Budget) -> None:
+def _wait(tx: Tx, task: Task, short: Day, budget: Budget) -> None:
     """Parked until the day is over; a canary that cannot start is none any more."""
-    held = rule.used_up(today, budget, tx.now)
+    held = rule.used_up(short, budget, tx.now)
     known = breakers.get(tx, held.key)
     if known is None or known.state == "closed":
         apply(tx, changed_breaker(None, held))

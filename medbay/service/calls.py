@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
+from medbay.core.agent import TOOLS
 from medbay.core.model import ISOLATED, Task
 from medbay.core.people import question
 from medbay.errors import NotFound, UsageError
@@ -15,7 +16,9 @@ from medbay.store.database import Tx
 
 ARGUMENTS_MAX: Final = 1_000_000  # characters of JSON
 _TARGET_MAX: Final = 4_000
+_OF_AGENTS: Final = ("agent", TOOLS)  # facts about who worked, which are no result
 _as_json: Final = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would make one for each call
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})  # nothing is inside of them
 _TARGET: Final = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -35,7 +38,7 @@ def result_of(tx: Tx, task: Task) -> Any:
     found = attempts.last_result(tx, task.id)
     if found is not None and "value" in found:
         return found["value"]
-    return None if found is None else {name: each for name, each in found.items() if name != "agent"}
+    return None if found is None else {name: each for name, each in found.items() if name not in _OF_AGENTS}
 
 
 def value_of(tx: Tx, task: Task) -> Any:
@@ -58,7 +61,7 @@ def _arguments(given: Any) -> str:
     given = [] if given is None else given
     if isinstance(given, tuple):
         given = list(given)
-    if not isinstance(given, list | Mapping):
+    if not isinstance(given, (list, Mapping)):  # a union would be made anew for each task
         raise UsageError(f"args is a list, or an object by name, not {given!r}", hint='for example [1, "two"]')
     try:
         _refuse_other_keys(given)
@@ -84,10 +87,12 @@ def _refuse(constant: str) -> NoReturn:
 def _refuse_other_keys(value: Any) -> None:
     """JSON would turn them into text without a word."""
     if isinstance(value, Mapping):
-        for name, each in value.items():
+        for name in value:
             if not isinstance(name, str):
                 raise TypeError(f"the key {name!r} is not text")
-            _refuse_other_keys(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for each in value:
+        if type(each) not in _PLAIN:
             _refuse_other_keys(each)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from medbay.core import rules
 from medbay.core.agent import is_agents
+from medbay.core.attempt import rescue
 from medbay.core.attempt.checks import ROUNDS_MAX
 from medbay.core.model import Attempt, CheckResult, Worker
 from medbay.core.outcome import Lost
@@ -89,7 +90,7 @@ def take_over(tx: Tx, attempt: Attempt, me: Worker, *, why: str, hard: bool, cra
     results = checks.of_attempt(tx, attempt.task_id, attempt.number)
     running = any(each.status == "RUNNING" for each in results)
     crashed = hard and running  # what only waited for its turn had no part in it
-    if all(each.round >= ROUNDS_MAX for each in results) or (crashed and task.crashes + 1 >= crash_budget):
+    if _are_worn_out(attempt, results) or (crashed and task.crashes + 1 >= crash_budget):
         return False
     if not attempts.take_over(tx, attempt, worker_id=me.id, host=attempt.place or me.host):
         return False
@@ -105,5 +106,11 @@ def worn_out(tx: Tx, claims: Iterable[Claim], *, now: int) -> list[Finished]:
     return [
         Finished(task_id=claim.task.id, number=claim.attempt.number, outcome=lost, ended_at=now)
         for claim in claims
-        if all(each.round >= ROUNDS_MAX for each in checks.of_attempt(tx, claim.task.id, claim.attempt.number))
+        if _are_worn_out(claim.attempt, checks.of_attempt(tx, claim.task.id, claim.attempt.number))
     ]
+
+
+def _are_worn_out(attempt: Attempt, results: Sequence[CheckResult]) -> bool:
+    """Whether checks were begun as often as they may be; those of a place are only read, any number of times."""
+    read_only = attempt.place and all(each.position != rescue.POSITION for each in results)
+    return not read_only and all(each.round >= ROUNDS_MAX for each in results)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from medbay.core.triage import agency
 from medbay.service import stories
-from medbay.store import activity, breakers, tasks
+from medbay.store import activity, breakers, tasks, workers
 from medbay.store.database import Tx
 
 EXIT_DONE = 0
@@ -17,6 +17,12 @@ EXIT_WAITS_FOR_A_PERSON = 75
 def has_claimable(tx: Tx, queues: Sequence[str]) -> bool:
     """Whether a worker of these queues would find something to claim."""
     return any(activity.has_claimable(tx, queue) for queue in queues)
+
+
+def unserved(tx: Tx, queues: Iterable[str]) -> list[str]:
+    """Those of the queues in which work is ready and no live worker takes it."""
+    served = {queue for worker in workers.alive(tx) if worker.lease_until > tx.now for queue in worker.queues}
+    return [queue for queue in dict.fromkeys(queues) if queue not in served and activity.has_claimable(tx, queue)]
 
 
 def is_idle(tx: Tx, queues: Sequence[str]) -> bool:

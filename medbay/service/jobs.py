@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import structs
 
 from medbay.core.agent import Profile
 from medbay.core.jobs import FileJob, JobChange, JobFile
@@ -96,7 +98,7 @@ def _settled(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: J
     new = _checked(tx, job, file, keys, by)
     known = task_rows.by_key(tx, job.key)
     if known is not None and known.status == "cancelled" and by.update:
-        known, new = None, replace(new, on_conflict="replace")
+        known, new = None, structs.replace(new, on_conflict="replace")
     if known is None:
         task = additions.add(tx, new, ids=by.ids, actor=by.actor)
         return JobChange(name=job.name, action="add", line=job.line, task_id=task.id, title=task.title)
@@ -133,13 +135,13 @@ def _checked(tx: Tx, job: FileJob, file: JobFile, keys: Mapping[str, str], by: J
         given["after"] = [keys.get(each, each) for each in _after(job)]
     defaults = requests.Defaults(cwd=file.cwd, shell=by.shell)
     new = requests.new_task(given, now=tx.now, defaults=defaults, agents=by.agents)
-    return replace(new, key=job.key)
+    return structs.replace(new, key=job.key)
 
 
 def _differences(new: NewTask, task: Task) -> dict[str, tuple[Any, Any]]:
     """What the file wants otherwise, by the name of the task's field."""
     found = {}
-    for name in (each.name for each in fields(NewTask) if each.name not in _WHEN_ADDED):
+    for name in (each for each in NewTask.__struct_fields__ if each not in _WHEN_ADDED):
         was, wanted = getattr(task, name), getattr(new, name)
         if was != wanted and not (name == "tags" and set(was) == set(wanted)):
             found[name] = (was, wanted)

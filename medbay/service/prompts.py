@@ -13,6 +13,7 @@ from medbay.core.attempt import guidance, prompt
 from medbay.core.attempt.prompt import Earlier
 from medbay.core.model import Task, changed
 from medbay.core.redaction import Redaction
+from medbay.core.workflow import prompt as roles
 from medbay.core.workflow.records import OWNER
 from medbay.service import calls, stories
 from medbay.store import attempts, tasks
@@ -77,4 +78,5 @@ def make(
     """The prompt; a specification that is reviewed is another task's, and goes without its secrets."""
     if task.role == "review":
         task = changed(task, spec=redaction.knowing(dict(task.env)).text(task.spec))
-    return prompt.make(task, attempt=number, guidance=said, resumes=resumes, earlier=earlier)
+    result = roles.answer_wanted(task) if task.owner_kind == OWNER else ""
+    return prompt.make(task, attempt=number, guidance=said, resumes=resumes, earlier=earlier, result=result)

@@ -35,7 +35,6 @@ NAME_MAX: Final = 200
 ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two million bytes
 NO_AGENTS: Final[Mapping[str, Profile]] = {}
 _COUNT_MAX: Final = 1_000_000_000
-_RUNS: Final = ("run", "python")
 _OWN: Final = ("title", "run", "python", "args", "isolated")  # what differs where many alike are added
 
 
@@ -99,9 +98,7 @@ def new_tasks(
     new: NewTask | None = None
     for given in lines:
         if new is not None and _says_the_same(before, given):
-            own = {name: given[name] for name in _OWN if given.get(name) is not None}
-            title = _FIELDS["title"][1](own.pop("title"))
-            new = alike(new, title=title, command=_work(own, agents)["command"])
+            new = alike(new, title=_FIELDS["title"][1](given["title"]), command=_to_run(given)["command"])
         else:
             new = new_task(given, now=now, defaults=defaults, agents=agents)
         before = given
@@ -110,12 +107,13 @@ def new_tasks(
 
 def _says_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
     """Whether two differ in their own words only. Numbers are compared as they are: 1 is not true."""
-    if one.keys() != two.keys() or not any(two.get(name) for name in _RUNS):
+    if one.keys() != two.keys() or not (two.get("run") or two.get("python")):
         return False
     for name, value in two.items():
         was = one[name]
-        same = was is value or (type(was) is str and type(value) is str and was == value)
-        if not same and (name not in _OWN or was is None or value is None):
+        if was is value or (name in _OWN and was is not None and value is not None):
+            continue
+        if type(was) is not str or type(value) is not str or was != value:
             return False
     return True
 
@@ -177,7 +175,7 @@ def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, An
     """Take out what is to be done, as command and runner: a command line, a Python function, an agent or a person."""
     if several := wanted.pop("agents", None):
         wanted["agent"] = several
-    given = {name: wanted.pop(name) for name in _WORK if name in wanted}
+    given: dict[str, Any] = {name: wanted.pop(name) for name in _WORK if name in wanted}
     chosen = [name for name in _WORKERS if given.get(name, False) is not False]
     if chosen and chosen[0] != "python":  # then there is nothing to call with arguments, or alone in a process
         chosen += [name for name in given if name not in _WORKERS]
@@ -187,21 +185,26 @@ def _work(wanted: dict[str, Any], agents: Mapping[str, Profile]) -> dict[str, An
         return workforce.of_agent(given["agent"], agents)
     if "person" in chosen:
         return workforce.OF_PERSON
-    if "run" in given:
-        return {"command": _command(given["run"]), "runner": "shell"}
-    if "python" in given:
-        command = calls.command_of(given["python"], given.get("args"), isolated=given.get("isolated", False))
-        return {"command": command, "runner": PYTHON}
+    if "run" in given or "python" in given:
+        return _to_run(given)
     if stray := [name for name in given if name not in _WORKERS]:
         raise UsageError(f"{stray[0]} goes with python", hint="--python M:F")
     return {}
 
 
+def _to_run(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Command and runner of a command line or a function."""
+    if given.get("python") is None:
+        return {"command": _command(given["run"]), "runner": "shell"}
+    isolated = given.get("isolated")
+    command = calls.command_of(given["python"], given.get("args"), isolated=False if isolated is None else isolated)
+    return {"command": command, "runner": PYTHON}
+
+
 def _refuse_unknown(wanted: Mapping[str, Any]) -> None:
-    known = (*_WORK, *_FIELDS, "agents")
     for name in wanted:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in _KNOWN:
+            near = difflib.get_close_matches(name, _KNOWN, n=1)
             raise UsageError(f'unknown field "{name}"', hint=f'did you mean "{near[0]}"?' if near else "")
 
 
@@ -436,3 +439,4 @@ _FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "max_tokens": ("max_tokens", _count("max_tokens", 1)),
     "max_cost": ("max_cost", workforce.cost),
 }
+_KNOWN: Final = dict.fromkeys((*_WORK, *_FIELDS, "agents"))

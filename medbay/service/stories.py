@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from medbay.core import agent
 from medbay.core.decision import Decision
+from medbay.core.holds.breaker import Breaker, phase_key
 from medbay.core.model import Attempt, Question, Task
 from medbay.core.people.answer import AskedStory
 from medbay.core.workflow import phase, question, story, workflow
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
-from medbay.core.workflow.records import PhaseRun, RunPart, Story, StoryDecision, StoryRules
+from medbay.core.workflow.records import PartAttempt, PhaseRun, RunPart, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase, Workflow
 from medbay.errors import NotAllowed, NotFound, UsageError
-from medbay.store import attempts, questions, stories, tasks
+from medbay.store import attempts, breakers, questions, stories, tasks
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
+ATTEMPTS_MAX: Final = 100  # of one part that are counted
 LEASE_MS: Final = 30_000
+LOOK_MS: Final = 3_000  # how often a story whose phase runs is looked at
 PREFERENCES_MAX: Final = 10_000
 
 
@@ -64,6 +68,30 @@ def workflow_of(tx: Tx, key: str) -> Workflow:
     return _read(text)
 
 
+def workflows_of(tx: Tx, found: Iterable[Story]) -> dict[str, Workflow]:
+    """The workflows that stories began with, by their hash."""
+    return {key: workflow_of(tx, key) for key in sorted({each.definition for each in found})}
+
+
+def to_conduct(tx: Tx, *, looked_at: Mapping[str, int]) -> list[Story]:
+    """The stories for which something may be to be done now.
+
+    Those that only wait are left out, however many they are. One whose phase runs is looked at now and then.
+    """
+    found = stories.conducted(tx)
+    workflows, setups = workflows_of(tx, found), stories.setups(tx)
+    known = stories.statuses(tx, {name for each in found for name in each.depends_on})
+
+    def is_due(each: Story) -> bool:
+        if each.files_due or each.id in setups:
+            return True
+        if each.run:
+            return tx.now - looked_at.get(each.id, 0) >= LOOK_MS
+        return _may_start(each) and not story.held_by(each, workflows[each.definition], known)
+
+    return [each for each in found if is_due(each)]
+
+
 @lru_cache(maxsize=64)
 def _read(text: str) -> Workflow:
     return workflow.read(json.loads(text))
@@ -92,7 +120,16 @@ def case_of(tx: Tx, story_id: str) -> StoryCase | None:
         preferences={each.scope: each.answer for each in known if each.scope.startswith(question.PREFERENCE)},
         dependents=_dependents(tx, found),
         taken=frozenset(stories.ids_like(tx, f"{story_id}-", 1_000)),
+        breakers=_open_breakers(tx, found),
     )
+
+
+def _open_breakers(tx: Tx, found: Story) -> tuple[Breaker, ...]:
+    """The breakers that its phases opened; they are open only while it is blocked."""
+    if found.status != story.BLOCKED:
+        return ()
+    keys = [phase_key(found.id, each.name) for each in workflow_of(tx, found.definition).phases]
+    return tuple(each for key in keys if (each := breakers.get(tx, key)) is not None and each.state != "closed")
 
 
 def _dependents(tx: Tx, found: Story) -> tuple[Story, ...]:
@@ -220,10 +257,14 @@ def is_moving(tx: Tx, queues: Sequence[str]) -> bool:
 
 
 def _starts_next(tx: Tx, found: Story) -> bool:
-    if not found.driven or found.waiting or found.status in ("blocked", found.until) or found.ended_at is not None:
-        return False
     made = workflow_of(tx, found.definition)
-    return not story.held_by(found, made, stories.statuses(tx, found.depends_on))
+    return _may_start(found) and not story.held_by(found, made, stories.statuses(tx, found.depends_on))
+
+
+def _may_start(found: Story) -> bool:
+    """Whether a story goes on by itself, unless another holds it back."""
+    stays = found.waiting or found.status in (story.BLOCKED, found.until) or found.ended_at is not None
+    return found.driven and not stays
 
 
 def context_of(tx: Tx, task: Task) -> Mapping[str, Any]:
@@ -243,12 +284,16 @@ def counted(tx: Tx, run: PhaseRun) -> PhaseRun:
 
 
 def _counted(tx: Tx, part: RunPart) -> RunPart:
-    tried = attempts.of_task(tx, part.task_id, 100)
+    tried = attempts.of_task(tx, part.task_id, ATTEMPTS_MAX)
     if not tried:
         return part
     newest = tried[-1]
     known = sum((each.tokens_in or 0) + (each.tokens_out or 0) for each in tried)
     told = part if known < part.tokens_in + part.tokens_out else None
+    results = attempts.results(tx, part.task_id)
+    spans = [_span(each, results.get(each.number)) for each in tried]
+    if told is not None:  # what a command says of itself
+        spans[-1] = replace(spans[-1], tokens_in=told.tokens_in, tokens_out=told.tokens_out)
     return replace(
         part,
         attempts=len(tried),
@@ -256,9 +301,23 @@ def _counted(tx: Tx, part: RunPart) -> RunPart:
         ended_at=newest.ended_at or part.ended_at,
         agent=newest.agent,
         model=newest.model or part.model,
+        session=newest.session,
+        cost=_sum(tried, "cost"),
         tokens_in=told.tokens_in if told else _sum(tried, "tokens_in"),
         tokens_out=told.tokens_out if told else _sum(tried, "tokens_out"),
         tool_calls=max(part.tool_calls, _sum(tried, "tool_calls")),
+        tried=tuple(spans),
+    )
+
+
+def _span(each: Attempt, result: Mapping[str, Any] | None) -> PartAttempt:
+    return PartAttempt(
+        started_at=each.started_at,
+        ended_at=each.ended_at,
+        model=each.model,
+        tokens_in=each.tokens_in or 0,
+        tokens_out=each.tokens_out or 0,
+        tools=agent.tools_used(result),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from medbay.core import rules
 from medbay.core.decision import Decision
 from medbay.core.holds.breaker import Breaker, Limits
@@ -13,6 +15,7 @@ from medbay.core.model import Option, Question, Task
 from medbay.core.people.question import GRANTED_BY_A_RELEASE, choose, free_text
 from medbay.core.redaction import Redaction
 from medbay.core.rules import Answer, AskedTask, Edit
+from medbay.core.workflow.question import DECIDE
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import breakers, dependencies, owners, schedules, stories, teaching, triage
 from medbay.store import breakers as breaker_rows
@@ -149,6 +152,8 @@ def answer(
     asked = _asked(tx, given.strip())
     said = redaction.text(free_text(asked, choice))
     option = choose(asked if said else teaching.offered(tx, [asked])[0], choice)
+    if said and option.effect == DECIDE:  # a person's own words are another option
+        option, said = replace(option, label=said), ""
     teaching.remember(tx, asked, option, actor=actor)
     words = "\n".join(each for each in (said, redaction.text(note)) if each)
     answered = Answer(question=asked, option=option, words=words, actor=actor, now=tx.now, attempts=attempts)
@@ -186,7 +191,7 @@ def _answer_for_owner(tx: Tx, answered: Answer, held: Mapping[str, Breaker]) -> 
     elif asked.owner is not None and asked.owner.kind == "story":
         about = stories.asked_about(tx, asked)
         apply(tx, rules.on_answer(answered, asked.owner.kind, about))
-        stories.remember(tx, about, answered.words or answered.option.label, actor=answered.actor)
+        stories.remember(tx, about, answered.option.label, actor=answered.actor)
     elif not asked.task_ids:
         apply(tx, rules.on_noted(answered))
 

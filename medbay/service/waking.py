@@ -19,17 +19,32 @@ SENT_AT_ONCE: Final = 20
 
 def next_at(tx: Tx) -> int | None:
     """When the next of them wakes."""
-    times = (task_rows.next_due_at(tx), activity.next_look_at(tx), task_rows.next_expected_at(tx))
-    return min((at for at in times if at is not None), default=None)
+    return min((at for at in activity.wakes(tx) if at is not None), default=None)
 
 
 def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:
-    """Maintain the breakers, then release what is due and send unanswered questions again; how many there were."""
-    looked = breakers.look(tx, limits=limits, budget=budget) + tasks.release_due(tx, actor=actor, limits=limits)
-    unanswered = questions.unanswered(tx, SENT_AT_ONCE)
-    for each in unanswered:
-        apply(tx, on_unanswered(each, tx.now))
-    return looked + len(unanswered) + _look_at_late(tx)
+    """Maintain the breakers, then release what is due and send unanswered questions again; how many there were.
+
+    Asked for is only what is due, and after something woke also the rest, which that may have woken.
+    """
+    at = activity.wakes(tx)
+    woken = 0
+    if _is_due(at.breaker, tx.now):
+        woken += breakers.look(tx, limits=limits, budget=budget)
+    if woken or _is_due(at.task, tx.now):
+        woken += tasks.release_due(tx, actor=actor, limits=limits)
+    if woken or _is_due(at.question, tx.now):
+        unanswered = questions.unanswered(tx, SENT_AT_ONCE)
+        for each in unanswered:
+            apply(tx, on_unanswered(each, tx.now))
+        woken += len(unanswered)
+    if woken or _is_due(at.expected, tx.now) or _is_due(at.slow, tx.now):
+        woken += _look_at_late(tx)
+    return woken
+
+
+def _is_due(at: int | None, now: int) -> bool:
+    return at is not None and at <= now
 
 
 def _look_at_late(tx: Tx) -> int:

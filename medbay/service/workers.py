@@ -101,6 +101,7 @@ def reap(
     why: str,
     hard: bool,
     crash_budget: int,
+    places: Collection[str] = (),
     running: Collection[tuple[str, int]] = (),
     remains: Mapping[tuple[str, int], Output] = {},
 ) -> Reaped | None:
@@ -110,7 +111,17 @@ def reap(
         return None
     write_events(tx, (Event(name="worker:lost", data={"worker": dead.id, "host": dead.host, "why": why}),))
     _adopt(tx, dead)
-    left = inherit(tx, ended, me, why=why, hard=hard, crash_budget=crash_budget, running=running, remains=remains)
+    left = inherit(
+        tx,
+        ended,
+        me,
+        why=why,
+        hard=hard,
+        crash_budget=crash_budget,
+        places=places,
+        running=running,
+        remains=remains,
+    )
     return left or Reaped(ended, ())
 
 
@@ -122,36 +133,52 @@ def inherit(
     why: str,
     hard: bool,
     crash_budget: int,
+    places: Collection[str] = (),
     running: Collection[tuple[str, int]] = (),
     remains: Mapping[tuple[str, int], Output] = {},
 ) -> Reaped | None:
-    """The attempts of a worker that is over; None without any.
+    """The attempts of a worker that is over; None without any that this one can see to.
 
-    Lost, but for those that still run where they were started, and checks that can be repeated here.
+    Lost, but for those that still run where they were started, and checks that can be repeated here. What runs at a
+    place that is not one of `places` is left to an engine that knows it: nobody else can say what became of it.
     """
     here = (over.machine_id, over.host) == (me.machine_id, me.host)
-    lost = Lost(why=why, hard_crash=hard)
     tasks.lock(tx, {each.task_id for each in attempts.live_of_worker(tx, over.id)})
     finished, taken_over, taken_up = [], 0, []
     for each in attempts.live_of_worker(tx, over.id):  # asked again: another engine may have been faster
+        if each.place and each.place not in places:
+            continue
+        crashed = hard and not each.place  # what runs elsewhere had no part in the death of its engine
         if (each.task_id, each.number) in running and (claim := _take_up(tx, each, me)) is not None:
             taken_up.append(claim)
-        elif (here or each.place) and checks.take_over(
-            tx, each, me, why=why, hard=hard and not each.place, crash_budget=crash_budget
-        ):
+        elif (here or each.place) and checks.take_over(tx, each, me, why=why, hard=crashed, crash_budget=crash_budget):
             taken_over += 1
         else:
             known = remains.get((each.task_id, each.number))
+            lost = Lost(why=why, hard_crash=crashed)
             outcome = lost if known is None else replace(lost, output=known)
             finished.append(Finished(task_id=each.task_id, number=each.number, outcome=outcome))
     found = Reaped(over, tuple(finished), taken_over, tuple(taken_up))
     return found if finished or taken_over or taken_up else None
 
 
+def unheard(tx: Tx, me: Worker, known: Collection[tuple[str, int]]) -> list[Claim]:
+    """Attempts elsewhere that this worker took over by a commit whose answer it did not hear."""
+    found = []
+    for each in attempts.live_of_worker(tx, me.id):
+        task = tasks.get(tx, each.task_id)
+        checked = task is None or task.status == "pending_verification"
+        if task is not None and each.place and not checked and (each.task_id, each.number) not in known:
+            found.append(Claim(task, each))
+    return found
+
+
 def _take_up(tx: Tx, attempt: Attempt, me: Worker) -> Claim | None:
-    """Let an attempt that still runs be this worker's; None when it is not there to be had."""
+    """Let an attempt that still runs be this worker's; None when it is not there to be had, or is to be checked."""
     task = tasks.get(tx, attempt.task_id)
-    if task is None or not attempts.take_over(tx, attempt, worker_id=me.id, host=attempt.host):
+    if task is None or task.status == "pending_verification":  # its result is stored, its checks alone are missing
+        return None
+    if not attempts.take_over(tx, attempt, worker_id=me.id, host=attempt.host):
         return None
     taken = attempts.get(tx, attempt.task_id, attempt.number)
     return None if taken is None else Claim(task, taken)

@@ -10,11 +10,13 @@ from typing import Final
 from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import DEFAULT_QUEUE, Event, Question, Retry, Task
+from medbay.core.outcome import Lost
 from medbay.service import liveness
 from medbay.sim.checks import check
 from medbay.sim.clock import VirtualClock
 from medbay.sim.ledger import Broken, KnownTask, TaskCommit
 from medbay.sim.machines import Machines, SimulatedProcess
+from medbay.sim.second_place import SecondPlace
 from medbay.sim.splits import Graph, Splits
 from medbay.store import attempts, breakers, checks, history, questions, retries, tasks
 from medbay.store.database import Store, Tx
@@ -36,6 +38,8 @@ class Checker:
         self.attempts_run = 0
         self.fresh_events: tuple[Event, ...] = ()
         self.waiting: set[str] = set()  # tasks that are ready, or to be cancelled: work for an engine
+        self.elsewhere: SecondPlace | None = None
+        self._begun: set[tuple[str, int, str]] = set()  # what was ever started elsewhere
         self._store = store
         self._clock = clock
         self._slots = slots
@@ -55,6 +59,18 @@ class Checker:
             numbers = ", ".join(f"attempt {each.number} (pid {each.pid})" for each in running)
             raise Broken("2 one process tree per task", f"{process.task_id} runs as {numbers}")
         self._one_per_mutex(process, machines)
+        if process.elsewhere:
+            self._once_and_in_time(process)
+
+    def _once_and_in_time(self, process: SimulatedProcess) -> None:
+        """Elsewhere an attempt is begun once, and never after it is recorded how it ended."""
+        named = f"attempt {process.number} of {process.task_id}"
+        begun = (process.task_id, process.number, process.part)
+        if begun in self._begun:
+            raise Broken("elsewhere: begun once", f"{named} was begun before {process.part}")
+        self._begun.add(begun)
+        if self.known[process.task_id].task.live != process.number:
+            raise Broken("elsewhere: nothing begins after its end", f"{named} begins, and it is over")
 
     def _one_per_mutex(self, process: SimulatedProcess, machines: Machines) -> None:
         """Of the tasks with the same mutex one runs, on all hosts together."""
@@ -153,12 +169,34 @@ class Checker:
             probed_at=self._probes.last(told[-1].data.get("canary")) if claimed else 0,
         )
         check(seen)
+        self._check_elsewhere(seen)
         if claimed and (key := told[-1].data.get("canary")) is not None:
             self._probes.sent(key, task_id, after.attempts, tx.now)
         known.task = after
         self._remember_work(after)
         self._note(seen, by_person=actor == PERSON)
         return seen.claimed
+
+    def _check_elsewhere(self, seen: TaskCommit) -> None:
+        """What ended elsewhere runs there no more, and is not called lost where there is a result."""
+        ended = seen.before.live if seen.before is not None else None
+        if self.elsewhere is None or ended is None or seen.after.live == ended:
+            return
+        entry = self.elsewhere.cluster.entries.get((seen.after.id, ended))
+        attempt = next((each for each in seen.attempts if each.number == ended), None)
+        if attempt is None or not attempt.place:
+            return
+        named = f"attempt {ended} of {seen.after.id}"
+        if entry is not None and not entry.over:
+            raise Broken("elsewhere: over is over", f"{named} is recorded as {attempt.outcome}, and is {entry.state}")
+        process = self.processes.get((seen.after.id, ended))
+        if process is not None and process.alive(self._clock.elapsed_ms):
+            raise Broken("elsewhere: over is over", f"{named} is recorded as {attempt.outcome}, and still runs")
+        if attempt.outcome == "lost" and entry is not None and entry.report:
+            raise Broken("elsewhere: taken up with its result", f"{named} is lost, and there is a result of it")
+        hard = entry is not None and isinstance(entry.outcome, Lost) and entry.outcome.hard_crash
+        if seen.before is not None and seen.after.crashes > seen.before.crashes and not hard:
+            raise Broken("elsewhere: a crash is one of its worker", f"{named} counts as a crash")
 
     def _held_by(self, tx: Tx, task: Task, open_now: Mapping[str, Breaker]) -> str | None:
         if not open_now:
@@ -228,20 +266,24 @@ class Checker:
         """At most one suspect at a time, recovery within its share while fresh work is ready, slots of the queue."""
         if self._queue_slots and (running_now := tasks.count_live(tx, DEFAULT_QUEUE)) > self._queue_slots:
             raise Broken("slots of a queue", f"{running_now} tasks run in {self._queue_slots} slots")
-        live: dict[str, list[Task]] = {}
+        live: dict[tuple[str, str], list[Task]] = {}
         owners = {each.worker_id for task_id in claimed for each in attempts.of_task(tx, task_id, 1)}
         for worker_id in sorted(owners):
-            rows = attempts.live_of_worker(tx, worker_id)
-            live[worker_id] = [self.known[each.task_id].task for each in rows]
-        for worker_id, running in live.items():
+            for each in attempts.live_of_worker(tx, worker_id):
+                live.setdefault((worker_id, each.place), []).append(self.known[each.task_id].task)
+        for (worker_id, place), running in live.items():
+            newly = {task.id for task in running if task.id in claimed}
+            slots = self._slots if not place or self.elsewhere is None else self.elsewhere.slots[place]
+            if place and newly and len(running) > slots:
+                raise Broken("slots of a place", f"{worker_id} runs {len(running)} at {place}, in {slots} slots")
             suspects = [task.id for task in running if task.crashes > 0 and not self._waits_for_its_checks(tx, task)]
-            if len(suspects) > 1:
+            if len(suspects) > 1 and (not place or newly & set(suspects)):  # elsewhere several may be taken up
                 raise Broken("crash budget", f"{worker_id} runs the suspects {', '.join(suspects)} together")
             again = [task for task in running if task.recovery]
-            share = math.ceil(self._slots * RECOVERY_SHARE)
-            newly = any(task.id in claimed for task in again)
-            if newly and len(again) > share and tasks.claim_head(tx, "default", recovery=False, limit=1):
-                told = f"{worker_id} runs {len(again)} of {self._slots} in recovery while fresh work is ready"
+            share = math.ceil(slots * RECOVERY_SHARE)
+            risen = any(task.id in newly for task in again) and len(again) > share
+            if risen and tasks.claim_head(tx, "default", recovery=False, limit=1, place=place):
+                told = f"{worker_id} runs {len(again)} of {slots} in recovery while fresh work is ready"
                 raise Broken("recovery share", told)
 
     def _waits_for_its_checks(self, tx: Tx, task: Task) -> bool:

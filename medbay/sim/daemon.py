@@ -18,6 +18,8 @@ from medbay.engine.settings import Settings
 from medbay.env import Ids, Random
 from medbay.errors import StoreError
 from medbay.places.here import Here
+from medbay.places.protocol import Place
+from medbay.places.routing import Places
 from medbay.service import waking
 from medbay.service.attempts import Capacity, Claim
 from medbay.sim.clock import VirtualClock
@@ -25,7 +27,8 @@ from medbay.sim.faults import Faults, FaultyStore, SimulatedCrash
 from medbay.sim.machines import Machines, SimLeftovers, SimulatedMachine, SimulatedProcess
 from medbay.sim.plan import MINUTE, SECOND, Plan
 from medbay.sim.runner import SimRunner
-from medbay.sim.scripts import AGENT, NEVER_MS, Work
+from medbay.sim.scripts import AGENT, ELSEWHERE, NEVER_MS, Work
+from medbay.sim.second_place import SecondPlace
 from medbay.store.database import Store, Tx
 
 
@@ -65,6 +68,7 @@ class Ground:
     between: Callable[[str, Tx], None]
     undone: Callable[[], None]
     log: Callable[[str], None]
+    elsewhere: SecondPlace | None = None
     commits: int = 0  # heartbeats not counted
     last_commit_ms: int = 0
     work_left: bool = False  # whether the last commit left something for an engine to do
@@ -89,6 +93,7 @@ class SimDaemon:
         self.machine = machine
         self.engine: Engine | None = None
         self.faults = Faults(rng, ground.plan.crash_share, ground.plan.refusal_share)
+        self.faults.unheard_share = 0.5 if ground.plan.places else 0.0  # the older worlds stay what they were
         self.suspended_until_ms = 0
         self.beats_lost_until_ms = 0
         self.heart = Heart(ground.plan.lease_ms)
@@ -199,7 +204,7 @@ class SimDaemon:
         """Killed with SIGKILL: the engine object is gone, its processes are not."""
         self._ground.log(f"{self.name} is killed")
         self._guard_trees(within_ms=SECOND)
-        self.machine.engines.discard(self._pid)
+        self._let_go()
         self.engine, self._steps = None, None
         self._asleep_in_commit = False
         longest = self._rng.choice((SECOND, 30 * SECOND, 5 * MINUTE))
@@ -230,6 +235,10 @@ class SimDaemon:
         if self.engine is not None:
             self._stopping = True
             self._next_ms = self._ground.clock.elapsed_ms
+
+    def hear(self) -> None:
+        """Something it waits for has happened elsewhere."""
+        self._next_ms = min(self._next_ms, self._ground.clock.elapsed_ms)
 
     def ambush(self, step: str, deed: Callable[[], object]) -> None:
         """Let something happen right after its next step of this name."""
@@ -262,11 +271,7 @@ class SimDaemon:
                 store=store,
                 clock=ground.clock,
                 ids=ground.ids,
-                place=Here(
-                    {"shell": runner, "triage": runner, "agent": runner},
-                    SimLeftovers(self.machine, ground.clock),
-                    measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
-                ),
+                place=self._place(runner),
                 see=self.machine.see,
                 settings=self._settings(),
                 host=self.machine.identity(self._pid),
@@ -283,6 +288,29 @@ class SimDaemon:
         self._next_ms = ground.clock.elapsed_ms
         return "start"
 
+    @property
+    def _knows_elsewhere(self) -> bool:
+        """Whether its settings name the second place: in some worlds those of one engine do not."""
+        place = self._ground.elsewhere
+        return place is not None and self.name not in place.unknown_to
+
+    def _place(self, runner: SimRunner) -> Place:
+        ground = self._ground
+        here = Here(
+            {"shell": runner, "triage": runner, "agent": runner},
+            SimLeftovers(self.machine, ground.clock),
+            measure=lambda: ground.work.short_of(self.machine.name, ground.clock.elapsed_ms),
+        )
+        if ground.elsewhere is None or not self._knows_elsewhere:
+            return here
+        return Places(here, {ELSEWHERE: ground.elsewhere.connect(self)})
+
+    def _let_go(self) -> None:
+        """Its process is gone."""
+        self.machine.engines.discard(self._pid)
+        if self._ground.elsewhere is not None:
+            self._ground.elsewhere.disconnect(self)
+
     def _settings(self) -> Settings:
         plan = self._ground.plan
         means = AGENTS if plan.agents else Means()
@@ -294,6 +322,7 @@ class SimDaemon:
             means=means,
             queue_slots={DEFAULT_QUEUE: plan.queue_slots} if plan.queue_slots else {},
             load_aware=plan.loaded,
+            place_slots=self._ground.elsewhere.slots if self._ground.elsewhere and self._knows_elsewhere else {},
         )
 
     def _collect_unstored(self, engine: Engine) -> bool:
@@ -378,6 +407,7 @@ class SimDaemon:
         engine.claiming = False
         clock, grace_ms = self._ground.clock, self._ground.plan.grace_ms
         begun_ms, asked = clock.elapsed_ms, False
+        engine.leave_elsewhere()
         while engine.live or not engine.collect():
             spent_ms = clock.elapsed_ms - begun_ms
             if spent_ms >= grace_ms:
@@ -393,7 +423,7 @@ class SimDaemon:
             engine.stop()
         except StoreError as error:  # then the process ends without a word, like one that was killed
             raise SimulatedCrash from error
-        self.machine.engines.discard(self._pid)
+        self._let_go()
         self.engine, self._steps = None, None
         yield "stopped", self._rng.randint(SECOND, 3 * MINUTE)
 

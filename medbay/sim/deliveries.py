@@ -174,6 +174,7 @@ class Courier:
         self._engine: object = None
         self._deliverer: Deliverer | None = None
         self._next_ms = 0
+        self._begin_ms = 0  # not before: a store that is away is not asked again at once
         self._heard_ms = 0
 
     def next_ms(self) -> int:
@@ -181,7 +182,7 @@ class Courier:
         if self._daemon.engine is None:
             return NEVER_MS
         if self._daemon.engine is not self._engine:
-            return max(self._ground.clock.elapsed_ms, self._daemon.suspended_until_ms)
+            return max(self._ground.clock.elapsed_ms, self._begin_ms, self._daemon.suspended_until_ms)
         at = self._next_ms
         if self._deliverer is not None and self._hooks.heard_ms > self._heard_ms:
             at = min(at, self._hooks.heard_ms + NOTICED_AFTER_MS)
@@ -200,7 +201,7 @@ class Courier:
                 return "stops"
             self._deliverer.deliver()
         except StoreError:
-            self._next_ms = now + AWAY_MS
+            self._next_ms = self._begin_ms = now + AWAY_MS
             return "store away"
         except SimulatedCrash:
             self._daemon.crash()

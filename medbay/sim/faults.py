@@ -12,7 +12,7 @@ from medbay.errors import StoreUnavailable
 from medbay.sim.clock import VirtualClock
 from medbay.store.database import Store, Tx
 
-Fault = Literal["crash_before", "crash_after", "refuse"]
+Fault = Literal["crash_before", "crash_after", "refuse", "unheard"]
 
 
 class SimulatedCrash(BaseException):
@@ -30,6 +30,7 @@ class Faults:
     spared: bool = False  # nothing happens for now
     crashes: int = 0
     refusals: int = 0
+    unheard_share: float = 0.0  # of the refused commits: that they were made and only the answer was lost
 
     def stop(self) -> None:
         """No faults from here on."""
@@ -43,7 +44,9 @@ class Faults:
         chance = self.rng.random()
         if chance < self.crash_share:
             return "crash_before" if self.rng.random() < 0.5 else "crash_after"
-        return "refuse" if chance < self.crash_share + self.refusal_share else None
+        if chance >= self.crash_share + self.refusal_share:
+            return None
+        return "unheard" if self.unheard_share and self.rng.random() < self.unheard_share else "refuse"
 
 
 class FaultyStore:
@@ -94,6 +97,9 @@ class FaultyStore:
         if self._faults and fault == "crash_after":
             self._faults.crashes += 1
             raise SimulatedCrash
+        if self._faults and fault == "unheard":
+            self._faults.refusals += 1
+            raise StoreUnavailable("simulated: the answer to a commit was lost")
 
     @contextmanager
     def read(self) -> Iterator[Tx]:

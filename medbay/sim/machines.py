@@ -25,6 +25,8 @@ class SimulatedProcess:
     begun_ms: int
     ends_ms: int  # by itself
     gone_ms: int | None = None  # when it was ended from outside
+    part: str = ""  # which check of the attempt; nothing: its work
+    elsewhere: bool = False  # run by a worker of a place, not by an engine
 
     def alive(self, at_ms: int) -> bool:
         """Whether anything of it runs at this moment."""
@@ -83,12 +85,35 @@ class Machines:
         self._last_pid += 1
         return self._last_pid
 
+    def add_host(self, name: str) -> SimulatedMachine:
+        """One more host, on which no engine runs."""
+        self.hosts.append(SimulatedMachine(name))
+        return self.hosts[-1]
+
     def start(
-        self, machine: SimulatedMachine, engine_pid: int, task_id: str, number: int, fate: Fate
+        self,
+        machine: SimulatedMachine,
+        engine_pid: int,
+        task_id: str,
+        number: int,
+        fate: Fate,
+        *,
+        part: str = "",
+        elsewhere: bool = False,
     ) -> SimulatedProcess:
         """Start the tree of an attempt."""
         now = self._clock.elapsed_ms
-        process = SimulatedProcess(task_id, number, self.new_pid(), engine_pid, fate, now, now + fate.after_ms)
+        process = SimulatedProcess(
+            task_id,
+            number,
+            self.new_pid(),
+            engine_pid,
+            fate,
+            now,
+            now + fate.after_ms,
+            part=part,
+            elsewhere=elsewhere,
+        )
         machine.processes.append(process)
         self._started(process)
         return process

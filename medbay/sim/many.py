@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ class Summary:
     task_days: float = 0.0
     seconds: float = 0.0
     failures: tuple[int, ...] = ()
+    faults: Counter[str] = field(default_factory=Counter)  # of second places
 
     def add(self, report: Report) -> None:
         """Count one more world."""
@@ -38,6 +40,7 @@ class Summary:
         self.crashes += report.crashes
         self.virtual_ms += report.virtual_ms
         self.task_days += report.tasks * report.virtual_ms / DAY
+        self.faults.update(report.faults)
         if report.broken is not None:
             self.failures += (report.seed,)
 
@@ -53,15 +56,21 @@ class Summary:
             "seconds": round(self.seconds, 1),
             "attempts_per_second": round(self.attempts / seconds),
             "task_days_per_second": round(self.task_days / seconds, 1),
+            "faults_elsewhere": dict(sorted(self.faults.items())),
             "failures": list(self.failures),
         }
 
 
 def run_seed(
-    seed: int, *, days: float | None = None, tasks: int | None = None, open_store: OpenStore | None = None
+    seed: int,
+    *,
+    days: float | None = None,
+    tasks: int | None = None,
+    places: bool = True,
+    open_store: OpenStore | None = None,
 ) -> Report:
     """One world, from nothing to its end; on a store in memory, unless another is given."""
-    return World(draw(seed, days=days, tasks=tasks), open_store).run()
+    return World(draw(seed, days=days, tasks=tasks, places=places), open_store).run()
 
 
 def simulate(
@@ -121,8 +130,15 @@ def _in_words(summary: Summary) -> str:
         f"{facts['seeds']} seeds, {facts['tasks']} tasks, {facts['attempts']} attempts, {facts['crashes']} crashes, "
         f"{facts['virtual_days']} virtual days in {facts['seconds']} s "
         f"({facts['attempts_per_second']} attempts/s, {facts['task_days_per_second']} task-days/s)\n"
+        + _faults_in_words(summary)
         + (held if summary.failures else "every promise held")
     )
+
+
+def _faults_in_words(summary: Summary) -> str:
+    """What went wrong at the second places, each with how often; nothing where no world had one."""
+    met = ", ".join(f"{name} {number}" for name, number in sorted(summary.faults.items()))
+    return f"elsewhere: {met}\n" if met else ""
 
 
 def _as_json(report: Report) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Person:
             command=command,
             runner=runner,
             resources=self._ground.work.draw_resources(command, rng),
+            place=self._ground.work.place_of(len(known)),
             mutex=self._ground.work.mutex_of(len(known)),
             priority=rng.choice((0, 1, 2, 2, 2, 3, 4)),
             timeout_ms=rng.choice((5 * SECOND, 5 * MINUTE, 30 * MINUTE)),

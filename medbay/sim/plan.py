@@ -41,12 +41,16 @@ class Plan:
     channels: bool = False  # whether events are delivered to hooks
     mutexes: bool = False  # whether some of the tasks share a few mutexes
     queue_slots: int = 0  # how many tasks of the queue run at once, on all engines together; 0: no limit
+    places: bool = False  # whether there is a cluster elsewhere, where half of the tasks run
     loaded: bool = False  # whether machines are short of CPU now and then, and retries wait for that
     sweep_every: int = 500  # steps between two checks of the whole store
 
 
-def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> Plan:
-    """The world of a seed; `days` and `tasks` make it longer and larger without changing its kind."""
+def draw(seed: int, *, days: float | None = None, tasks: int | None = None, places: bool = True) -> Plan:
+    """The world of a seed; `days` and `tasks` make it longer and larger without changing its kind.
+
+    Without `places` it is what it was before there was a second one.
+    """
     rng = seeded(f"{seed}/plan")
     hours = rng.choice((1, 1, 2, 2, 4, 8, 16, 24))
     hosts = rng.choice((1, 1, 2))
@@ -70,6 +74,7 @@ def draw(seed: int, *, days: float | None = None, tasks: int | None = None) -> P
         mutexes=seeded(f"{seed}/mutexes").random() < 0.4,
         queue_slots=seeded(f"{seed}/queue slots").choice((0, 0, 0, 1, 3)),
         loaded=seeded(f"{seed}/load").random() < 0.2,
+        places=places and seeded(f"{seed}/places").random() < 0.5,
     )
     if days is not None or tasks is not None:
         plan = _stretched(plan, days, tasks)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+PLACES_SINCE: Final = 8_000_000  # the worlds of earlier seeds had no second place when they were found
+
 REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (16, "a suspect came on top of the share of recovery"),
     (38, "a task could be put behind a cancelled one, and ran"),
@@ -17,4 +19,8 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (310033, "the same, where the triage had waited for its provider"),
     (310206, "hopeless parts of a split, one after another, needed more days than the last phase gave all together"),
     (711022, "a queue with one slot left gave it to recovery above its share while fresh work was ready"),
+    (8300002, "the death of an engine counted as a crash of a task that was never begun elsewhere"),
+    (8300004, "an attempt whose checks were to be read was taken up as if its work went on, and a rule broke"),
+    (8300005, "an engine that did not know the place gave up what ran there, and its result was thrown away"),
+    (8300036, "a result was recorded by a commit without an answer, and a rule broke when it was recorded again"),
 )

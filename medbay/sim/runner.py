@@ -40,7 +40,9 @@ class SimRunner:
         clock: VirtualClock,
         *,
         grace_ms: int,
+        elsewhere: bool = False,
     ) -> None:
+        self._elsewhere = elsewhere
         self._machines = machines
         self._machine = machine
         self._engine_pid = engine_pid
@@ -58,7 +60,15 @@ class SimRunner:
             fate = self._work.fate(tuple(launch.command), launch.task_id, launch.number, self._clock.elapsed_ms)
         if fate.kind == "spawn":
             raise SpawnFailed("cannot start sim: Resource temporarily unavailable")
-        process = self._machines.start(self._machine, self._engine_pid, launch.task_id, launch.number, fate)
+        process = self._machines.start(
+            self._machine,
+            self._engine_pid,
+            launch.task_id,
+            launch.number,
+            fate,
+            part=launch.part,
+            elsewhere=self._elsewhere,
+        )
         if fate.kind == "kill":
             self.killers.append(process)
         limit_ms = None if launch.timeout_s is None else process.begun_ms + round(launch.timeout_s * 1000)

@@ -15,6 +15,7 @@ PROGRAM: Final = "sim"
 NEVER_MS: Final = 1 << 50
 SERVICES: Final = ("db", "api")
 AGENT: Final = "agent:sim"
+ELSEWHERE: Final = "cluster"  # the name of the second place
 PROVIDER: Final = "anthropic"  # a service whose failures are limits of an account
 
 
@@ -143,6 +144,11 @@ class Work:
         """The mutex of a new task, by how many there were before it; most have none."""
         rng = seeded(f"{self._plan.seed}/mutexes/{number}")
         return rng.choice(MUTEXES) if self._plan.mutexes and rng.random() < 0.5 else ""
+
+    def place_of(self, number: int) -> str:
+        """Where a new task runs, by how many there were before it."""
+        rng = seeded(f"{self._plan.seed}/places/{number}")
+        return ELSEWHERE if self._plan.places and rng.random() < 0.6 else ""
 
     def short_of(self, host: str, at_ms: int) -> str:
         """What a machine lacks at a moment: now and then, for ten minutes, CPU."""

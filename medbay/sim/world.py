@@ -11,7 +11,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from medbay.env import Clock, Ids, Random, seeded
@@ -26,9 +26,10 @@ from medbay.sim.memory import remembered_diagnoses
 from medbay.sim.person import Person
 from medbay.sim.plan import HOUR, MINUTE, SECOND, Plan
 from medbay.sim.scripts import Work
+from medbay.sim.second_place import SecondPlace
 from medbay.sim.trouble import Trouble
 from medbay.store.database import Store, Tx
-from medbay.store.sqlite import SqliteStore
+from medbay.store.remembering import MemoryStore
 
 OpenStore = Callable[[Clock], Store]
 
@@ -49,6 +50,7 @@ class Report:
     virtual_ms: int
     digest: str
     statuses: dict[str, int]
+    faults: dict[str, int] = field(default_factory=dict)  # of the second place, and how often each happened
     broken: str | None = None  # the promise and what is wrong
     last_lines: tuple[str, ...] = ()
 
@@ -84,10 +86,13 @@ class World:
             SimDaemon(f"engine{n}", hosts[n % len(hosts)], self.ground, self._stream(f"engine{n}"))
             for n in range(plan.engines)
         ]
+        self.elsewhere = self.ground.elsewhere = self.checker.elsewhere = self._second_place()
         self.hooks = Hooks(self.store, self.clock, self._stream("hooks"))
         self.couriers = self._couriers() if plan.channels else []
         self.person = Person(self.ground, self._stream("person"))
         self.trouble = Trouble(self.ground, self.daemons, self._stream("trouble"))
+        self._actors: tuple[SimDaemon | Courier | SecondPlace, ...] = (*self.daemons, *self.couriers)
+        self._actors += (self.elsewhere,) if self.elsewhere is not None else ()
         self._person_ms = 0
         self._trouble_ms = self._after(plan.trouble_gap_ms)
         self._settled = False  # whether nothing was committed since the open tasks were counted
@@ -144,6 +149,8 @@ class World:
             daemon.calm()
         for courier in self.couriers:
             courier.faults.stop()
+        if self.elsewhere is not None:
+            self.elsewhere.calm()
         until_ms, ended = self.clock.elapsed_ms + self.plan.patience_ms, 0
         desk_ms = self.clock.elapsed_ms
         while not (self._all_ended() and self._all_delivered()):
@@ -162,9 +169,10 @@ class World:
 
     def _turn(self, until_ms: int) -> None:
         """Let one actor take one step, or time pass until one wants to."""
-        self.ground.troubled = not all(each.healthy for each in self.daemons)
+        away = self.elsewhere is not None and self.elsewhere.troubled
+        self.ground.troubled = away or not all(each.healthy for each in self.daemons)
         now = self.clock.elapsed_ms
-        actors: tuple[SimDaemon | Courier, ...] = (*self.daemons, *self.couriers)
+        actors = self._actors
         wanted = [(actor.next_ms(), actor) for actor in actors]
         awake = [actor for at, actor in wanted if at <= now]
         if awake:
@@ -258,6 +266,11 @@ class World:
         named = [(each, self._stream(f"{each.name}/outbox")) for each in self.daemons]
         return [Courier(daemon, self.ground, self.hooks, rng) for daemon, rng in named]
 
+    def _second_place(self) -> SecondPlace | None:
+        if not self.plan.places:
+            return None
+        return SecondPlace(self.plan, self.clock, self.machines, self.ground.work, self._log)
+
     def _faults(self) -> list[Faults]:
         return [*(each.faults for each in self.daemons), *(each.faults for each in self.couriers)]
 
@@ -270,7 +283,8 @@ class World:
         self._lines.append(told)
 
     def _report(self, broken: str | None) -> Report:
-        known = self.checker.known.values()
+        known = self.checker.known
+        promised = [known[task_id].task for task_id in self._everything() if task_id in known]
         return Report(
             seed=self.plan.seed,
             tasks=len(self.person.added),
@@ -279,7 +293,8 @@ class World:
             steps=self.steps,
             virtual_ms=self.clock.elapsed_ms,
             digest=self._digest.hexdigest(),
-            statuses=dict(sorted(Counter(each.task.status for each in known).items())),
+            statuses=dict(sorted(Counter(each.status for each in promised).items())),
+            faults=dict(sorted(self.elsewhere.cluster.met.items())) if self.elsewhere is not None else {},
             broken=broken,
             last_lines=tuple(self._lines) if broken else (),
         )
@@ -298,4 +313,4 @@ def _quiet() -> Iterator[None]:
 
 
 def _in_memory(clock: Clock) -> Store:
-    return SqliteStore(":memory:", clock, new_store_id="simulated", machine_id="")
+    return MemoryStore(clock)

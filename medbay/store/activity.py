@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from medbay.core.model import Task
 from medbay.store.breakers import NEXT_LOOK_SQL
 from medbay.store.database import Tx
 from medbay.store.questions import NEXT_SEND_SQL
 from medbay.store.rows import TASK_COLUMNS, task
-from medbay.store.tasks import free_mutexes
+from medbay.store.tasks import NEXT_DUE_SQL, NEXT_EXPECTED_SQL, NEXT_SLOW_SQL, free_mutexes
 
 # Each is ordered as its index is: a planner that expects many rows would else scan the table for the first of none.
 LIVE_ATTEMPT_SQL: Final = (
@@ -29,8 +29,8 @@ READY_AGAIN_SQL: Final = (
     " AND crashes = 0 LIMIT ?) waiting"
 )
 PENDING_RETRY_SQL: Final = (
-    "SELECT 1 FROM retry r JOIN task t ON t.id = r.task_id WHERE r.status = 'pending' AND t.queue = ? AND t.paused = 0"
-    " AND t.unmet = 0 AND t.endless = 0 ORDER BY r.due_at, r.task_id LIMIT 1"
+    "SELECT 1 FROM task WHERE queue = ? AND status = 'failed' AND paused = 0 AND endless = 0 AND unmet = 0"
+    " AND EXISTS (SELECT 1 FROM retry r WHERE r.task_id = task.id AND r.status = 'pending') ORDER BY queue, id LIMIT 1"
 )
 REQUEUED_SQL: Final = (
     "SELECT 1 FROM task WHERE queue = ? AND status = 'pending' AND due_at IS NOT NULL AND paused = 0"
@@ -38,7 +38,19 @@ REQUEUED_SQL: Final = (
 )
 
 
-NEXT_WAKE_SQL: Final = f"SELECT ({NEXT_LOOK_SQL}), ({NEXT_SEND_SQL})"
+class Wakes(NamedTuple):
+    """When the next of each kind has to be seen to."""
+
+    breaker: int | None = None
+    question: int | None = None
+    task: int | None = None
+    expected: int | None = None  # a task that should have ended by then
+    slow: int | None = None  # one that takes strangely long then
+
+
+NEXT_WAKES_SQL: Final = (
+    f"SELECT ({NEXT_LOOK_SQL}), ({NEXT_SEND_SQL}), ({NEXT_DUE_SQL}), ({NEXT_EXPECTED_SQL}), ({NEXT_SLOW_SQL})"
+)
 LOOKED_AT_ELSEWHERE_SQL: Final = (
     "SELECT 1 FROM triage g WHERE g.ended_at IS NULL"
     " AND EXISTS (SELECT 1 FROM task t WHERE t.id = g.task_id AND t.queue = ? AND t.endless = 0 AND t.paused = 0)"
@@ -152,10 +164,9 @@ def live_by_worker(tx: Tx) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def next_look_at(tx: Tx) -> int | None:
-    """When a breaker has to be looked after, or a question to be sent again."""
-    row = tx.one(NEXT_WAKE_SQL) or ()
-    return min((int(at) for at in row if at is not None), default=None)
+def wakes(tx: Tx) -> Wakes:
+    """When a breaker, a question and a task have to be seen to next; one question for all."""
+    return Wakes(*(tx.one(NEXT_WAKES_SQL) or ()))
 
 
 def how_many_at_most(tx: Tx, limit: int) -> int:

@@ -45,8 +45,9 @@ from medbay.core.model import TASK_FIELDS, Event, Question, Retry, Task, Triage,
 from medbay.core.outcome import Output
 from medbay.core.people.question import send_again_at
 from medbay.core.workflow.records import RunChanged, Story, StoryDecision
+from medbay.core.workspace import PullRequestMade
 from medbay.errors import StaleClaim
-from medbay.store import breakers, checks, intake, patterns, stories, triages
+from medbay.store import breakers, checks, intake, patterns, pull_requests, stories, triages
 from medbay.store.database import Tx
 from medbay.store.rows import (
     RETRY_COLUMNS,
@@ -119,15 +120,22 @@ class Arrival(NamedTuple):
 
 def insert_tasks(tx: Tx, arrivals: Sequence[Arrival]) -> list[Task]:
     """Save new tasks. Raises StaleClaim when an id was taken meanwhile."""
-    if tx.execute_many(TASK_TABLE.insert_sql, _new_rows(arrivals)) != len(arrivals):
+    if len(arrivals) == 1:
+        inserted = tx.execute(TASK_TABLE.insert_sql, task_row(arrivals[0].task))
+    else:
+        inserted = tx.execute_many(TASK_TABLE.insert_sql, _new_rows(arrivals))
+    if inserted != len(arrivals):
         raise StaleClaim("an id was taken while this was added", hint="try again")
     edges = [(each.task.id, other) for each in arrivals for other in each.after]
     if edges:
         tx.execute_many("INSERT INTO dependency (task_id, after_id) VALUES (?, ?)", edges)
     tasks = [each.task for each in arrivals]
     _write_tags(tx, tasks)
-    with tx.together():
-        write_events(tx, tuple(each.event for each in arrivals))
+    if len(arrivals) == 1:
+        write_events(tx, (arrivals[0].event,))
+    else:
+        with tx.together():
+            write_events(tx, tuple(each.event for each in arrivals))
     return tasks
 
 
@@ -443,6 +451,7 @@ WRITERS: Final[dict[type, Callable[[Tx, Any], None]]] = {
     Taught: patterns.learn,
     CommandUse: breakers.note_use,
     Effect: _insert_effect,
+    PullRequestMade: pull_requests.save,
 }
 
 

@@ -111,10 +111,13 @@ def live_keys(tx: Tx) -> frozenset[tuple[str, int]]:
 
 
 def ownerless(tx: Tx) -> frozenset[tuple[str, int]]:
-    """Live attempts whose worker was given up without them: who gives one up ends or takes over all it ran."""
+    """Live attempts whose worker was given up without them: who gives one up ends or takes over all it ran.
+
+    Not those elsewhere, which wait for an engine that knows their place.
+    """
     sql = (
         "SELECT a.task_id, a.number FROM attempt a LEFT JOIN worker w ON w.id = a.worker_id"
-        " WHERE a.ended_at IS NULL AND (w.id IS NULL OR w.how IN ('lost', 'crashed'))"
+        " WHERE a.ended_at IS NULL AND (w.id IS NULL OR w.how IN ('lost', 'crashed')) AND a.place = ''"
     )
     return frozenset((row[0], row[1]) for row in tx.rows(sql))
 
@@ -168,6 +171,12 @@ def output(tx: Tx, task_id: str, number: int) -> Output | None:
         return None
     result: dict[str, Any] | None = loads(row[3]) if row[3] else None
     return Output(head=row[0], tail=row[1], total_bytes=row[2], result=result, log_path=row[4])
+
+
+def results(tx: Tx, task_id: str) -> dict[int, dict[str, Any]]:
+    """What each attempt of a task left as its result, by its number."""
+    sql = "SELECT number, result FROM attempt_output WHERE task_id = ? AND result IS NOT NULL ORDER BY number"
+    return {int(row[0]): loads(row[1]) for row in tx.rows(sql, (task_id,))}
 
 
 def last_result(tx: Tx, task_id: str) -> dict[str, Any] | None:

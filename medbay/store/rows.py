@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Any, Final
 
@@ -154,11 +154,12 @@ class RecordTable:
     columns: tuple[str, ...]
     encoders: Mapping[str, _Encode]  # of what is neither a number nor a text
 
-    @property
-    def insert_sql(self) -> str:
-        """The statement that adds a row, unless its id is taken."""
-        marks = ", ".join("?" * len(self.columns))
-        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
+    insert_sql: str = field(init=False)  # the statement that adds a row, unless its id is taken
+
+    def __post_init__(self) -> None:
+        names, marks = ", ".join(self.columns), ", ".join("?" * len(self.columns))
+        insert = f"INSERT INTO {self.name} ({names}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING"
+        object.__setattr__(self, "insert_sql", insert)  # made once: it is the key of a prepared statement
 
     def row(self, record: Any) -> list[Any]:
         """A record as its columns hold it."""

@@ -7,24 +7,25 @@ from collections.abc import Collection
 from medbay.core.spending import AgentUse, UsedBy
 from medbay.store.database import Tx
 
-_DAY = "COALESCE(r.day, '')"
+_DAY, _ROLE = "COALESCE(r.day, '')", "COALESCE(NULLIF(r.role, ''), NULLIF(t.role, ''), 'worker')"
 
 
 def rows(tx: Tx, *, since: str = "") -> list[UsedBy]:
-    """What attempts used since a day, by day, agent, model and task; the oldest day first."""
+    """What attempts used since a day, by day, agent, role, model and task; the oldest day first."""
     sql = (
         f"SELECT {_DAY}, a.agent, a.model, t.resources, a.task_id, COUNT(*), SUM(COALESCE(a.tokens_in, a.tokens, 0)),"
         " SUM(COALESCE(a.tokens_out, 0)), SUM(COALESCE(a.cost, 0)),"
-        " SUM(CASE WHEN COALESCE(a.tokens, 0) > 0 AND COALESCE(a.cost, 0) = 0 THEN 1 ELSE 0 END)"
+        f" SUM(CASE WHEN COALESCE(a.tokens, 0) > 0 AND COALESCE(a.cost, 0) = 0 THEN 1 ELSE 0 END), {_ROLE}"
         " FROM attempt a JOIN task t ON t.id = a.task_id"
         " LEFT JOIN reservation r ON r.task_id = a.task_id AND r.number = a.number"
         " WHERE (a.tokens IS NOT NULL OR a.cost IS NOT NULL) AND COALESCE(r.day, '') >= ?"
-        f" GROUP BY {_DAY}, a.agent, a.model, t.resources, a.task_id ORDER BY 1, 2, 3, 5"
+        f" GROUP BY {_DAY}, a.agent, {_ROLE}, a.model, t.resources, a.task_id ORDER BY 1, 2, 3, 5"
     )
     return [
         UsedBy(
             day=row[0],
             agent=row[1],
+            role=row[10],
             model=row[2],
             provider=_provider(row[3]),
             task=row[4],

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunChanged, RunPart, Story, StoryDecision, StoryRules
+from medbay.core.workflow.records import (
+    EvidenceEntry,
+    PhaseRun,
+    RunChanged,
+    RunPart,
+    Story,
+    StoryDecision,
+    StoryGit,
+    StoryRules,
+)
+from medbay.core.workflow.story import RESCOPED
 from medbay.store.database import Row, Tx
 from medbay.store.rows import RecordTable, dumps, dumps_any, loads
 
 R = TypeVar("R", bound=Struct)
+_AT_ONCE: Final = 500  # ids in one statement
 
 
 def _plain(value: Any) -> str:
@@ -30,6 +41,7 @@ STORIES: Final = RecordTable(
         **dict.fromkeys(("criteria", "depends_on", "parts", "confirmed"), dumps),
         **dict.fromkeys(("elaborated", "has_review", "driven", "waiting", "fast", "files_due", "merged"), int),
         "evidence": _plain,
+        "git": _plain,
     },
 )
 _RUNS: Final = RecordTable(
@@ -41,6 +53,7 @@ _DECODERS: Final[dict[type[Struct], dict[str, Callable[[Any], Any]]]] = {
         **dict.fromkeys(("criteria", "depends_on", "parts", "confirmed"), _texts),
         **dict.fromkeys(("elaborated", "has_review", "driven", "waiting", "fast", "files_due", "merged"), bool),
         "evidence": lambda text: msgspec.convert(loads(text), tuple[EvidenceEntry, ...]),
+        "git": lambda text: msgspec.convert(loads(text), StoryGit),
     },
     PhaseRun: {
         "parts": lambda text: msgspec.convert(loads(text), tuple[RunPart, ...]),
@@ -95,10 +108,11 @@ def conducted(tx: Tx, limit: int = 1_000) -> list[Story]:
 
 def statuses(tx: Tx, story_ids: Collection[str]) -> dict[str, str]:
     """The statuses of these stories; one that is not there has none."""
-    if not story_ids:
-        return {}
-    marks = ", ".join("?" * len(story_ids))
-    return dict(tx.rows(f"SELECT id, status FROM story WHERE id IN ({marks}) ORDER BY id", sorted(story_ids)))
+    found: dict[str, str] = {}
+    for some in _portions(sorted(story_ids)):
+        marks = ", ".join("?" * len(some))
+        found.update(tx.rows(f"SELECT id, status FROM story WHERE id IN ({marks}) ORDER BY id", some))
+    return found
 
 
 def depending_on(tx: Tx, story_id: str) -> list[Story]:
@@ -134,10 +148,14 @@ def mark_files_due(tx: Tx) -> None:
 
 
 def passed(tx: Tx, story_id: str) -> frozenset[str]:
-    """Every status a story has had."""
-    found = tx.rows("SELECT target FROM record_history WHERE kind = 'story' AND record_id = ?", (story_id,))
-    now = tx.rows("SELECT status FROM story WHERE id = ?", (story_id,))
-    return frozenset(row[0] for row in [*found, *now])
+    """Every status a story has had since its scope changed last."""
+    sql = "SELECT target, reason FROM record_history WHERE kind = 'story' AND record_id = ? ORDER BY id"
+    found: set[str] = set()
+    for target, reason in tx.rows(sql, (story_id,)):
+        if reason == RESCOPED:
+            found.clear()
+        found.add(target)
+    return frozenset([*found, *(row[0] for row in tx.rows("SELECT status FROM story WHERE id = ?", (story_id,)))])
 
 
 # Runs and decisions
@@ -152,6 +170,26 @@ def run(tx: Tx, story_id: str, number: int) -> PhaseRun | None:
 def runs(tx: Tx, story_id: str) -> tuple[PhaseRun, ...]:
     """Every run of a story, in their order."""
     return tuple(_record(PhaseRun, row) for row in tx.rows(f"{_RUN} WHERE story_id = ? ORDER BY number", (story_id,)))
+
+
+def runs_of(tx: Tx, story_ids: Collection[str]) -> dict[str, tuple[PhaseRun, ...]]:
+    """Every run of each of these stories, in their order."""
+    found: dict[str, list[PhaseRun]] = {each: [] for each in story_ids}
+    for some in _portions(sorted(story_ids)):
+        marks = ", ".join("?" * len(some))
+        for row in tx.rows(f"{_RUN} WHERE story_id IN ({marks}) ORDER BY story_id, number", some):
+            made = _record(PhaseRun, row)
+            found[made.story_id].append(made)
+    return {each: tuple(runs) for each, runs in found.items()}
+
+
+def setups(tx: Tx) -> set[str]:
+    """The stories with a run that is to be set up."""
+    return {row[0] for row in tx.rows("SELECT story_id FROM phase_run WHERE status = 'SETUP' ORDER BY story_id")}
+
+
+def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
 def save_run(tx: Tx, changed: RunChanged) -> None:
@@ -174,6 +212,13 @@ def save_run(tx: Tx, changed: RunChanged) -> None:
 def decisions(tx: Tx, story_id: str) -> tuple[StoryDecision, ...]:
     """What was decided or is to be decided about a story, in its order."""
     rows = tx.rows(f"{_DECISION} WHERE story_id = ? ORDER BY number", (story_id,))
+    return tuple(_record(StoryDecision, row) for row in rows)
+
+
+def decided_alone(tx: Tx, since: int, limit: int) -> tuple[StoryDecision, ...]:
+    """What was decided without a person since a moment, the newest first."""
+    where = "WHERE at >= ? AND answered_by IN ('preference', 'default', 'configuration')"
+    rows = tx.rows(f"{_DECISION} {where} ORDER BY at DESC, story_id, number LIMIT ?", (since, limit))
     return tuple(_record(StoryDecision, row) for row in rows)
 
 
@@ -200,6 +245,32 @@ def open_question_ids(tx: Tx, story_id: str) -> list[str]:
         "SELECT id FROM question WHERE owner_kind = 'story' AND owner_id = ? AND status = 'open' ORDER BY asked_at, id"
     )
     return [row[0] for row in tx.rows(sql, (story_id,))]
+
+
+def open_question_ids_of(tx: Tx, story_ids: Collection[str]) -> dict[str, list[str]]:
+    """The open questions about each of these stories, the oldest first."""
+    found: dict[str, list[str]] = {}
+    for some in _portions(sorted(story_ids)):
+        sql = (
+            "SELECT owner_id, id FROM question WHERE owner_kind = 'story' AND status = 'open'"
+            f" AND owner_id IN ({', '.join('?' * len(some))}) ORDER BY asked_at, id"
+        )
+        for story_id, question_id in tx.rows(sql, some):
+            found.setdefault(story_id, []).append(question_id)
+    return found
+
+
+def open_task_questions(tx: Tx, task_ids: Collection[str]) -> dict[str, list[str]]:
+    """The open questions that each of these tasks waits for."""
+    found: dict[str, list[str]] = {}
+    for some in _portions(sorted(task_ids)):
+        sql = (
+            "SELECT t.task_id, q.id FROM question q JOIN question_task t ON t.question_id = q.id"
+            f" WHERE t.task_id IN ({', '.join('?' * len(some))}) AND t.waiting = 1 AND q.status = 'open' ORDER BY q.id"
+        )
+        for task_id, question_id in tx.rows(sql, some):
+            found.setdefault(task_id, []).append(question_id)
+    return found
 
 
 def open_task_question_ids(tx: Tx, task_ids: Collection[str]) -> list[str]:

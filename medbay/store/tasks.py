@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
@@ -87,6 +87,7 @@ _KEYS: Final[dict[str, tuple[str, ...]]] = {
         "t.id",
     ),
 }
+_IS_TRIAGE: Final = "t.id IN (SELECT o.id FROM task o WHERE o.owner_kind <> '' AND o.role = 'triage')"
 _ORDERS: Final = {order: ", ".join(keys) for order, keys in _KEYS.items()}
 PageKey = tuple[int | str, ...]  # where a page of a list ended
 PARKED_SQL: Final = (
@@ -318,10 +319,8 @@ EXPECTED_SQL: Final = (
 SLOW_SQL: Final = (
     f"SELECT {TASK_COLUMNS} FROM task WHERE slow_at <= ? AND slow_at IS NOT NULL ORDER BY slow_at, id LIMIT ?"
 )
-NEXT_EXPECTED_SQL: Final = (
-    "SELECT (SELECT expect_at FROM task WHERE expect_at IS NOT NULL ORDER BY expect_at, id LIMIT 1),"
-    " (SELECT slow_at FROM task WHERE slow_at IS NOT NULL ORDER BY slow_at, id LIMIT 1)"
-)
+NEXT_EXPECTED_SQL: Final = "SELECT expect_at FROM task WHERE expect_at IS NOT NULL ORDER BY expect_at, id LIMIT 1"
+NEXT_SLOW_SQL: Final = "SELECT slow_at FROM task WHERE slow_at IS NOT NULL ORDER BY slow_at, id LIMIT 1"
 
 
 def expected(tx: Tx, limit: int) -> list[Task]:
@@ -332,12 +331,6 @@ def expected(tx: Tx, limit: int) -> list[Task]:
 def slow(tx: Tx, limit: int) -> list[Task]:
     """Tasks whose live attempt takes strangely long by now."""
     return [task(row) for row in tx.rows(SLOW_SQL + tx.locks.take_free, (tx.now, limit))]
-
-
-def next_expected_at(tx: Tx) -> int | None:
-    """When the next of these is to be looked at."""
-    row = tx.one(NEXT_EXPECTED_SQL) or ()
-    return min((int(at) for at in row if at is not None), default=None)
 
 
 def with_specification(tx: Tx, but: str, limit: int) -> list[tuple[str, str, str, int, str]]:
@@ -493,6 +486,8 @@ def select_ids(tx: Tx, wanted: TaskFilter) -> list[str]:
 
 def count(tx: Tx, wanted: TaskFilter) -> int:
     """How many tasks there are like this, whatever the limit."""
+    if wanted.triages is False:  # by two counts that indexes answer
+        return count(tx, replace(wanted, triages=None)) - count(tx, replace(wanted, triages=True))
     chosen, params = _chosen(tx, wanted)
     row = tx.one(f"SELECT count(*){chosen}", params)
     return int(row[0]) if row else 0
@@ -574,7 +569,7 @@ def _where(tx: Tx, wanted: TaskFilter) -> tuple[str, Sequence[object]]:
     params += [value for _, value in _named(wanted) if value]
     parts += [f"{PLACE_SQL} IN ({', '.join(map(str, map(int, wanted.places)))})"] * bool(wanted.places)
     if wanted.triages is not None:
-        parts.append("t.role = 'triage'" if wanted.triages else "t.role <> 'triage'")
+        parts.append(_IS_TRIAGE if wanted.triages else "t.role <> 'triage'")
     for tag in wanted.without_tags:
         parts.append("NOT EXISTS (SELECT 1 FROM task_tag n WHERE n.task_id = t.id AND n.tag = ?)")
         params.append(tag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -31,13 +32,14 @@ def alive(tx: Tx) -> list[Worker]:
     return [worker(row) for row in tx.rows(ALIVE_SQL)]
 
 
-def left_behind(tx: Tx) -> list[Worker]:
-    """Workers that are over and have attempts that were not taken over."""
+def left_behind(tx: Tx, places: Sequence[str]) -> list[Worker]:
+    """Workers that are over and have attempts at these places that were not taken over."""
+    there = ", ".join("?" * len(places))
     sql = (
         f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NOT NULL"
-        " AND id IN (SELECT worker_id FROM attempt WHERE ended_at IS NULL) ORDER BY id"
+        f" AND id IN (SELECT worker_id FROM attempt WHERE ended_at IS NULL AND place IN ({there})) ORDER BY id"
     )
-    return [worker(row) for row in tx.rows(sql)]
+    return [worker(row) for row in tx.rows(sql, tuple(places))]
 
 
 def ended(tx: Tx, limit: int) -> list[Worker]:

@@ -142,6 +142,9 @@ def ending(each: Attempt) -> str:
             return f"signal {each.signal}"
         case "failed" if each.exit_code is not None:
             return f"exit {each.exit_code}"
+        case "failed" if each.session:  # an agent that ended with 0, and whose own record says otherwise
+            asked = each.diagnosis is not None and each.diagnosis.subcategory == "asked"
+            return "asked" if asked else "not done"
         case "failed":
             return "could not start"
         case word:

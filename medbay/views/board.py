@@ -136,7 +136,9 @@ def moves(story: Story, machine: Machine, *, running: str = "") -> list[dict[str
             why = f"not for this story: {move.guard.replace('_', ' ')}"
         else:
             why = ""
-        made.append({"to": status, "allowed": not why, "why": why or (move.trigger if move else "")})
+        place = machine.places.get(status) or COLUMNS[0]
+        said = why or (move.trigger if move else "")
+        made.append({"to": status, "directory": place, "allowed": not why, "why": said})
     return sorted(made, key=lambda each: not each["allowed"])
 
 

@@ -20,6 +20,7 @@ def tree_as_json(each: StandingTree) -> dict[str, Any]:
     return {
         "name": each.name,
         "task": each.task or None,
+        "story": each.story or None,
         "path": each.path,
         "repository": each.repository or None,
         "branch": each.branch or None,

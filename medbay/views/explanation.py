@@ -22,6 +22,7 @@ def sentences(found: Explanation, when: When) -> list[tuple[str, str]]:
     said = [("Where", f"{task.id} {task.title}: {status_phrase(task, now, after=found.chain[:1]).words}")]
     said += [("Why", why) for why in _why(found, when)]
     said.append(("Next", _next(found, when)))
+    said.append(("Place", found.task.place))  # where its attempts run, if not on the machine of its engine
     said.append(("Change", " · ".join(changes(found))))
     if found.coming:
         waits = task.paused or (task.status == "blocked" and task.due_at is None)
@@ -99,6 +100,7 @@ def as_json(found: Explanation) -> dict[str, Any]:
         "id": found.task.id,
         "title": found.task.title,
         "status": found.task.status,
+        "place": found.task.place or None,
         "words": status_phrase(found.task, found.now, after=found.chain[:1]).words,
         "at": moments.iso(found.now),
         "reasons": [{**tasks.reason_as_json(each), "needs": each.needs} for each in found.reasons],

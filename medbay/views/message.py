@@ -187,7 +187,8 @@ def _budget(event: Event, facts: MessageFacts, page: str) -> Message:
     pairs.append((data.get("used_tokens"), data.get("daily_tokens"), "{} of {} tokens"))
     used, limit, form = max(((u or 0, m, f) for u, m, f in pairs if m), key=lambda each: each[0] / each[1])
     share = f"{used / limit:.0%}".replace("%", " %")
-    title = f"{glyphs.YOU} Medbay: {share} of today's budget used ({form.format(used, limit)}); "
+    whose = f" for the role {clean(str(data['role']))}" if data.get("role") else ""
+    title = f"{glyphs.YOU} Medbay: {share} of today's budget{whose} used ({form.format(used, limit)}); "
     title += "at 100 % attempts wait for the next day"
     return Message(event=event.name, title=title, link=page)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from medbay.core.budget import MILLION
 from medbay.core.model import Question
+from medbay.core.workflow.records import StoryDecision
 from medbay.views import moments
 from medbay.views import question as question_views
 from medbay.views.text import clean, cut, wrap
@@ -33,6 +34,8 @@ def as_json(
     pending: int,
     next_retry: tuple[str, str, int] | None,
     planned: Sequence[tuple[str, str, int]],
+    unserved: Sequence[str],
+    decided: Sequence[StoryDecision] = (),
 ) -> dict[str, Any]:
     """Return the report as data, with every figure of `stats`."""
     tokens, cost = (sum(each[name] for each in summary["cost"]) for name in ("tokens", "cost"))
@@ -50,12 +53,18 @@ def as_json(
             for each in summary["fingerprints"]
             if each["back_after_days"] is not None or (each["new"] and each["n"] >= _OFTEN)
         ],
+        "decided": [
+            {"story": each.story_id, "phase": each.phase, "question": each.question}
+            | {"answer": each.answer, "by": each.answered_by, "at": moments.iso(each.at)}
+            for each in decided
+        ],
         "next": {
             "retries": pending,
             "first": {"task": next_retry[0], "title": next_retry[1], "due_at": moments.iso(next_retry[2])}
             if next_retry
             else None,
             "planned": [{"task": task, "title": title, "due_at": moments.iso(at)} for task, title, at in planned],
+            "unserved": list(unserved),
         },
     }
 
@@ -104,7 +113,7 @@ def lines(found: Mapping[str, Any], *, since: int, now: int, width: int | None =
     if (more := len(found["do_first"]) - _FIRST) > 0:
         made.append(f"{'':<11}and {more} more{_GAP}medbay inbox")
     sections = (("HEALED", healed_words(found)), ("COST", cost_words(found)), ("WORSE", worse_words(found)))
-    for name, words in (*sections, ("NEXT", next_words(found, now))):
+    for name, words in (*sections, ("DECIDED", decided_words(found)), ("NEXT", next_words(found, now))):
         if words:
             first, *others = wrap(words, width - 11) if width is not None else [words]
             made += [f"{name:<11}{first}", *(" " * 11 + each for each in others)]
@@ -154,10 +163,18 @@ def _worse(each: Mapping[str, Any]) -> str:
     return f"{clean(each['fingerprint'])} is new, {each['n']} times{tasks}"
 
 
+def decided_words(found: Mapping[str, Any]) -> str:
+    """Return what stories asked that was small enough to be decided without anyone, and how."""
+    made = found["decided"]
+    said = [f"{clean(each['story'])} {clean(each['question'])} {clean(each['answer'])} ({each['by']})" for each in made]
+    return " · ".join(said[:_NAMED] + ([f"and {len(said) - _NAMED} more"] if len(said) > _NAMED else []))
+
+
 def next_words(found: Mapping[str, Any], now: int) -> str:
     """Return what happens by itself, in local time."""
     retries, first, planned = found["next"]["retries"], found["next"]["first"], found["next"]["planned"]
-    words = []
+    unserved = found["next"]["unserved"]
+    words = [f'no worker serves "{clean(queue)}", where work is ready: medbay up' for queue in unserved]
     if retries and first:
         at = moments.clock(moments.of_iso(first["due_at"]), now, seconds=False)
         words.append(f"{retries} retr{'ies' if retries != 1 else 'y'}, the first {at}: {clean(first['title'])}")
@@ -193,6 +210,7 @@ def page(found: Mapping[str, Any], *, since: int, now: int) -> str:
         ("Healed", healed_words(found)),
         ("Cost", cost_words(found)),
         ("Worse", worse_words(found)),
+        ("Decided", decided_words(found)),
         ("Next", next_words(found, now)),
     )
     facts = "".join(f"<dt>{name}</dt><dd>{_e(words)}</dd>" for name, words in rows if words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from medbay.core.budget import MILLION
+from medbay.core.budget import MILLION, Budget, Day, told
 from medbay.core.spending import GROUPS, AgentUse, Sum, UsedBy, summed, total
 from medbay.views import moments
 
@@ -34,9 +34,10 @@ def used(tokens_used: int | None, cost: int | None) -> str:
     return f"{tokens(tokens_used or 0)} tokens, {money(cost)}"
 
 
-def cost_as_json(rows: Sequence[UsedBy], *, prices_as_of: str) -> dict[str, Any]:
-    """Return `stats --cost --json`: the sums by each group, and the rows."""
+def cost_as_json(rows: Sequence[UsedBy], budgets: Sequence[tuple[Day, Budget]], *, prices_as_of: str) -> dict[str, Any]:
+    """Return `stats --cost --json`: the sums by each group, and what is used of each limit of today."""
     return {
+        "budgets": [{"role": day.role or None, **told(day, limits)} for day, limits in budgets],
         "total": sum_as_json(total(rows)),
         **{f"by_{group}": [sum_as_json(each) for each in summed(rows, group)] for group in GROUPS},
         "prices_as_of": prices_as_of,
@@ -53,6 +54,18 @@ def sum_as_json(each: Sum) -> dict[str, Any]:
         "cost": each.cost / MILLION,
         "unpriced": each.unpriced,
     }
+
+
+def budget_words(day: Day, limits: Budget) -> str:
+    """Return what is used of a limit of today: `role reviewer: 0.4000 of 5.00, 0.1000 reserved`."""
+    said = []
+    if limits.daily_cost is not None:
+        held = f", {money(day.reserved.cost)} reserved" if day.reserved.cost else ""
+        said.append(f"{money(day.used.cost)} of {money(limits.daily_cost)}{held}")
+    if limits.daily_tokens is not None:
+        held = f", {tokens(day.reserved.tokens)} reserved" if day.reserved.tokens else ""
+        said.append(f"{tokens(day.used.tokens)} of {tokens(limits.daily_tokens)} tokens{held}")
+    return f"{f'role {day.role}' if day.role else 'all'}: {'; '.join(said)}"
 
 
 def cells(each: Sum) -> tuple[str, str, str, str, str]:

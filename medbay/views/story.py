@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from medbay.core.budget import MILLION
 from medbay.core.durations import iso
 from medbay.core.model import Question
 from medbay.core.workflow import budget
 from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import PhaseRun, RunPart, Story, StoryDecision
 from medbay.core.workflow.workflow import Workflow
-from medbay.views.text import clean
+from medbay.views.text import clean, cut, wrap
+
+_DEEPER: Final = 4  # columns that the rest of a broken line is moved in
 
 
 def as_json(story: Story, directory: str) -> dict[str, Any]:
@@ -71,9 +74,44 @@ def in_full(
         ],
         "artifacts": list(artifacts),
         "merged": story.merged,
+        "git": git_as_json(story),
         "created_at": iso(story.created_at),
         "ended_at": iso(story.ended_at) if story.ended_at is not None else None,
     }
+
+
+def git_as_json(story: Story) -> dict[str, Any] | None:
+    """The branch of a story and what became of it; None where its roles work in the project itself."""
+    git = story.git
+    if not git.branch:
+        return None
+    return {
+        "branch": git.branch,
+        "base": git.base or None,
+        "worktree": git.worktree,
+        "merge_commit": git.merge_commit or None,
+        "pull_request": git.pull_request or None,
+        "conflict": git.conflict or None,
+        "revert_branch": git.revert_branch or None,
+        "revert_commit": git.revert_commit or None,
+    }
+
+
+def git_lines(git: dict[str, Any], merged: bool) -> list[str]:
+    """The same for a terminal."""
+    how = "kept"
+    if git["revert_commit"]:
+        how = f"reverted in {git['base']} by {git['revert_commit'][:12]}"
+    elif merged:
+        how = f"merged into {git['base']} as {(git['merge_commit'] or '')[:12]}"
+    elif git["pull_request"]:
+        how = git["pull_request"]
+    elif git["conflict"]:
+        how = git["conflict"].splitlines()[0]
+    said = [f"  branch {clean(git['branch'])}: {clean(how)}", f"  worktree {clean(git['worktree'])}"]
+    if git["revert_branch"] and not git["revert_commit"]:
+        said.append(f"  its revert is prepared on {clean(git['revert_branch'])}")
+    return said
 
 
 def directory_of(story: Story, workflow: Workflow) -> str:
@@ -131,6 +169,11 @@ def _part(part: RunPart) -> dict[str, Any]:
         "required": part.required,
         "attempts": part.attempts,
         "tokens": part.tokens_in + part.tokens_out,
+        "agent": part.agent or None,
+        "model": part.model or None,
+        "session": part.session or None,
+        "tool_calls": part.tool_calls,
+        "cost": part.cost / MILLION if part.cost else None,
     }
 
 
@@ -148,16 +191,33 @@ def decision_as_json(decision: StoryDecision) -> dict[str, Any]:
     }
 
 
-def lines(found: dict[str, Any]) -> list[str]:
-    """One story for a terminal."""
+def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
+    """One story for a terminal of a width; without one, nothing is broken."""
+    said = _lines(found)
+    if width is None:
+        return said
+    return [part for line in said for part in _folded(line, width)]
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """A line in lines that fit; what goes on stands below what it belongs to."""
+    body = line.lstrip(" ")
+    depth = len(line) - len(body)
+    first, *rest = wrap(body, width - depth) if line else [""]
+    again = wrap(" ".join(rest), width - depth - _DEEPER) if rest else []
+    return [" " * depth + first, *(" " * (depth + _DEEPER) + each for each in again)]
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
     said = [f"{found['id']}  {found['status']}  {clean(found['title'])}"]
     if found["reason"]:
         said.append(f"  {clean(found['reason'])}")
+    said += git_lines(found["git"], found["merged"]) if found["git"] else []
     said += [f"  waits for {', '.join(found['waits_for'])}"] if found["waits_for"] else []
     said += [f"  {number}. {clean(text)}" for number, text in enumerate(found["criteria"], start=1)]
     for each in found["phases"]:
         said.append(
-            f"  {each['run']:>3}  {each['phase']:<10} {each['status']:<8} {clean(each['summary'])[:90]}".rstrip()
+            f"  {each['run']:>3}  {each['phase']:<10} {each['status']:<8} {cut(clean(each['summary']), 90)}".rstrip()
         )
     for each in found["budgets"]:
         if each["level"]:
@@ -184,5 +244,8 @@ def explanation(case: StoryCase, held_by: Sequence[str], asked: Sequence[Questio
     if run is None and not held_by and not asked and phase is not None:
         how = "starts by itself" if story.driven else f"starts with medbay story run {story.id}"
         said.append(f"Next is {phase.name}, which {how}.")
-    said.append(f"From {story.status} it may become {', '.join(case.workflow.machine.allowed(story.status))}.")
+    machine = case.workflow.machine
+    open_ways = [move for move in machine.moves if move.source == story.status]
+    ways = [move.target for move in open_ways if not move.guard or story.permits(move.guard, move.target)]
+    said.append(f"From {story.status} it may become {', '.join(ways)}.")
     return said

@@ -219,7 +219,7 @@ def row_as_json(row: ListRow) -> dict[str, Any]:
 
 
 def cells(row: ListRow, *, verbose: bool) -> list[object]:
-    """Return one line for programs: id, status, what holds it, next time, title, why; then streak, tries and use."""
+    """Return one line for programs: id, status, what holds it, next time, title, why; streak, tries, use, place."""
     task = row.task
     why = f'no worker serves "{task.queue}": medbay up' if row.unserved else row.why
     line: list[object] = [task.id, task.status, row.phrase.kind, moments.iso(row.next_at), task.title, why]
@@ -227,7 +227,7 @@ def cells(row: ListRow, *, verbose: bool) -> list[object]:
         return line
     used = row.used or ("", "")
     cost = spending.money(row.used[1]) if row.used else ""
-    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at), used[0], cost]
+    return [*line, task.streak, task.attempts, moments.iso(task.triaged_at), used[0], cost, task.place]
 
 
 def footer(found: TaskList, listed: Sequence[ListRow]) -> str:
@@ -414,4 +414,5 @@ def _counters(task: Task, now_ms: int, used: tuple[int, int] | None) -> str:
     triaged = "never triaged" if task.triaged_at is None else f"triaged {moments.ago(task.triaged_at, now_ms)}"
     tries = "1 try" if task.attempts == 1 else f"{task.attempts} tries"
     spent = f", {spending.used(*used)}" if used is not None else ""
-    return f"{tries}, {task.streak} failed in a row, {triaged}{spent}"
+    place = f", place {clean(task.place)}" if task.place else ""
+    return f"{tries}, {task.streak} failed in a row, {triaged}{spent}{place}"

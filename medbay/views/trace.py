@@ -1,22 +1,25 @@
 """The trace of a task: TRACE.jsonl, one line per start and end of a phase and an agent, and METRICS.yaml, the totals.
 
-A plain task has one phase, `task`. Tool calls are counted in the totals; their names are not kept.
+A plain task has one phase, `task`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from medbay.core.agent import ToolUse
 from medbay.core.model import Attempt, Task
 from medbay.views import moments
 
 PHASE: Final = "task"
 
 
-def lines(task: Task, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
-    """Return the lines of TRACE.jsonl, in order of time."""
+def lines(
+    task: Task, attempts: Sequence[Attempt], tools: Mapping[int, Sequence[ToolUse]] | None = None
+) -> list[dict[str, Any]]:
+    """Return the lines of TRACE.jsonl, in order of time; `tools` are the calls of each attempt by its number."""
     made: list[dict[str, Any]] = []
     if attempts:
         start = attempts[0].started_at
@@ -25,6 +28,11 @@ def lines(task: Task, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
         agent = each.agent or task.runner
         spawn = {"event": "agent_spawn", "timestamp": moments.iso(each.started_at), "agent": agent}
         made.append({**spawn, "model": each.model or task.model or None})
+        until = max(each.started_at, each.ended_at if each.ended_at is not None else each.started_at)
+        for used in (tools or {}).get(each.number, ()):
+            at = min(max(used.at, each.started_at), until)
+            call = {"event": "tool_call", "timestamp": moments.iso(at), "tool": used.tool}
+            made.append({**call, "path": used.path})
         if each.ended_at is not None:
             made.append(
                 {

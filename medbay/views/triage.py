@@ -18,6 +18,7 @@ _MADE_FOR: Final = {
     "fix": "fix for",
     "review": "reviews the specification of",
     "part": "part of",
+    "revision": "revises the work of",
     "triage": "triage of",
 }
 _WOULD: Final = {

@@ -118,6 +118,7 @@ async def live(socket: WebSocket, since: int | None = Query(default=None, alias=
     await socket.accept()
     queue = await hub.listen()
     gone = asyncio.create_task(_until_gone(socket))
+    gone.add_done_callback(lambda _: _put(queue, None))  # wakes whoever waits for the next batch
     try:
         at = hub.seq if since is None else since
         hello = {"type": "hello", "seq": hub.seq, "now": moments.iso(hub.clock.now_ms())}
@@ -163,6 +164,8 @@ async def _pass_on(
             now = moments.iso(hub.clock.now_ms())
             await socket.send_text(msgspec.json.encode({"type": "beat", "seq": at, "now": now}).decode())
             continue
+        if gone.done():
+            return
         if batch is None:
             await socket.close(CATCH_UP_LATER)
             return

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
+from medbay.places.protocol import Launch
 from medbay.runners.agent import ending, record
 from medbay.runners.agent.ending import question_in
 from medbay.runners.agent.prices import PRICES, price_of
 from medbay.runners.agent.profiles import codex, names, preset
-from medbay.runners.agent.running import over_turns
-from medbay.runners.agent.transcript import Spent, Transcript
+from medbay.runners.agent.running import over_budget, over_turns
+from medbay.runners.agent.transcript import Spent, ToolCall, Transcript
 
 FOLDER = Path(__file__).parent / "transcripts"
 CASES = sorted(path.relative_to(FOLDER) for path in FOLDER.rglob("*.txt"))
@@ -224,6 +225,33 @@ def test_a_continued_session_counts_from_where_it_was(tmp_path: Path) -> None:
     record.read_session(preset("claude"), transcript, env)  # it says everything on its output
 
 
+def test_aider_is_held_to_a_limit_where_it_says_that_it_goes_on() -> None:
+    """It asks the model again after an edit that does not fit; when a message has ended it may be done."""
+    spent = "Tokens: 1.2k sent, 300 received.\n"
+    again = "The LLM did not conform to the edit format.\n"
+    limited = Launch(
+        store_id="s",
+        task_id="t",
+        number=1,
+        runner="agent:aider",
+        command=(),
+        cwd=Path(),
+        log_path="l",
+        result_path="r",
+        idempotency_key="k",
+        max_tokens=3_500,
+    )
+
+    once, twice, done = (read("aider", AIDER + text, 0)[0] for text in (spent + again, 2 * (spent + again), 2 * spent))
+
+    assert (once.goes_on, once.turns, over_budget(once, limited)) == (True, 1, "")
+    assert over_budget(twice, limited) == "used 3000 tokens of 3500"
+    assert over_turns(twice, 2) == "used up its 2 turns"
+    assert not done.goes_on and over_turns(done, 2) == ""
+    stopped, _ = read("aider", AIDER + spent + again + "Only 3 reflections allowed, stopping.\n", 0)
+    assert not stopped.goes_on and not stopped.ended
+
+
 def test_a_model_has_the_price_of_its_own_name_or_none() -> None:
     """An edition does not matter, another version does: what is not listed is said to be unknown."""
     assert price_of("anthropic/claude-haiku-4-5-20251001") == price_of("claude-haiku-4-5") is not None
@@ -246,3 +274,17 @@ def test_a_record_is_shown_as_a_person_reads_it() -> None:
     assert "→ command_execution /bin/bash -lc 'echo 1'" in lines
     assert lines[-2:] == ["Three.", "at last"]
     assert not any(line.startswith("{") for line in lines)
+
+
+def test_the_answer_of_a_role_is_no_question() -> None:
+    """Its last words, or its file, may hold what it wants decided; that stands in the answer."""
+    words = '{"verdict": "PASS", "decisions": [{"question": "Which one would you prefer?"}]}'
+    said = Transcript(ended=True, said=words, records=1, calls=[ToolCall("Read", "a.py", 5), ToolCall("Bash", "x")])
+    left = Output(result={"answer": '{"verdict": "FAIL"}', "question": "Which one would you prefer?"})
+
+    by_words = ending.judged(preset("claude"), said, Succeeded())
+    by_file = ending.judged(preset("claude"), Transcript(ended=True, records=1), Succeeded(output=left))
+
+    assert isinstance(by_words, Succeeded) and (by_words.output.result or {})["answer"] == words
+    assert (by_words.output.result or {})["tools"] == [{"tool": "Read", "path": "a.py", "at": 5}]
+    assert isinstance(by_file, Succeeded) and (by_file.output.result or {})["answer"] == '{"verdict": "FAIL"}'

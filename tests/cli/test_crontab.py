@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from medbay.config.rows import LATER
 from tests.cli.calling import Cli
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "crontab"
@@ -155,7 +154,7 @@ def test_mail_is_named_where_there_is_no_sendmail(cli: Cli, monkeypatch: pytest.
 
 
 def test_mail_becomes_a_channel_as_text_or_in_the_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written once; a version without channels refuses before anything is added."""
+    """Written once."""
     program(cli, "sendmail", "true", monkeypatch)
     text = "MAILTO=ops@example.org\n@daily x\n"
 
@@ -163,17 +162,11 @@ def test_mail_becomes_a_channel_as_text_or_in_the_file(cli: Cli, monkeypatch: py
     assert "[notify.mail-ops]" in shown.err and "sendmail" in shown.err
 
     config = cli.folder / "medbay.toml"
-    before = config.read_text(encoding="utf-8")
     for _ in range(2):
         written = cli("import", "--crontab", "-", "--write-config", stdin=text)
-    if ("notify",) in LATER:
-        assert written.code == 2 and "not available in this version" in written.err
-        assert config.read_text(encoding="utf-8") == before
-        assert cli.good("list", "--json").json == []
-    else:
-        assert written.code == 0
-        assert config.read_text(encoding="utf-8").count("[notify.mail-ops]") == 1
-        cli.good("policy", "check")
+    assert written.code == 0
+    assert config.read_text(encoding="utf-8").count("[notify.mail-ops]") == 1
+    cli.good("policy", "check")
 
 
 @pytest.mark.parametrize(

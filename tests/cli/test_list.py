@@ -58,7 +58,7 @@ def test_a_line_for_programs_has_whole_cells_between_tabs(cli: Cli) -> None:
     assert rows[ids["after"]][2] == f"after {ids['ready']}"
     assert rows[ids["held"]][2] == "paused"
     assert all(len(cells) == 6 for cells in rows.values())
-    assert all(len(cells) == 11 for cells in cli.good("list", "-v").cells)
+    assert all(len(cells) == 12 for cells in cli.good("list", "-v").cells)
 
 
 def test_json_has_the_documented_fields(cli: Cli) -> None:

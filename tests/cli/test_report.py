@@ -45,6 +45,19 @@ def test_the_report_and_the_figures_agree(night: Path) -> None:
     assert stats["by_tag"] == {"nightly": {"failed": 1, "healed": 1}}
 
 
+def test_ready_work_that_no_worker_takes_is_named(night: Path) -> None:
+    """The queue is named until somebody has run what is ready in it."""
+    assert "no worker serves" not in call(("report",)).out
+    call(("add", "left", "--run", "true"))
+
+    found = call(("report",)).out
+
+    assert 'no worker serves "default", where work is ready: medbay up' in found
+    assert call(("report", "--json")).json["next"]["unserved"] == ["default"]
+    call(("up", "--until-idle"))
+    assert call(("report", "--json")).json["next"]["unserved"] == []
+
+
 def test_the_command_of_the_report_works_as_printed(night: Path) -> None:
     """After it nothing is to be done first."""
     (first,) = call(("report", "--json")).json["do_first"]

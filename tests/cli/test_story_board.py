@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from tests.cli.calling import Cli
 
@@ -27,6 +30,17 @@ def test_an_empty_board_says_how_to_fill_it(cli: Cli) -> None:
     assert "medbay story new" in cli.good("story", "board").err
     assert all(not each["stories"] for each in cli.good("story", "board", "--json").json["columns"])
     assert cli.good("story", "stats", "--json").json["stories"] == 0
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_lists_and_boards_fit_the_screen(cli: Cli, columns: int) -> None:
+    """A long title is cut; markup and line breaks in it are text."""
+    cli.good("story", "new", "LONG-STORY-1", "--title", "A title with <b>markup</b>\n[red]and[/red] " + "words " * 20)
+
+    for words in ("list", "board"):
+        said = cli.screen("story", words, columns=columns).out
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
+        assert "LONG-STORY-1" in plain and all(len(line) <= columns for line in plain.splitlines()), plain
 
 
 def test_the_board_and_the_figures_follow_a_story(cli: Cli) -> None:

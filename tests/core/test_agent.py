@@ -234,6 +234,17 @@ def test_what_a_runner_reports_of_an_agent_is_recorded() -> None:
     assert agent.agent_facts(Output()) is None
 
 
+def test_the_tools_it_used_are_known_as_far_as_they_can_be_read() -> None:
+    """Each with its place and time; whatever else stands there is left out."""
+    told = [{"tool": "Read", "path": "a", "at": 5}, {"tool": "Bash", "at": 6}, {"tool": "x", "at": "7"}, 3]
+
+    assert agent.tools_used({"tools": told}) == (
+        agent.ToolUse(tool="Read", path="a", at=5),
+        agent.ToolUse(tool="Bash", path="", at=6),
+    )
+    assert agent.tools_used({"tools": "Read"}) == agent.tools_used(None) == ()
+
+
 def test_more_of_the_same_that_would_only_cost_is_a_persons_matter() -> None:
     """A budget that is used up; a context window that was exceeded in a fresh session too."""
     over = end(agents(), OverBudget(why="used 9 tokens of 5"))
@@ -287,12 +298,18 @@ def test_what_waits_behind_a_long_hold_is_taken_by_the_next_agent() -> None:
     for each in (hold, unnamed, by_hand):
         assert agent.outwaits(waiting, each, NOW, 60_000)
     assert not agent.outwaits(waiting, replace(hold, until=NOW + 60_000), NOW, 60_000)
+    assert not agent.outwaits(waiting, replace(hold, state="closed"), NOW, 60_000)
     assert not agent.outwaits(waiting, replace(hold, key="provider:other"), NOW, 60_000)
     assert not agent.outwaits(changed(waiting, agents=()), hold, NOW, 60_000)
 
     made = rules.on_agent_held(waiting, NOW, hold=hold)
     assert (after(made).runner, after(made).resources) == ("agent:codex", ("provider:openai",))
     assert "usage limit" in told(made, "task:recovery_action").data["why"]
+
+    parked = changed(waiting, hold=hold.key, uncharged_since=NOW - 90_000)
+    named = replace(hold, opened_at=NOW - 30_000, data={"named": True})
+    moved = after(rules.on_agent_held(parked, NOW, hold=named))
+    assert (moved.runner, moved.hold, moved.uncharged_since) == ("agent:codex", None, NOW - 60_000)
 
 
 def test_the_last_agent_and_one_that_asks_fall_over_to_nobody() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from medbay.core import budget
-from medbay.core.budget import Amount, Budget, Day, Reservation
+from medbay.core.budget import Amount, Budget, Day, Reservation, RoleBudget
 from medbay.core.holds.breaker import close
 from medbay.core.holds.incident import changed_breaker
 from medbay.core.outcome import Failed, Lost, Outcome, Output, OverBudget, Requeued, Succeeded
@@ -53,6 +53,66 @@ def test_an_attempt_reserves_its_limit_and_never_more_than_a_day_has() -> None:
     assert budget.wanted(asks, Budget()) == Amount(500, 70)
     assert budget.wanted(asks, Budget(daily_tokens=100, daily_cost=90)) == Amount(100, 70)
     assert budget.wanted(task(), Budget(daily_tokens=100)) == Amount()
+
+
+ROLES = {
+    "spec": RoleBudget(name="spec", daily_tokens=50),
+    "reviewer": RoleBudget(name="reviewer", max_tokens=40, daily_cost=9),
+    "review-security": RoleBudget(name="review-security", max_cost=7),
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "allowed", "asks"),
+    [
+        ("", "worker", (None, None), Amount()),
+        ("fix", "worker", (None, None), Amount()),
+        ("review", "spec", (None, None), Amount()),
+        ("review-lint", "reviewer", (40, None), Amount(40, 0)),
+        ("review-security", "review-security", (None, 7), Amount(0, 7)),
+        ("dev", "dev", (None, None), Amount()),
+    ],
+)
+def test_a_role_has_limits_of_its_own_where_a_task_has_none(
+    role: str, name: str, allowed: tuple[int | None, int | None], asks: Amount
+) -> None:
+    """What is reserved, what an attempt may use, and which share it counts for."""
+    day = Budget(daily_cost=100, roles=ROLES)
+    works = replace(task(), runner="agent:claude", role=role)
+    assert (budget.role_of(works, day), budget.allowance(works, day), budget.wanted(works, day)) == (
+        name,
+        allowed,
+        asks,
+    )
+    own = replace(works, max_tokens=60, max_cost=20)
+    assert budget.allowance(own, day) == (60, 20)
+    most = {"review": Amount(50, 20), "review-lint": Amount(60, 9)}
+    assert budget.wanted(own, day) == most.get(role, Amount(60, 20))
+    assert budget.allowance(replace(works, runner="shell"), day) == (None, None)  # a command costs nothing
+
+
+def test_a_limit_of_a_role_is_a_limit_and_its_share_is_told_by_name() -> None:
+    """The day of all, and the share of one, are two breakers."""
+    day = Budget(roles=ROLES)
+    assert day.limited and not Budget().limited
+    assert not Budget(roles={"dev": RoleBudget(name="dev", max_cost=1)}).limited
+    share = Day(day="2026-03-28", role="spec", used=Amount(50, 0))
+    held = budget.used_up(share, day, NOON)
+    assert (held.key, held.why) == (
+        "budget:2026-03-28:spec",
+        "the budget of 2026-03-28 for the role spec is used up",
+    )
+    assert budget.day_of(held) == Day(day="2026-03-28", role="spec")
+    assert budget.is_told(held, day) and not budget.is_told(held, Budget())
+    assert budget.shortage(task(), held) == "0 tokens of 50 tokens left today for the role spec"
+    lint = Day(day="2026-03-28", role="reviewer", used=Amount(0, 9))
+    assert budget.used_up(lint, day, NOON).data["max_tokens"] == 40
+    works = replace(task(), runner="agent:claude", role="review")
+    assert budget.fitting(share, [works], day) == []
+    assert budget.fitting(replace(share, used=Amount(49, 0)), [works], day) == [works]
+    over = said({"tokens": 41}, kind=Failed)
+    reviews = replace(task(), runner="agent:claude", role="review-lint")
+    assert budget.judged(reviews, over, day) == OverBudget(why="used 41 tokens of 40", output=over.output)
 
 
 @pytest.mark.parametrize(
@@ -112,18 +172,18 @@ def test_over_its_limit_a_failure_is_one_of_the_budget_and_done_work_stays_done(
     """A triage that cost too much has no say."""
     limited = replace(task(), max_tokens=10, max_cost=1_000_000)
     over, dear = said({"tokens": 11}, kind=Failed), said({"cost": 1.5}, kind=Failed)
-    assert budget.judged(limited, over) == OverBudget(why="used 11 tokens of 10", output=over.output)
-    assert budget.judged(limited, dear) == OverBudget(why="cost 1.50 of 1.00", output=dear.output)
+    assert budget.judged(limited, over, Budget()) == OverBudget(why="used 11 tokens of 10", output=over.output)
+    assert budget.judged(limited, dear, Budget()) == OverBudget(why="cost 1.50 of 1.00", output=dear.output)
     done = said({"tokens": 11})
-    assert budget.judged(limited, done) is done
+    assert budget.judged(limited, done, Budget()) is done
     looked = replace(limited, role="triage")
-    assert isinstance(budget.judged(looked, done), OverBudget)
+    assert isinstance(budget.judged(looked, done, Budget()), OverBudget)
     answer = {"verdict": "NOOP", "usage": {"tokens": {"input": 10, "output": 1}}}
     asked = Succeeded(output=Output(result={"answer": json.dumps(answer)}))
-    assert isinstance(budget.judged(looked, asked), OverBudget)
+    assert isinstance(budget.judged(looked, asked, Budget()), OverBudget)
     for fine in (said({"tokens": 10, "cost": 1}, kind=Failed), Failed(), Requeued(asked=True, why="")):
-        assert budget.judged(limited, fine) is fine
-    assert budget.judged(task(), over) is over
+        assert budget.judged(limited, fine, Budget()) is fine
+    assert budget.judged(task(), over, Budget()) is over
 
 
 def test_what_was_lost_has_cost_at_least_the_input_of_one_call() -> None:

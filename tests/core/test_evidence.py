@@ -10,12 +10,23 @@ from msgspec.structs import replace
 
 from medbay.core import workspace
 from medbay.core.agent import Profile
-from medbay.core.attempt.checks import LANDING, PR_GIVEN_UP, PR_REFUSED, judge
-from medbay.core.decision import ChecksPlanned
+from medbay.core.attempt.checks import LANDING, PR_GIVEN_UP, PR_REFUSED, judge, pull_request_made
+from medbay.core.decision import Added, ChecksPlanned
 from medbay.core.evidence import judged
-from medbay.core.model import Check, CheckResult, Question
+from medbay.core.model import Check, CheckResult, Question, Task
 from medbay.core.outcome import Checked, Failed, Outcome, Output, Succeeded, TimedOut
-from medbay.core.workspace import FACTS, WorkSeen, WorkspaceMeans, diff_stat, means_for, requested, seen, to_land
+from medbay.core.revision import key_of, on_came_back
+from medbay.core.workspace import (
+    FACTS,
+    PullRequestMade,
+    WorkSeen,
+    WorkspaceMeans,
+    diff_stat,
+    means_for,
+    requested,
+    seen,
+    to_land,
+)
 from tests.core.builders import after, end, only, running, task
 
 CHECKS = (Check("make test"),)
@@ -150,6 +161,37 @@ def test_a_pull_request_comes_back_to_its_agent_and_then_to_a_person() -> None:
     assert after(asked).block_kind == "human"
 
 
+def test_a_pull_request_that_was_made_is_remembered_by_the_task_whose_branch_it_is_of() -> None:
+    """A revision goes on with that of its task; a task that recurs is done with each; a merge is none."""
+    verifying = {"status": "pending_verification", "runner": "agent:x"}
+    made = Checked(results=results(landing="PASS", tail="pull request https://example.org/7\n"))
+    merged = Checked(results=results(landing="PASS", tail="merged into main as 1234"))
+    revises = running(**verifying, role="revision", owner_kind="task", owner_id="t-0")
+
+    first, again = only(end(running(**verifying), made), PullRequestMade), only(end(revises, made), PullRequestMade)
+
+    assert (first.task_id, first.url, again.task_id) == ("t-1", "https://example.org/7", "t-0")
+    assert end(running(**verifying), merged).all(PullRequestMade) == ()
+    assert pull_request_made(running(**verifying, every_ms=1_000), made.results, host="h") is None
+    asked = requested(revises)
+    assert asked is not None and asked.name == "t-0"
+
+
+def test_what_comes_back_after_a_task_is_completed_is_a_task_on_the_same_branch() -> None:
+    """Worked on exactly as it was, told what it was and what is said; the same words are the same task."""
+    was = running(runner="agent:x", checks=CHECKS, description="Count.", on_pass="keep", max_cost=5, spec="all of it")
+
+    made = on_came_back(was, 7, new_id="t-9", words="pull request came back\nada: no")
+
+    (added,) = made.all(Added)
+    new = added.change.after
+    assert (new.id, new.owner_id, new.role, new.on_pass) == ("t-9", "t-1", "revision", "pr")
+    assert (new.runner, new.checks, new.max_cost, new.spec) == ("agent:x", CHECKS, 5, "all of it")
+    assert new.description == "Count.\n\npull request came back\nada: no"
+    assert new.key == key_of("t-1", "pull request came back\nada: no") != key_of("t-1", "other words")
+    assert [(event.name, event.data["serves"]["subject"]) for event in made.events] == [("task:created", "t-1")]
+
+
 def test_marks_that_are_left_are_the_same_conflict() -> None:
     """With the places of them."""
     left = done({"unresolved": ("a.txt",), "marks": "--- a.txt\n3: <<<<<<< HEAD"})
@@ -194,3 +236,10 @@ def test_the_changes_of_an_attempt_are_summed_up_as_git_does() -> None:
     assert diff_stat(work) == "a.py\nb.py\nand 1 more\n3 files changed, 5 insertions(+), 1 deletions(-)"
     assert diff_stat(WorkSeen(repository="/r", directory="/r", files=1, names=("a.py",))).startswith("a.py\n1 files")
     assert diff_stat(WorkSeen(repository="/r", directory="/r")) == ""
+
+
+def test_what_a_role_of_a_story_shows_is_judged_at_the_gate() -> None:
+    """A phase that only answers leaves no change."""
+    role = Task(id="t", title="t", runner="agent:claude", owner_kind="story", owner_id="S", role="qa")
+
+    assert isinstance(judged(role, done()), Succeeded)

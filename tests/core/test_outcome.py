@@ -70,3 +70,12 @@ def test_a_traceback_that_is_the_whole_log_is_redacted_with_it() -> None:
 
     assert found.result == {"traceback": found.tail}
     assert SECRET not in found.tail
+
+
+def test_what_stands_under_a_secret_name_goes_as_a_whole_and_lists_are_looked_through() -> None:
+    """Whatever it looks like itself."""
+    said = {"api_token": "plain words", "causes": [{"message": f"sent {SECRET}"}], "type": "ValueError"}
+
+    found = redacted(Failed(output=Output(tail="x", total_bytes=1, result=said)), KNOWING).output
+
+    assert found.result == {"api_token": MARK, "causes": [{"message": f"sent {MARK}"}], "type": "ValueError"}

@@ -68,7 +68,7 @@ def succeeded(of: Task, owner: Owned, spec: str | None = None) -> Decision:
 
 def test_each_kind_of_owner_and_role_is_one_row() -> None:
     """What is made anywhere has a row here; a task without an owner concerns nobody."""
-    of_task = {("task", role) for role in ("triage", "review", "fix", "part", "follow_up")}
+    of_task = {("task", role) for role in ("triage", "review", "fix", "part", "follow_up", "revision")}
 
     others = {("incident", "triage"), ("incident", "fix"), ("loop", ""), ("workorder", "intake"), ("story", "*")}
     assert set(OWNERS) == of_task | others

@@ -10,6 +10,7 @@ def row(**given: object) -> UsedBy:
     values = {
         "day": "2026-11-17",
         "agent": "claude",
+        "role": "worker",
         "model": "opus",
         "provider": "anthropic",
         "task": "t-1",

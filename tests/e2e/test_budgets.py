@@ -64,3 +64,45 @@ def test_a_triage_over_its_limit_asks_a_person_and_the_day_holds_the_next_one(te
     by_hand = json.loads(terminal.run("triage", other, "--json").stdout)  # says so at once, instead of waiting all day
     assert [each["action"] for each in by_hand["results"]] == ["cooldown_pending"]
     assert "held by budget:" in by_hand["results"][0]["detail"]
+
+
+ROLES = """
+[agents.mine]
+command = ["./work.sh", "{prompt_file}"]
+[budgets.worker]
+max_tokens = 50
+daily_tokens = 120
+[budgets.reviewer]
+daily_cost = 2.5
+"""
+
+
+def test_a_role_has_a_limit_of_its_own_and_stats_say_what_is_left_of_it(terminal: Terminal) -> None:
+    """One attempt over the limit of its role is over budget, the next does not fit into the day of its role."""
+    (terminal.home / "medbay.toml").write_text(ROLES, encoding="utf-8")
+    work = terminal.home / "work.sh"
+    used = '{"outcome": "failed", "summary": "no", "usage": {"tokens": 90, "cost": 0.25}}'
+    work.write_text(f"#!/bin/sh\necho '{used}' > $MEDBAY_RESULT\nexit 1\n", encoding="utf-8")
+    work.chmod(work.stat().st_mode | stat.S_IXUSR)
+    first = terminal.must("add", "one", "--agent", "mine").strip()
+    terminal.run("up", "--until-idle")
+    second = terminal.must("add", "two", "--agent", "mine").strip()
+    free = terminal.must("add", "three", "--run", "true").strip()
+    with Up(terminal):
+        until(terminal, second, lambda shown: bool(shown["held_by"]))
+        until(terminal, free, lambda shown: shown["status"] == "completed")
+
+    assert terminal.show(first)["attempts"][0]["outcome"] == "over_budget"
+    assert terminal.show(second)["held_by"].endswith(":worker")
+    assert "30 tokens of 120 tokens left today for the role worker" in terminal.must("explain", second)
+    figures = json.loads(terminal.must("stats", "--cost", "--json"))
+    assert [(each["role"], each["used_tokens"], each["daily_tokens"]) for each in figures["budgets"]] == [
+        ("reviewer", 0, None),
+        ("worker", 90, 120),
+    ]
+    assert [(each["name"], each["tokens_in"], each["cost"]) for each in figures["by_role"]] == [("worker", 90, 0.25)]
+    assert "budget\tworker\t90\t120\t0.2500\t\n" in terminal.must("stats", "--cost")
+
+    (terminal.home / "medbay.toml").write_text("[budgets.worker]\nmax_tokens = 0\ndayly_cost = 1\n", encoding="utf-8")
+    said = terminal.run("stats", "--cost")
+    assert said.returncode == 2 and "budgets.worker.max_tokens must be" in said.stderr

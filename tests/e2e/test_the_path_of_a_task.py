@@ -21,6 +21,17 @@ QUICK = "\n".join(
 )
 
 
+EITHER_STORE = ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])]
+
+
+def store_of(request: pytest.FixtureRequest) -> str:
+    """The address of the store that a fixture with `EITHER_STORE` is to use; empty for the usual one."""
+    if request.param == "sqlite":
+        return ""
+    url: str = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+    return url
+
+
 class Terminal:
     """A person in a directory of their own. What they type runs in this process, unless it is to be a real one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from medbay.core import rules
-from medbay.core.budget import Amount, Budget
+from medbay.core.budget import Amount, Budget, RoleBudget
 from medbay.core.model import Event, Task
 from medbay.core.outcome import Failed, Output, Succeeded
 from medbay.core.triage.case import Means
@@ -244,3 +244,51 @@ def test_two_engines_never_promise_more_than_the_day_has(world: World) -> None:
         engine.tick()
     assert sum(len(engine.live) for engine in engines) == 2
     assert day_of(world, today(world))[0] == Amount(80, 0)
+
+
+def reviewers(**limits: int) -> Budget:
+    """A budget in which only reviewers have limits."""
+    return Budget(roles={"reviewer": RoleBudget(name="reviewer", **limits)})
+
+
+def share_of(world: World, role: str) -> tuple[Amount, Amount]:
+    """What is reserved and used of the share of a role today."""
+    with world.store.read() as tx:
+        found = budgets.share(tx, today(world), role)
+    return found.reserved, found.used
+
+
+def test_a_role_waits_for_the_next_day_while_the_others_go_on(world: World) -> None:
+    """Reserved before, settled after; what is given back lets the next one start, and a raised limit is heard."""
+    engine = world.engine(budget=reviewers(daily_tokens=100))
+    works = add_limited(world, "work", used(10))
+    first, second = add_limited(world, "a", None), add_limited(world, "b", used(90))
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET role = 'review-lint' WHERE id IN (?, ?)", (first.id, second.id))
+    world.run(engine, ticks=2)
+
+    name = f"budget:{today(world)}:reviewer"
+    assert share_of(world, "reviewer") == (Amount(60, 0), Amount())
+    assert (world.task(works.id).status, world.task(second.id).hold) == ("completed", name)
+    waiting = world.task(second.id)
+    with world.store.read() as tx:
+        (reason,) = explain.explain(tx, waiting, world.policy).reasons
+    assert "40 tokens of 100 tokens left today for the role reviewer, this needs 60 tokens" in reason.what
+    assert [event.data["role"] for event in told(world, "budget:exceeded")] == ["reviewer"]
+
+    world.runner.running[-1].outcome = used(20)
+    world.run(engine, ticks=3)
+    assert (world.task(first.id).status, world.task(second.id).status) == ("completed", "completed")
+    assert share_of(world, "reviewer") == (Amount(), Amount(110, 0))
+    assert share_of(world, "worker") == (Amount(), Amount(10, 0))
+    assert [event.data["role"] for event in told(world, "budget:warning")] == ["reviewer"]
+    assert day_of(world, today(world)) == (Amount(), Amount(120, 0))
+
+    third = add_limited(world, "c", used(1))
+    with world.store.write() as tx:
+        tx.execute("UPDATE task SET role = 'review-lint' WHERE id = ?", (third.id,))
+    world.run(engine)
+    assert world.task(third.id).hold == name
+    engine.stop()
+    world.run(world.engine(budget=reviewers(daily_tokens=1_000)), ticks=3)
+    assert world.task(third.id).status == "completed"

@@ -63,8 +63,8 @@ class Outage(World):
         """Tick until then; quiet stretches are leapt over, as a waiting daemon does."""
         while self.clock.wall_ms < until_ms:
             with self.store.read() as tx:
-                wakes = [task_rows.next_due_at(tx), activity.next_look_at(tx)]
-            soonest = min((at for at in wakes if at is not None), default=until_ms)
+                at = activity.wakes(tx)
+            soonest = min((each for each in (at.task, at.breaker, at.question) if each is not None), default=until_ms)
             quiet = min(until_ms, soonest) - self.clock.wall_ms
             busy = bool(engine.live) or self.claimable()
             self.clock.advance(step_ms if busy else max(step_ms, quiet))

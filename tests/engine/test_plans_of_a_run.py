@@ -45,7 +45,7 @@ LOOP = (
     task_rows.CLAIM_HEAD_SQL,
     task_rows.CLAIM_SUSPECTS_SQL,
     task_rows.DUE_SQL,
-    task_rows.NEXT_DUE_SQL,
+    activity.NEXT_WAKES_SQL,
     task_rows.CANCELS_SQL,
     attempts.LIVE_OF_WORKER_SQL,
     workers.ALIVE_SQL,

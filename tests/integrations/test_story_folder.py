@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 
 from medbay.core import lifecycles
 from medbay.core.durations import iso
-from medbay.core.workflow import phase_lock, shapes
+from medbay.core.workflow import phase_lock, shapes, written
 from medbay.core.workflow.phase_lock import PhaseLock
 from medbay.core.workflow.records import Story
-from medbay.errors import NotAllowed, UsageError
+from medbay.errors import NotAllowed, StaleClaim, UsageError
+from medbay.integrations import story_folder
 from medbay.integrations.story_folder import FolderProblem, StoryFolders, evidence_hash
 
 NOW = 1_770_000_000_000
@@ -181,14 +183,63 @@ def test_a_story_without_a_folder_cannot_be_written(folders: StoryFolders) -> No
     assert folders.artifacts("S-1") == []
 
 
-def test_a_malformed_artifact_is_named_with_its_path(folders: StoryFolders) -> None:
-    """What a role wrote is checked by the published shape."""
-    at = put(folders, STORY)
-    assert folders.malformed(at) == ""
+def test_what_a_role_wrote_is_never_lost(folders: StoryFolders) -> None:
+    """Its own kind of file stays; one that follows from the records is ours, and theirs is kept beside."""
+    gate, elab = (f"{shapes.FOLDER}/{name}" for name in (shapes.GATE, shapes.ELAB))
+    at = put(folders, STORY, {gate: "ours 1\n", elab: "ours 1\n"})
+    put(folders, STORY, {gate: "ours 2\n", elab: "ours 2\n"})
+    assert [(at / name).read_text() for name in (gate, elab)] == ["ours 2\n", "ours 2\n"]
+    for name in (gate, elab):
+        (at / name).write_text("theirs\n")
 
-    (at / shapes.FOLDER / shapes.EVIDENCE).write_text("story_id: S-1\nevidence: [{criterion: none}]\n")
+    put(folders, STORY, {gate: "ours 3\n", elab: "ours 3\n"})
 
-    assert folders.malformed(at) == "EVIDENCE.yaml: Expected `int`, got `str` - at `$.evidence[0].criterion`"
+    assert [(at / name).read_text() for name in (gate, elab)] == ["ours 3\n", "theirs\n"]
+    (kept,) = (at / written.KEPT).iterdir()
+    assert kept.read_text() == "theirs\n" and kept.name.startswith("GATE-")
+    put(folders, STORY, {gate: "ours 4\n"})
+    assert [kept] == list((at / written.KEPT).iterdir())
+
+
+def test_a_crash_between_two_files_makes_nothing_of_ours_anothers(
+    folders: StoryFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is about to be written is noted before; what was there is known too."""
+    gate, elab = (f"{shapes.FOLDER}/{name}" for name in (shapes.GATE, shapes.ELAB))
+    at = put(folders, STORY, {gate: "1\n", elab: "1\n"})
+    real = story_folder._replace
+
+    def breaks(path: Path, text: str) -> None:
+        if path.name == shapes.ELAB:
+            raise OSError(5, "gone")
+        real(path, text)
+
+    monkeypatch.setattr(story_folder, "_replace", breaks)
+    with pytest.raises(FolderProblem):
+        put(folders, STORY, {gate: "2\n", elab: "2\n"})
+    monkeypatch.setattr(story_folder, "_replace", real)
+
+    put(folders, STORY, {gate: "3\n", elab: "3\n"})
+
+    assert [(at / name).read_text() for name in (gate, elab)] == ["3\n", "3\n"]
+    assert not (at / written.KEPT).exists()
+
+
+def test_before_a_phase_begins_what_is_not_of_its_run_is_set_aside(folders: StoryFolders) -> None:
+    """Its own artifact by an earlier run, and whatever has a wrong shape; nothing of ours, and nothing else."""
+    audit = "story_id: S-1\nverdict: PASS\nelaborated_at: '2026-01-01T00:00:00Z'\n"
+    at = put(folders, STORY, {f"{shapes.FOLDER}/{shapes.METRICS}": "ours: anything\n"})
+    (at / shapes.FOLDER / shapes.ELAB).write_text(audit)
+    (at / shapes.FOLDER / shapes.PROOF).write_text("proof\n")
+    (at / shapes.FOLDER / shapes.GATE).write_text("verdict: [\n")
+
+    assert folders.set_aside(at, shapes.PROOF) == [shapes.GATE]
+    assert folders.set_aside(at, shapes.PROOF) == []
+    assert folders.set_aside(at, shapes.ELAB) == [shapes.ELAB]
+
+    left = sorted(path.name for path in (at / shapes.FOLDER).iterdir() if not path.name.startswith("."))
+    assert left == [shapes.METRICS, shapes.PROOF, "kept"]
+    assert sorted(path.read_text() for path in (at / written.KEPT).iterdir()) == [audit, "verdict: [\n"]
 
 
 def lock_of(at: Path) -> Path:
@@ -266,3 +317,92 @@ def test_evidence_is_hashed_below_the_project_and_the_folder_only(tmp_path: Path
     assert whole and evidence_hash(project, "stories") != whole
     for path in ("gone", "../outside", "link", ".", "", str(tmp_path / "outside")):
         assert evidence_hash(project, path) == "", path
+
+
+def save_in_place(at: Path, text: str) -> None:
+    """As some editors do."""
+    at.write_text(text)
+
+
+def save_a_new_file(at: Path, text: str) -> None:
+    """As the others do."""
+    at.with_name("story.md~").write_text(text)
+    at.with_name("story.md~").replace(at)
+
+
+@pytest.mark.parametrize("save", [save_in_place, save_a_new_file, lambda at, _: at.unlink()])
+@pytest.mark.parametrize("moment", ["after edits were looked for", "while the text is written"])
+def test_an_edit_between_reading_and_writing_is_not_lost(
+    folders: StoryFolders, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path, str], None], moment: str
+) -> None:
+    """Whatever a person does to the file then is read first."""
+    at = put(folders, STORY) / "story.md"
+    mine, moved = at.read_text().replace("Search", "Find"), replace(STORY, status="generated")
+    assert folders.hand_edit(moved) is None
+    real = story_folder._write_new
+
+    def written(path: Path, words: str) -> None:
+        real(path, words)
+        if path.name.startswith(".story.md"):
+            save(at, mine)
+
+    if moment == "after edits were looked for":
+        save(at, mine)
+    else:
+        monkeypatch.setattr(story_folder, "_write_new", written)
+    with pytest.raises(StaleClaim, match="edited"):
+        folders.write(moved, {})
+    monkeypatch.undo()
+
+    assert not at.exists() or at.read_text() == mine
+    found = folders.hand_edit(moved)
+    assert found is None if not at.exists() else found is not None and found.said == {"title": "Find"}
+    folders.write(replace(moved, title="Find"), {})
+    assert "status: generated" in at.read_text() and "Find" in at.read_text()
+    assert not [each for each in at.parent.iterdir() if each.name.startswith(".story")]
+
+
+def test_what_is_saved_at_the_very_moment_of_the_write_stands(
+    folders: StoryFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor that has the file open writes into the one that is taken away."""
+    at = put(folders, STORY) / "story.md"
+    mine, real = at.read_text().replace("Search", "Find"), os.replace
+
+    def replaced(source: Path, target: Path) -> None:
+        if target == at and source.suffix == ".new":
+            at.write_text(mine)
+        real(source, target)
+
+    monkeypatch.setattr("os.replace", replaced)
+    with pytest.raises(StaleClaim):
+        folders.write(replace(STORY, status="generated"), {})
+
+    assert at.read_text() == mine
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_crash_between_the_files_is_no_edit(
+    folders: StoryFolders, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    """Also where the store has moved on twice when the folder is written the next time."""
+    at = put(folders, STORY) / "story.md"
+    real, count = os.replace, 0
+
+    def dying(source: Path, target: Path) -> None:
+        nonlocal count
+        real(source, target)
+        count += 1
+        if count == last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        folders.write(replace(STORY, status="generated", title="New"), {})
+    monkeypatch.undo()
+
+    now = replace(STORY, status="in-elaboration", title="Newer")
+    assert folders.hand_edit(now) is None
+    at.write_text(at.read_text().replace("New", "Mine").replace("Search", "Mine"))
+    found = folders.hand_edit(now)
+    assert found is not None and found.said == {"title": "Mine"}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
-from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
+from tests.e2e.test_the_path_of_a_task import EITHER_STORE, MEDBAY, QUICK, Terminal, store_of
 
 TOOLS = {"add", "capture", "list", "show", "log", "explain", "report", "ask", "note"}
 
@@ -55,10 +55,11 @@ async def called(terminal: Terminal, *calls: tuple[str, dict[str, Any]]) -> tupl
     return names, found
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
+@pytest.fixture(params=EITHER_STORE)
+def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Terminal:
     """A project with an agent that speaks the protocol."""
     here = Terminal(tmp_path)
+    here.environ |= {"MEDBAY_STORE": store} if (store := store_of(request)) else {}
     here.environ["PATH"] = f"{Path(sys.executable).parent}:{here.environ['PATH']}"
     here.must("init")
     agent = tmp_path / "agent.py"

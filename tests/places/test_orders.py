@@ -24,7 +24,7 @@ from medbay.core.outcome import (
 )
 from medbay.core.workspace import WorkRequest
 from medbay.errors import SpawnFailed
-from medbay.places.orders import AttemptReport, read_order, read_report, write_order, write_report
+from medbay.places.orders import AttemptReport, read_order, read_report, within_bounds, write_order, write_report
 from medbay.places.protocol import Launch
 from tests.properties import examples
 
@@ -114,16 +114,59 @@ def test_a_report_arrives_as_it_was_written(outcome: Outcome, host: str) -> None
     assert got.outcome == outcome and got.host == host
 
 
-def test_a_report_is_bounded_and_names_what_it_leaves(tmp_path: Path) -> None:
-    """A large result stays on its machine; logs are cut to the ends that are kept anyway."""
-    output = Output(
-        head="h" * 9_000, tail="t" * 90_000, log_path="/w/2.log", result={"value": "v" * 70_000, "usage": {"tokens": 3}}
+@pytest.mark.parametrize("letter", ["x", "é", "狐", "🦊", "\ufffd"])
+def test_the_ends_of_a_log_are_bounded_in_bytes(letter: str, tmp_path: Path) -> None:
+    """4 KB of its beginning and 32 KB of its end, whatever a character takes; none is cut in half."""
+    sent = within_bounds(
+        Output(head="a" + letter * 9_000, tail=letter * 90_000 + "z"), host="far", result_path=str(tmp_path / "r")
     )
 
-    got = read_report(write_report(AttemptReport(outcome=Succeeded(output=output), host="far")))
+    assert 4_096 - 4 < len(sent.head.encode()) <= 4_096 and set(sent.head) == {"a", letter}
+    assert 32_768 - 4 < len(sent.tail.encode()) <= 32_768 and set(sent.tail) == {letter, "z"}
 
-    assert got.outcome.output.result == {"usage": {"tokens": 3}, "left_at": "far:/w/2.log"}
-    assert len(got.outcome.output.head) == 4_096 and len(got.outcome.output.tail) == 32_768
+
+def test_a_result_is_sent_up_to_64_kb_and_a_larger_one_is_kept_and_named(tmp_path: Path) -> None:
+    """The whole of it is in the file that is named, for its owner alone; what was used comes back."""
+    path = tmp_path / "2.result.json"
+    fits = {"value": "v" * (65_536 - len('{"value":""}'))}
+    large = {"value": "v" * 70_000, "usage": {"tokens": 3}, "summary": "done"}
+
+    sent = within_bounds(Output(result=fits), host="far", result_path=str(path))
+    named = within_bounds(Output(result=large), host="far", result_path=str(path)).result
+
+    assert sent.result == fits and named is not None
+    assert named == {"usage": {"tokens": 3}, "summary": "done", "left_at": f"far:{path}", "bytes": named["bytes"]}
+    assert json.loads(path.read_text("utf-8")) == large and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_would_be_kept_of_a_large_result_is_bounded_too(tmp_path: Path) -> None:
+    """Usage of 100 KB is no usage; and where it cannot be kept that is said."""
+    sent = within_bounds(Output(result={"usage": "u" * 100_000}), host="far", result_path=str(tmp_path))
+
+    assert sent.result is not None and set(sent.result) == {"left_at", "bytes"}
+    assert sent.result["left_at"].startswith("nowhere: far could not keep it")
+
+
+def test_results_hold_what_json_holds() -> None:
+    """Numbers of any size, half of a character, values that are no JSON at all."""
+    result = {"value": 2**200, "half": "\ud83e", "path": Path("/x"), "nothing": None}
+    outcome = Succeeded(output=Output(result=result))
+
+    got = read_report(write_report(AttemptReport(outcome=outcome, host="far")))
+
+    assert got.outcome.output.result == {**result, "path": "/x"}
+
+
+@pytest.mark.parametrize("count", [1, 32, 1_000])
+def test_the_output_of_all_checks_together_is_bounded(count: int) -> None:
+    """However many there are."""
+    checks = tuple(
+        CheckResult("k7f2", 1, each, "c", status="FAIL", head="狐" * 9_000, tail="狐" * 9_000) for each in range(count)
+    )
+
+    sent = write_report(AttemptReport(outcome=Succeeded(), host="far", checks=checks))
+
+    assert len(sent) < 262_144 + 300 * count + 1_000
 
 
 def test_checks_come_back_one_by_one() -> None:

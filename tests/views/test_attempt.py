@@ -23,6 +23,7 @@ EVALUATION = replace(CHECK, position=rescue.POSITION, command="./judge.sh")
         ({}, "exit 1"),
         ({"exit_code": None, "signal": 9}, "signal 9"),
         ({"exit_code": None}, "could not start"),
+        ({"exit_code": None, "session": "s-1"}, "not done"),
         ({"outcome": "timed_out"}, "time limit"),
         ({"outcome": "over_budget"}, "over budget"),
         ({"outcome": "succeeded"}, "succeeded"),

@@ -41,6 +41,7 @@ PRESSED: Final = {
     "editCapture": "test_thoughts_are_noted_changed_and_discarded",
     "retryCapture": "test_thoughts_are_noted_changed_and_discarded",
     "discardCapture": "test_thoughts_are_noted_changed_and_discarded",
+    "promoteToStory": "test_candidates_are_edited_promoted_and_discarded",
     "promote": "test_candidates_are_edited_promoted_and_discarded",
     "editCandidate": "test_candidates_are_edited_promoted_and_discarded",
     "discardCandidate": "test_candidates_are_edited_promoted_and_discarded",
@@ -172,6 +173,8 @@ def test_an_agent_is_answered_in_words(house: House, opened: Opened) -> None:
     press(page, "Answer")
 
     wait_for(lambda: house.bay.detail(task.id).questions[-1].status == "answered")
+    assert house.bay.detail(task.id).questions[-1].answer == "answer: take the second"
+    assert house.bay.get(task.id).guidance[-1].answer == "take the second"
 
 
 def test_a_story_is_moved(house: House, opened: Opened) -> None:
@@ -184,6 +187,22 @@ def test_a_story_is_moved(house: House, opened: Opened) -> None:
     press(page, "Move")
 
     wait_for(lambda: house.bay.stories.get("S-1").status == "cancelled")
+
+
+def test_a_card_is_dragged_to_another_column(house: House, opened: Opened) -> None:
+    """To one that its status leads to; dropped elsewhere it says why not."""
+    house.bay.stories.new("S-2", title="Pay by <b>card</b>", criteria=["A card is charged"])
+    page = opened("/board", viewport={"width": 2200, "height": 900})
+    card = page.locator("article.card", has_text="S-2")
+    card.drag_to(page.get_by_label("UAT", exact=True))
+    expect(page.locator("dialog")).to_contain_text("does not lead to UAT")
+    press(page, "Close")
+    card.drag_to(page.get_by_label("blocked", exact=True))
+    page.locator("dialog input[name=why]").fill("wait for the bank")
+    press(page, "Move")
+
+    wait_for(lambda: house.bay.stories.get("S-2").status == "blocked")
+    expect(page.get_by_label("blocked", exact=True)).to_contain_text("wait for the bank")
 
 
 def test_an_account_is_held_and_released(house: House, opened: Opened) -> None:
@@ -292,12 +311,13 @@ def test_thoughts_are_noted_changed_and_discarded(site: Site, browser: Browser) 
 
 
 def test_candidates_are_edited_promoted_and_discarded(site: Site, browser: Browser) -> None:
-    """One by one and many at once; a promoted one names its task."""
-    for each in ("login is flaky on Safari", "export the report as CSV", "paint the shed", "water the plants"):
+    """One by one and many at once; a promoted one names its task, or has become a story."""
+    thoughts = ("login is flaky on Safari", "export the report as CSV", "paint the shed", "water the plants")
+    for each in (*thoughts, "a page for the opening hours"):
         site.bay.intake.capture(each)
     site.bay.intake.once()
     page = signed_in(browser.new_context(), site.url, SITE_TOKEN, "/candidates")
-    expect(page.locator(".ask")).to_have_count(4)
+    expect(page.locator(".ask")).to_have_count(5)
     names = page.locator(".ask .top .id").all_inner_texts()
 
     press(page, f"edit {names[0]}")
@@ -313,11 +333,16 @@ def test_candidates_are_edited_promoted_and_discarded(site: Site, browser: Brows
     press(page, f"discard {names[1]}")
     press(page, "Discard")
     wait_for(lambda: site.bay.intake.candidate(names[1]).status == "DISCARDED")
-    for each in names[2:]:
+    press(page, f"make a story of {names[4]}")
+    press(page, "Make a story")
+    wait_for(lambda: site.bay.intake.candidate(names[4]).status == "PROMOTED")
+    expect(page.locator("main")).to_contain_text(f"story {names[4]}")
+    assert site.bay.stories.get(names[4]).criteria == site.bay.intake.candidate(names[4]).acceptance_criteria
+    for each in names[2:4]:
         page.get_by_label(f"select {each}").click()
     press(page, "Discard them…")
     press(page, "Discard 2")
-    wait_for(lambda: all(site.bay.intake.candidate(each).status == "DISCARDED" for each in names[2:]))
+    wait_for(lambda: all(site.bay.intake.candidate(each).status == "DISCARDED" for each in names[2:4]))
     page.context.close()
 
 

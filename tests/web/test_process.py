@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from medbay.web.server import listen
 from tests.cli.calling import COMMAND, Cli
@@ -152,6 +153,24 @@ def test_serve_alone_shows_any_store(home: Path) -> None:
     finally:
         process.terminate()
         assert process.wait(20) == 0
+
+
+def test_a_page_that_is_open_at_the_end_is_let_go_without_a_word(home: Path) -> None:
+    """Whoever listens hears the end at once; nothing is written about it."""
+    process = subprocess.Popen(
+        [COMMAND, "serve", "--port", "0"], cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    found = LINK.search(process.stdout.readline())
+    assert found is not None
+    wait_for(lambda: not is_gone(f"http://127.0.0.1:{found[1]}"))
+    headers = {"Authorization": f"Bearer {found[2]}"}
+    with connect(f"ws://127.0.0.1:{found[1]}/api/live", additional_headers=headers, proxy=None) as listening:
+        assert "hello" in str(listening.recv(10))
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+
+    assert (process.returncode, said) == (0, "")
 
 
 def test_answers_are_sent_at_once() -> None:

@@ -25,12 +25,13 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
-from medbay.core.workspace import CONFLICT, PULL_REQUEST, to_land
+from medbay.core.workspace import CONFLICT, PULL_REQUEST, REVISION, PullRequestMade, to_land
 
 LANDING: Final = CHECKS_MAX + 1  # the position of what merges the work: it begins when all checks have passed
 PR_REFUSED: Final = 10  # the exit code of a landing whose pull request came back, and of one that did so too often
 PR_GIVEN_UP: Final = 11
 KEPT: Final = "kept on "  # how it says that the work was not merged, and why
+ASKED: Final = "pull request "  # how it says that there is one, with its address
 CANNOT_RUN: Final = frozenset({126, 127})  # what a shell says of a command it could not execute or find
 COMMAND_SHOWN: Final = 60
 
@@ -206,6 +207,15 @@ def emit(draft: Draft[Task], number: int, found: Gate, results: Sequence[CheckRe
     if landing is not None and not landing.tail.startswith(KEPT):
         said["landed"] = landing.tail.strip()
     draft.emit(_EVENTS[found.verdict], attempt=number, **said)
+
+
+def pull_request_made(task: Task, results: Sequence[CheckResult], *, host: str) -> PullRequestMade | None:
+    """The pull request that a landing made. A task that recurs has a branch for each round: it is done with it."""
+    landing = next((each for each in results if each.position == LANDING and each.status == "PASS"), None)
+    if landing is None or task.recurs or not landing.tail.startswith(ASKED):
+        return None
+    made_by = task.owner_id if task.role == REVISION else task.id
+    return PullRequestMade(task_id=made_by, url=landing.tail.split()[-1], host=host)
 
 
 def facts(each: CheckResult) -> dict[str, Any]:

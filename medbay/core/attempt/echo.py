@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -45,7 +46,7 @@ def without_echo(output: Output, handed: str) -> Output:
     return replace(output, head=_without(output.head, lines), tail=_without(output.tail, lines), result=result)
 
 
-def _result_without(result: Mapping[str, Any], lines: Iterable[str]) -> dict[str, Any]:
+def _result_without(result: Mapping[str, Any], lines: tuple[str, ...]) -> dict[str, Any]:
     return {
         name: _without(each, lines) if isinstance(each, str) and name not in _WORDS_OF_OURS else each
         for name, each in result.items()
@@ -58,7 +59,8 @@ def _lines_of(handed: str) -> tuple[str, ...]:
     return tuple(sorted((line for line in found if len(line) >= _SHORTEST), key=lambda line: (-len(line), line)))
 
 
-def _without(text: str, lines: Iterable[str]) -> str:
+@lru_cache(maxsize=64)  # what fails together was often told the same and says the same
+def _without(text: str, lines: tuple[str, ...]) -> str:
     if not text:
         return text
     for skipped in (_PLAIN, _PREFIXED):

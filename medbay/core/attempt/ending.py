@@ -311,7 +311,8 @@ def _checked(ended: Ended, outcome: Checked, draft: Draft[Task], work: WorkingSe
     found = gate.judge(outcome.results, ended.task.threshold)
     verifying.emit(draft, ended.attempt.number, found, outcome.results)
     if found.verdict == "PASS":
-        return _succeeded(ended, draft, work)
+        made = verifying.pull_request_made(ended.task, outcome.results, host=ended.attempt.host)
+        return _succeeded(ended, draft, work).plus(made)
     again = found.verdict == "ERROR" and verifying.broke_before(ended.task)
     return _failed(ended, draft, work, asks=f"its gate broke twice in a row: {found.why}" if again else "")
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from medbay.core.attempt import checks
 from medbay.core.model import Role, Task
+from medbay.core.workspace import REVISION
 
 QUOTED_MAX: Final = 20_000
 EARLIER_MAX: Final = 1_500
@@ -24,6 +25,10 @@ _SERVES: Final[dict[Role, str]] = {
     "fix": "Find and mend the cause of a failure of another task ({subject}). What is known of it is quoted below.",
     "part": "This is one part of a larger task ({subject}) that was split. What the part is about is quoted below.",
     "follow_up": "This is what was left over of another task ({subject}). What it is about is quoted below.",
+    REVISION: (
+        "Change the work of another task ({subject}), which is on this branch: its pull request came back. What the"
+        " task was, and what checks and reviewers say of the pull request, is quoted below."
+    ),
     "review": (
         "Review the specification of another task ({subject}) that keeps failing: find what is unclear, wrong or"
         " missing in it, and write a better one. Do not do the work itself. What is known of the failures is quoted"
@@ -57,9 +62,17 @@ class Earlier(Struct, frozen=True):
 
 
 def make(
-    task: Task, *, attempt: int, guidance: str = "", resumes: bool = False, earlier: Sequence[Earlier] = ()
+    task: Task,
+    *,
+    attempt: int,
+    guidance: str = "",
+    resumes: bool = False,
+    earlier: Sequence[Earlier] = (),
+    result: str = "",
 ) -> str:
     """The prompt of one attempt; `guidance` is what the attempt is told of those before it.
+
+    `result` says how it is to answer, where its owner asks for more than how it went.
 
     An agent that goes on with its session knows the task: it is told what happened since.
     """
@@ -79,7 +92,7 @@ def make(
         parts.append(_section(heading, known))
     if earlier:
         parts.append(_section("Earlier attempts", f"{_DATA}\n\n" + "\n\n".join(map(_told, earlier))))
-    parts.append(_section("Result", _REVIEWED if task.role == "review" else _RESULT))
+    parts.append(_section("Result", result or (_REVIEWED if task.role == "review" else _RESULT)))
     return "\n\n".join(parts) + "\n"
 
 

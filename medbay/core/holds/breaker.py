@@ -81,6 +81,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     crash_window_ms: int = KINDS["crash_loop"].window_ms or 0
     incident_tasks: int = KINDS["incident"].failures
     incident_window_ms: int = KINDS["incident"].window_ms or 0
+    phase_failures: int = KINDS["phase"].failures
 
 
 class Breaker(Struct, frozen=True, kw_only=True):
@@ -174,6 +175,16 @@ class CommandUse(Struct, frozen=True):
 
     command: str
     resource: str
+
+
+def phase_key(story_id: str, phase: str) -> str:
+    """The key of the breaker of one phase of one story."""
+    return f"phase:{story_id}:{phase}"
+
+
+def open_phase(story_id: str, phase: str, now: int, *, why: str, question_id: str) -> Breaker:
+    """A phase failed so often in the same way that only a person lets it be tried again."""
+    return Breaker(key=phase_key(story_id, phase), kind="phase", why=why, opened_at=now, question_id=question_id)
 
 
 def place_hold(before: Breaker | None, key: str, now: int, *, named: int | None, why: str, met: str) -> Breaker:

@@ -22,8 +22,8 @@ from medbay.core.people import question as person
 from medbay.core.people.commands import close, decided, is_sole, on_cancel_command, release
 from medbay.core.people.question import ANSWER, GRANTED_BY_A_RELEASE
 from medbay.core.schedule import recurring
+from medbay.core.workflow import landing, story
 from medbay.core.workflow import question as stories
-from medbay.core.workflow import story
 from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import StoryDecision
 from medbay.errors import NotAllowed, UsageError
@@ -240,13 +240,27 @@ def _leave_story(answer: Answer, asked: AskedStory) -> Decision:
     return on_noted(answer)
 
 
+def _keep_branch(answer: Answer, asked: AskedStory) -> Decision:
+    """It is completed, and its branch waits for a person."""
+    return landing.on_kept(asked.case, answer.now, actor=answer.actor, asked=asked.questions)
+
+
+def _revert_story(answer: Answer, asked: AskedStory) -> Decision:
+    """Its merge is undone."""
+    return landing.on_revert(asked.case, answer.question, answer.now, actor=answer.actor, agreed=True)
+
+
+def _leave_merged(answer: Answer, asked: AskedStory) -> Decision:
+    """Its branch is left as it is."""
+    return landing.on_revert(asked.case, answer.question, answer.now, actor=answer.actor, agreed=False)
+
+
 def _decide(answer: Answer, asked: AskedStory) -> Decision:
     """What a phase wanted decided is decided: by the option, or by a person's own words."""
     assert asked.decision is not None
-    words = answer.words or answer.option.label
-    return story.on_decided(
-        asked.case, asked.decision, answer.question, words, asked.others, answer.now, actor=answer.actor
-    )
+    asked_for, chosen = answer.question, answer.option.label
+    about, now = (asked.case, asked.decision, asked_for), answer.now
+    return story.on_decided(*about, chosen, asked.others, now, actor=answer.actor, said=answer.said)
 
 
 _Effect = Callable[[Answer, Any], Decision]
@@ -269,4 +283,7 @@ EFFECTS: Final[Mapping[tuple[str, str], _Effect]] = {
     ("story", stories.CANCEL): _cancel_story,
     ("story", stories.WAIT): _leave_story,
     ("story", stories.DECIDE): _decide,
+    ("story", stories.KEEP): _keep_branch,
+    ("story", stories.REVERT): _revert_story,
+    ("story", stories.LEAVE): _leave_merged,
 }

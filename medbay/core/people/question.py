@@ -154,7 +154,10 @@ def _host(diagnosis: Diagnosis) -> str:
 
 
 def choose(question: Question, answer: str) -> Option:
-    """The option a person means: its number, `default`, or the word of its effect; free text means the default."""
+    """The option a person means: its number, its own words, `default`, or the word of its effect.
+
+    Free text means the default.
+    """
     option = _named(question, answer)
     if option is not None:
         return option
@@ -193,7 +196,8 @@ def _named(question: Question, answer: str) -> Option | None:
         return next((option for option in question.options if answer == option.effect), None)
     if answer.isdecimal() and 1 <= int(answer) <= len(question.options):
         return question.options[int(answer) - 1]
-    return next((option for option in question.options if answer == option.effect), None)
+    by_label = next((option for option in question.options if answer == option.label.lower()), None)
+    return by_label or next((option for option in question.options if answer == option.effect), None)
 
 
 def _need(task: Task, kind: BlockKind, why: str, diagnosis: Diagnosis | None) -> tuple[str, Option]:

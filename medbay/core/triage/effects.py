@@ -411,7 +411,7 @@ WHOLE_MAX: Final = 8_000  # of the original, quoted in its parts
 GUIDANCE_SHOWN: Final = 5
 
 # What the parts of a task have from it, and what is left of it for later.
-_INHERITED: Final = (
+INHERITED: Final = (
     "runner command shell advice cwd env env_file env_from timeout_ms stall_ms memory_bytes cpu_ms priority queue tags"
     " policy resources mutex checks check_timeout_ms fail_fast threshold model max_tokens max_cost"
     " worktree setup copies on_pass"
@@ -527,7 +527,7 @@ def _served(case: TriageCase, role: Role, title: str, about: str, profile: str, 
 
 def _like(case: TriageCase, role: Role, task_id: str, title: str, about: str, now: int, **own: Any) -> Task:
     """A task that is worked on exactly as the original was."""
-    inherited = {name: getattr(case.task, name) for name in _INHERITED}
+    inherited = {name: getattr(case.task, name) for name in INHERITED}
     fields = inherited | _service(case, role, now) | own
     return Task(id=task_id, title=line(title, TITLE_MAX), description=about, **fields)
 

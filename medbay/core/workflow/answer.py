@@ -15,6 +15,7 @@ from medbay.core import agent
 from medbay.core.model import Task
 from medbay.core.outcome import Failed, Outcome, Succeeded
 from medbay.core.untrusted import line
+from medbay.core.workflow import written
 from medbay.core.workflow.records import OWNER, DecisionKind
 
 VERDICTS: Final = "MEDBAY_VERDICTS"  # the variable that names the verdicts a role may give
@@ -124,15 +125,31 @@ def delivered(task: Task, outcome: Outcome) -> Outcome:
     return _malformed(outcome, "there is no answer: write a JSON object with `verdict` to the file MEDBAY_RESULT names")
 
 
+def verdicts_of(task: Task) -> list[str]:
+    """The verdicts that the role of a task may give."""
+    return dict(task.env).get(VERDICTS, "PASS,FAIL,ERROR").split(",")
+
+
 def _told(task: Task, outcome: Succeeded | Failed, told: str) -> Outcome:
-    verdicts = dict(task.env).get(VERDICTS, "PASS,FAIL,ERROR").split(",")
+    result = outcome.output.result or {}
     try:
-        found = read(told, verdicts)
+        found = read(told, verdicts_of(task))
     except MalformedAnswer as error:
         return _malformed(outcome, str(error)) if isinstance(outcome, Succeeded) else outcome
     if isinstance(outcome, Failed) and found.verdict == "PASS":
         return outcome  # it says one thing and its exit status another
+    if wrong := result.get(written.MALFORMED):
+        return _malformed(outcome, str(wrong))
+    found = _with_files(found, result)
     return _succeeded(outcome, {**msgspec.to_builtins(found), **_cost(outcome)})
+
+
+def _with_files(found: RoleAnswer, result: Mapping[str, Any]) -> RoleAnswer:
+    """An answer with the evidence that the role left as a file."""
+    said = {(each.criterion, each.path) for each in found.evidence}
+    shown = msgspec.convert(result.get(written.SHOWN, ()), tuple[ShownEvidence, ...])
+    more = tuple(each for each in shown if (each.criterion, each.path) not in said)
+    return replace(found, evidence=(*found.evidence, *more)) if more else found
 
 
 def _cost(outcome: Succeeded | Failed) -> dict[str, Any]:

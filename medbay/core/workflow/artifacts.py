@@ -9,7 +9,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from medbay.core.budget import MILLION
 from medbay.core.durations import iso
+from medbay.core.policy import phases
 from medbay.core.untrusted import block, line
 from medbay.core.workflow import shapes
 from medbay.core.workflow.proof import judged
@@ -19,7 +21,6 @@ from medbay.core.workflow.workflow import Workflow
 
 OF_ROLES: Final = frozenset({shapes.PROOF, shapes.ELAB})  # theirs to write; ours where they did not
 SUMMARY_MAX: Final = 4_000
-ERRORS_IN_A_ROW: Final = 3
 
 
 def files_of(
@@ -59,17 +60,20 @@ def trace_of(story: Story, runs: Iterable[PhaseRun]) -> list[dict[str, Any]]:
 
 
 def _spans(part: RunPart) -> Iterable[tuple[int, dict[str, Any]]]:
-    """When one role began and ended."""
-    if part.started_at is None:
-        return
+    """When each attempt of one role began and ended, and the tools it used in between."""
     agent = part.role
-    spawned = {"event": "agent_spawn", "agent": agent, "model": part.model or None}
-    yield part.started_at, {**spawned, "timestamp": iso(part.started_at)}
-    if part.ended_at is not None:
-        done = {"event": "agent_complete", "agent": agent, "tokensInput": part.tokens_in}
-        took = max(0, part.ended_at - part.started_at)
-        rest = {"tokensOutput": part.tokens_out, "durationMs": took, "timestamp": iso(part.ended_at)}
-        yield part.ended_at, {**done, **rest}
+    for each in part.tried:
+        spawned = {"event": "agent_spawn", "agent": agent, "model": each.model or None}
+        yield each.started_at, {**spawned, "timestamp": iso(each.started_at)}
+        last = each.started_at if each.ended_at is None else each.ended_at
+        for used in each.tools:
+            at = min(max(used.at, each.started_at), max(last, each.started_at))  # clocks of tools may be off
+            yield at, {"event": "tool_call", "tool": used.tool, "path": used.path, "timestamp": iso(at)}
+        if each.ended_at is not None:
+            done = {"event": "agent_complete", "agent": agent, "tokensInput": each.tokens_in}
+            took = max(0, each.ended_at - each.started_at)
+            rest = {"tokensOutput": each.tokens_out, "durationMs": took, "timestamp": iso(each.ended_at)}
+            yield each.ended_at, {**done, **rest}
 
 
 def metrics_of(story: Story, runs: Sequence[PhaseRun]) -> shapes.Metrics:
@@ -198,31 +202,40 @@ def _evidence(story: Story) -> str:
 
 
 def _error_log(story: Story, ended: Sequence[PhaseRun]) -> str:
-    """ERROR-LOG.yaml once a phase failed three times in a row in the same way; it stays, with what came later."""
-    found: dict[tuple[str, str], list[PhaseRun]] = {}
-    last: dict[str, str] = {}
+    """ERROR-LOG.yaml once a phase failed so often in a row in the same way; it stays, with what came later.
+
+    A service that stayed away is written down at once: it is not asked again without a person.
+    """
+    alike: dict[str, tuple[str, int]] = {}  # the last type of each phase, and how often in a row
     full: tuple[str, str] | None = None
     for run in ended:
-        if last.get(run.phase) != run.error_type:
-            found[run.phase, run.error_type] = []
-        last[run.phase] = run.error_type
-        found[run.phase, run.error_type].append(run)
-        if run.error_type and len(found[run.phase, run.error_type]) >= ERRORS_IN_A_ROW:
-            full = run.phase, run.error_type
+        if run.status == "CANCELLED":
+            continue
+        last, count = alike.get(run.phase, ("", 0))
+        kind = _error_type(run)
+        alike[run.phase] = kind, count + 1 if kind == last else 1
+        enough = alike[run.phase][1] >= run.rules.breaks_at or kind == phases.SERVICE_DOWN
+        if kind and enough:
+            full = run.phase, kind
     if full is None:
         return ""
     errors = tuple(
         shapes.PhaseError(
             phase=run.phase,
-            type=run.error_type,
+            type=full[1],
             message=block(run.summary, SUMMARY_MAX),
             run=min(run.number, 1_000),
             at=iso(run.ended_at or 0),
         )
         for run in ended
-        if run.phase == full[0] and run.error_type == full[1]
+        if run.phase == full[0] and _error_type(run) == full[1]
     )
     return shapes.render(shapes.ErrorLog(story_id=story.id, phase=full[0], type=full[1], errors=errors))
+
+
+def _error_type(run: PhaseRun) -> str:
+    """How a run failed: by its type of error, else by its verdict; nothing for a pass."""
+    return "" if run.status == "PASS" else run.error_type or run.status
 
 
 def _token_log(story: Story, ended: Sequence[PhaseRun], workflow: Workflow) -> str:
@@ -232,8 +245,8 @@ def _token_log(story: Story, ended: Sequence[PhaseRun], workflow: Workflow) -> s
         "",
         f"Enforcement: {story.enforcement}, multiplier {story.multiplier:g}",
         "",
-        "| run | phase | ended | input | output | of the budget | warning | limit |",
-        "|---|---|---|---|---|---|---|---|",
+        "| run | phase | ended | input | output | of the budget | warning | limit | cost |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     used: dict[str, int] = {}
     for run in ended:
@@ -243,5 +256,6 @@ def _token_log(story: Story, ended: Sequence[PhaseRun], workflow: Workflow) -> s
         bounds = (budget.warning, budget.limit) if budget is not None else ()
         shown = [f"{int(each * story.multiplier):,}" for each in bounds] or ["none", "none"]
         cells = (run.number, run.phase, iso(run.ended_at or 0), run.tokens_in, run.tokens_out, used[group])
-        lines.append("| " + " | ".join(map(str, (*cells, *shown))) + " |")
+        cost = f"{run.cost / MILLION:.4f}" if run.cost else ""
+        lines.append("| " + " | ".join(map(str, (*cells, *shown, cost))) + " |")
     return "\n".join(lines) + "\n"

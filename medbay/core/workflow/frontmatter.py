@@ -111,16 +111,20 @@ def render(story: Story, before: str | None) -> str:
     return "---\n" + "".join(f"{each}\n" for each in made) + "---\n" + body
 
 
-def edited(found: StoryText, written: Mapping[str, Any], story: Story) -> StoryText | None:
+def edited(
+    found: StoryText, written: Mapping[str, Any], story: Story, *, before: Mapping[str, Any] | None = None
+) -> StoryText | None:
     """What a person changed: values that are neither what was written last nor what the store says; None for none.
 
-    Where nothing is known of what was written last, nothing was edited: the store stands.
+    `before` is what the file said when a write of it was begun and not seen to end: it may still say that. Where
+    nothing is known of what was written last, nothing was edited: the store stands.
     """
+    earlier = before or {}
     now = told(story).said
     changes = {
         name: value
         for name, value in found.said.items()
-        if name in written and value != written[name] and value != now.get(name) and name != "id"
+        if name in written and value not in (written[name], now.get(name), earlier.get(name)) and name != "id"
     }
     return StoryText(**changes, mistakes=found.mistakes) if changes or found.mistakes else None
 

@@ -24,6 +24,9 @@ from medbay.core.decision import (
     Write,
     together,
 )
+from medbay.core.holds import breaker as breakers
+from medbay.core.holds.breaker import Breaker
+from medbay.core.holds.incident import changed_breaker
 from medbay.core.model import Question, Retry, Task
 from medbay.core.policy import phases
 from medbay.core.workflow import answer as answers
@@ -39,12 +42,12 @@ from medbay.core.workflow.records import (
     RunPart,
     Story,
     StoryDecision,
+    StoryGit,
     StoryRules,
 )
 from medbay.core.workflow.workflow import Phase, Workflow
 
 ACTOR: Final = "story"
-BREAKS_AT: Final = 3  # failures of one type in a row, then the breaker of the phase opens
 ERRORS_ALLOWED: Final = 2  # gates that could not answer in a row, then a person is asked
 _LADDER: Final = frozenset(
     """
@@ -66,6 +69,7 @@ class StoryCase(Struct, frozen=True, kw_only=True):
     preferences: Mapping[str, str] = field(default_factory=dict)  # what was decided before, by scope
     dependents: tuple[Story, ...] = ()  # unfinished stories that depend on it
     taken: frozenset[str] = frozenset()  # ids of stories that begin like its own
+    breakers: tuple[Breaker, ...] = ()  # of its phases, those that are open
 
 
 class PhaseWorker(Struct, frozen=True, kw_only=True):
@@ -129,7 +133,7 @@ def start(
     status = case.story.status
     if phase.running and status != phase.running and not _stays(case, status, phase.running, rules):
         story.move(phase.running, f"{phase.name} starts")
-    story.set(run=number, runs=number, queue=queue)
+    story.set(run=number, runs=number, queue=queue, git=replace(case.story.git, landing=0))
     story.emit("phase:started", phase=phase.name, run=number, tasks=[each.id for each in tasks])
     added, events = [], []
     for each in tasks:
@@ -184,8 +188,19 @@ def _task(story: Story, phase: Phase, worker: PhaseWorker, number: int, at: int,
     )
 
 
-def set_up(case: StoryCase, context: Mapping[str, Any], told: Mapping[str, str], folder: str, now: int) -> Decision:
-    """The folder and the context are made: from now on its tasks may be claimed. `told` are the prompts by role."""
+def set_up(
+    case: StoryCase,
+    context: Mapping[str, Any],
+    told: Mapping[str, str],
+    folder: str,
+    now: int,
+    *,
+    git: StoryGit | None = None,
+) -> Decision:
+    """The folder and the context are made: from now on its tasks may be claimed. `told` are the prompts by role.
+
+    `git` is where they work, if that is not the project itself.
+    """
     run = case.run
     assert run is not None
     made = []
@@ -195,8 +210,13 @@ def set_up(case: StoryCase, context: Mapping[str, Any], told: Mapping[str, str],
         draft = Draft(task, now, actor=ACTOR)
         env = (*(each for each in task.env if each[0] != "MEDBAY_STORY_DIR"), ("MEDBAY_STORY_DIR", folder))
         draft.set(waits_for=None, env=env, description=told.get(task.role, ""))
+        draft.set(cwd=git.directory if git is not None else case.story.project)
         made.append(draft.decision())
     after = replace(run, status="RUNNING", prepared_at=now, context=context)
+    if git is not None and git != case.story.git:
+        story = Draft(case.story, now, actor=ACTOR, machine=case.workflow.machine)
+        story.set(git=git)
+        made.append(story.decision())
     return together(Decision(writes=(RunChanged(before=run, after=after),)), *made)
 
 
@@ -361,12 +381,11 @@ def _end(case: StoryCase, ended: PhaseRun, now: int) -> Decision:
     story.emit("phase:ended", phase=run.phase, run=run.number, status=run.status, verdict=run.verdict, why=run.summary)
     _tell_budget(story, state)
     more = _passed(story, case, run) if run.status == "PASS" else NOTHING
-    _move(story, case, phase, run)
+    if not _lands(story, case, phase, run):
+        _move(story, case, phase, run)
     writes += _decide(story, case, run)
-    asked = _stops(story, case, phase, run, state, gate)
-    if asked is not None:
-        writes.append(asked)
-    return together(story.decision(*writes), more)
+    asked, opened = _stops(story, case, phase, run, state, gate)
+    return together(story.decision(*writes, asked), more, opened)
 
 
 def _tell_budget(story: Draft[Story], state: budget.BudgetState | None) -> None:
@@ -377,9 +396,20 @@ def _tell_budget(story: Draft[Story], state: budget.BudgetState | None) -> None:
         story.emit(name, phase=state.group, enforcement=story.before.enforcement, **said)
 
 
+def _lands(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> bool:
+    """Whether its work is merged first: it moves when that is done. A fail of what was merged calls for its revert."""
+    git = case.story.git
+    if run.status == "PASS" and phase.merges and git.branch and run.rules.on_pass != "keep":
+        story.set(git=replace(git, landing=run.number))
+        return True
+    if run.status == "FAIL" and case.story.merged and git.merge_commit and (phase.merges or not run.rules.forced):
+        story.set(git=replace(git, reverting="due"))
+    return False
+
+
 def _move(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> None:
     """Where the verdict leads, and where the phase that ran beside it leads from there."""
-    _step(story, case, phase, run.verdict, run.summary, run.rules)
+    step(story, case, phase, run.verdict, run.summary, run.rules)
     other = case.workflow.phase(phase.beside) if phase.beside else None
     theirs = [each for each in run.parts if each.phase]
     if other is None or run.status != "PASS" or not theirs:
@@ -387,10 +417,11 @@ def _move(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> 
     word = next((each.verdict or each.status for each in theirs if each.status != "PASS"), "PASS")
     if other.running and story.record.status in other.starts:
         story.move(other.running, f"{other.name} ran beside {phase.name}")
-    _step(story, case, other, word, "; ".join(each.summary for each in theirs if each.summary), run.rules)
+    step(story, case, other, word, "; ".join(each.summary for each in theirs if each.summary), run.rules)
 
 
-def _step(story: Draft[Story], case: StoryCase, phase: Phase, word: str, why: str, rules: StoryRules) -> None:
+def step(story: Draft[Story], case: StoryCase, phase: Phase, word: str, why: str, rules: StoryRules) -> None:
+    """Move a story to where a verdict of a phase leads, if anywhere."""
     target, status = phase.verdicts.get(word), story.record.status
     if target is None or target == status or _stays(case, status, target, rules):
         return
@@ -488,39 +519,45 @@ def _decide(story: Draft[Story], case: StoryCase, run: PhaseRun) -> list[Write]:
 
 def _stops(
     story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun, state: budget.BudgetState | None, gate: str
-) -> Question | None:
-    """Whether a person has to look before it goes on: then it is blocked, and why is asked."""
+) -> tuple[Question | None, Decision]:
+    """Whether a person has to look before it goes on: then it is blocked, why is asked, and a breaker may open."""
     if story.record.status in case.workflow.machine.terminal or run.status == "CANCELLED":
-        return None
+        return None, NOTHING
     if gate and state is not None:
         used = f"{state.used} of {state.limit} tokens of {state.group} are used"
         way = "let it use more, once" if gate == "soft_gate" else "give it a bigger budget: go on without this limit"
-        return block(story, f"its token budget is used up: {used}", f"{gate}: {used}", go_on=way)
+        return block(story, f"its token budget is used up: {used}", f"{gate}: {used}", go_on=way), NOTHING
     if phase.counts_rounds and run.status == "FAIL":
         rounds = case.story.rounds + 1
         story.set(rounds=rounds)
         most = run.rules.max_rounds + case.story.rounds_granted
         if rounds >= most:
             why = f"{rounds} rounds of {phase.name} failed, and {most} are allowed: {run.summary}"
-            return block(story, f"its review rounds are used up: {run.summary}", why, go_on="allow one more round")
-        return None
-    if run.status == "PASS":
-        return None
-    return _breaks(story, case, phase, run)
+            need = f"its review rounds are used up: {run.summary}"
+            return block(story, need, why, go_on="allow one more round"), NOTHING
+        return None, NOTHING
+    return _breaks(story, case, phase, run) if run.status != "PASS" else (None, NOTHING)
 
 
-def _breaks(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> Question | None:
+def _breaks(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) -> tuple[Question | None, Decision]:
     """The breaker of a phase: failures of one type in a row, or a service that stays away."""
     alike = 1 + failures_alike(case, run)
-    most = ERRORS_ALLOWED if phase.workers and run.status == "ERROR" else BREAKS_AT
+    most = ERRORS_ALLOWED if phase.workers and run.status == "ERROR" else run.rules.breaks_at
     away = run.error_type == phases.SERVICE_DOWN
     if alike < most and not away:
-        return None
+        return None, NOTHING
     kind = run.error_type or run.verdict
     why = f"{phase.name} ended {run.status} ({kind}) {alike} times in a row" if not away else f"{kind}: {run.summary}"
-    story.emit("breaker:opened", key=f"phase:{case.story.id}:{phase.name}", kind="phase", why=why)
     need = f"find out why {phase.name} fails: {run.summary or kind}"
-    return block(story, need, why, go_on="looked into it: try again", evidence=run.summary)
+    asked = block(story, need, why, go_on="looked into it: try again", evidence=run.summary)
+    opened = breakers.open_phase(case.story.id, phase.name, story.now, why=asked.why, question_id=asked.id)
+    return asked, changed_breaker(None, opened)
+
+
+def breakers_closed(case: StoryCase, now: int, *, actor: str) -> Decision:
+    """A person lets its phases be tried again."""
+    why = f"closed by {actor}"
+    return together(*(changed_breaker(each, breakers.close(each, now, why)) for each in case.breakers))
 
 
 def failures_alike(case: StoryCase, run: PhaseRun) -> int:

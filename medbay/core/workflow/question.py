@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from medbay.core.model import Option, Owner, Question
+from medbay.core.decision import Draft, QuestionClosed
+from medbay.core.model import Event, Option, Owner, Question
 from medbay.core.people.preference import Preference
 from medbay.core.untrusted import line
 from medbay.core.workflow.answer import WantedDecision
@@ -16,8 +17,11 @@ DECIDE: Final = "decide"
 GO_ON: Final = "continue"
 CANCEL: Final = "cancel"
 WAIT: Final = "wait"
+KEEP: Final = "keep"  # the work stays on its branch
+REVERT: Final = "revert"  # its merge is undone
+LEAVE: Final = "leave"  # nothing changes, and it is not asked again
 PREFERENCE: Final = "decision:"  # what the scope of a preference for a decision begins with
-_SHOWN: Final = 2_000
+SHOWN_MAX: Final = 2_000
 
 # The rule table: the first row whose words a question has decides; what no row knows is asked.
 _RULES: Final[tuple[tuple[DecisionKind, str], ...]] = (
@@ -80,7 +84,7 @@ def ask_decision(story: Story, decision: StoryDecision, now: int) -> Question:
         id=f"q-{story.id}-{story.questions + 1}",
         need=f"{line(story.title, 100)}: {line(decision.question, 300)}",
         why=f"{decision.phase} asks, and it is {decision.kind} ({decision.why})",
-        evidence=decision.question[:_SHOWN],
+        evidence=decision.question[:SHOWN_MAX],
         options=options or (Option("in your own words", DECIDE, f"{story.id} goes on with your words"),),
         default=1,
         owner=Owner(OWNER, story.id),
@@ -95,7 +99,7 @@ def ask_blocked(story: Story, need: str, why: str, now: int, *, go_on: str, evid
         id=f"q-{story.id}-{story.questions + 1}",
         need=f"{line(story.title, 100)}: {line(need, 300)}",
         why=line(why, 500),
-        evidence=evidence[:_SHOWN],
+        evidence=evidence[:SHOWN_MAX],
         options=(
             Option(go_on, GO_ON, "it goes back to where it was blocked from, and on"),
             Option("leave it blocked", WAIT, "until medbay story unblock"),
@@ -105,3 +109,9 @@ def ask_blocked(story: Story, need: str, why: str, now: int, *, go_on: str, evid
         owner=Owner(OWNER, story.id),
         asked_at=now,
     )
+
+
+def closed(draft: Draft[Story], asked: Question, said: str) -> QuestionClosed:
+    """A question about a story was answered."""
+    draft.events.append(Event(name="question:answered", data={"question": asked.id, "by": draft.actor, "answer": said}))
+    return QuestionClosed(question_id=asked.id, task_id="", whole=True, by=draft.actor, answer=said)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct, field
 
 from medbay.core import lifecycles
+from medbay.core.agent import ToolUse
 from medbay.core.model import DEFAULT_PRIORITY, DEFAULT_QUEUE
 
 OWNER: Final = "story"  # the kind of owner that the tasks of a phase have
@@ -28,6 +29,23 @@ class EvidenceEntry(Struct, frozen=True, kw_only=True):
     path: str
     phase: str
     hash: str = ""  # nothing: it was not there
+
+
+class StoryGit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The branch of a story, and what became of it."""
+
+    branch: str = ""  # empty: it has none, and its roles work in the project itself
+    base: str = ""  # the branch it began on
+    worktree: str = ""
+    directory: str = ""  # where its roles work: the place of the project in the worktree
+    landing: int = 0  # the number of the run whose pass is to be merged or to become a pull request
+    conflict: str = ""  # what it conflicts with, until a role has seen to it
+    conflicts: int = 0  # in a row
+    merge_commit: str = ""
+    pull_request: str = ""
+    reverting: Literal["", "due", "asked", "agreed"] = ""
+    revert_branch: str = ""
+    revert_commit: str = ""  # what undid the merge
 
 
 class Story(Struct, frozen=True, kw_only=True):
@@ -70,6 +88,7 @@ class Story(Struct, frozen=True, kw_only=True):
     files_until: int | None = None
     directory: str = ""  # where its folder was put last, below the root
     merged: bool = False
+    git: StoryGit = field(default_factory=StoryGit)
     created_at: int = 0
     created_by: str = ""
     status: str = "pending"
@@ -96,6 +115,17 @@ class Story(Struct, frozen=True, kw_only=True):
                 return not self.has_review
 
 
+class PartAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt of a part: when, with which model, for how much, and what it used."""
+
+    started_at: int
+    ended_at: int | None = None
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tools: tuple[ToolUse, ...] = ()
+
+
 class RunPart(Struct, frozen=True, kw_only=True):
     """One role's share of a run: a task, and what came of it."""
 
@@ -116,6 +146,9 @@ class RunPart(Struct, frozen=True, kw_only=True):
     tool_calls: int = 0
     attempts: int = 0
     error_type: str = ""
+    session: str = ""  # of the agent, as it named it last
+    cost: int = 0  # in millionths
+    tried: tuple[PartAttempt, ...] = ()  # its attempts, once they are counted
     fallback: tuple[str, ...] = ()  # the command that takes over when an outside service stays away
 
 
@@ -125,6 +158,8 @@ class StoryRules(Struct, frozen=True, kw_only=True):
     threshold: float = 1.0
     fail_fast: bool = False
     max_rounds: int = 3
+    on_pass: str = "keep"
+    breaks_at: int = 3  # failures of one type in a row, then the breaker of the phase opens
     forced: bool = False  # run again from where the table has no way: a verdict without a move leaves the status
 
 
@@ -168,6 +203,11 @@ class PhaseRun(Struct, frozen=True, kw_only=True):
     def tokens(self) -> int:
         """What it cost, in tokens."""
         return self.tokens_in + self.tokens_out
+
+    @property
+    def cost(self) -> int:
+        """What it cost, in millionths, as far as it is known."""
+        return sum(each.cost for each in self.parts)
 
     @property
     def tool_calls(self) -> int:

@@ -9,19 +9,21 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from medbay.core.decision import NOTHING, Added, Decision, Draft, QuestionClosed, RetryClosed, together
-from medbay.core.model import TITLE_MAX, Event, Question, Task
+from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, together
+from medbay.core.model import TITLE_MAX, Question, Task
 from medbay.core.workflow import budget
 from medbay.core.workflow import phase as phases
 from medbay.core.workflow.phase import StoryCase, draft_of
+from medbay.core.workflow.question import closed
 from medbay.core.workflow.records import ENFORCEMENTS, EvidenceEntry, PhaseRun, RunChanged, Story, StoryDecision
 from medbay.core.workflow.workflow import Phase, Workflow
 from medbay.errors import NotAllowed, UsageError
 
 ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CRITERIA_MAX: Final = 200
-FAST_BELOW: Final = 3  # criteria
 COMPLETED: Final = "completed"
+BLOCKED: Final = "blocked"
+RESCOPED: Final = "its scope changed"  # the reason of the moves that lead it back
 
 
 def checked_id(given: str) -> str:
@@ -113,11 +115,13 @@ def on_release(
     draft = draft_of(case, now, actor=actor)
     draft.move(target, said)
     draft.set(blocked_from="", forgiven=story.runs, waiting=_still_waits(case, asked))
+    landing = story.git.landing if target == story.blocked_from else 0
+    draft.set(git=replace(story.git, landing=landing, conflicts=0))
     if case.runs and case.runs[-1].phase in _reviews(case.workflow):
         draft.set(rounds_granted=story.rounds_granted + 1)
     draft.set(confirmed=tuple(dict.fromkeys((*story.confirmed, *_over(case)))))
-    closed = [_closed(draft, each, said) for each in asked if not _is_decision(case, each)]
-    return draft.decision(*closed)
+    closing = [closed(draft, each, said) for each in asked if not _is_decision(case, each)]
+    return together(draft.decision(*closing), phases.breakers_closed(case, now, actor=actor))
 
 
 def _reviews(workflow: Workflow) -> frozenset[str]:
@@ -150,15 +154,15 @@ def on_cancel(case: StoryCase, now: int, *, actor: str, asked: Sequence[Question
     """End it for good, with the tasks of the phase that runs; what depends on it is blocked for a person."""
     draft = draft_of(case, now, actor=actor)
     draft.move("cancelled", why)
-    draft.set(driven=False, waiting=False, run=0)
-    closed = [_closed(draft, each, "cancelled") for each in asked]
+    draft.set(driven=False, waiting=False, run=0, git=replace(case.story.git, landing=0))
+    closing = [closed(draft, each, "cancelled") for each in asked]
     made, run = [_stopped(each, now, actor) for each in case.tasks if not each.finished], case.run
     if run is not None:
         ended = replace(run, status="CANCELLED", summary="the story was cancelled", ended_at=now)
         draft.emit("phase:ended", phase=run.phase, run=run.number, status="CANCELLED", verdict="", why=ended.summary)
         made.append(Decision(writes=(RunChanged(before=run, after=ended),)))
     left = [_left(case, each, now) for each in case.dependents]
-    return together(draft.decision(*closed), *made, *left)
+    return together(draft.decision(*closing), *made, *left, phases.breakers_closed(case, now, actor=actor))
 
 
 def _stopped(task: Task, now: int, actor: str) -> Decision:
@@ -211,20 +215,61 @@ def on_update(case: StoryCase, status: str, now: int, *, actor: str, asked: Sequ
 
 
 def on_edit(case: StoryCase, changes: Mapping[str, Any], now: int, *, actor: str) -> Decision:
-    """Change title, priority, dependencies, budget or scope; evidence of what is still asked for is kept.
+    """Change title, priority, dependencies, budget or criteria; evidence of what is still asked for is kept."""
+    draft = draft_of(case, now, actor=actor)
+    _edit(draft, changes)
+    return draft.decision()
 
-    A change of scope is told to the next phase; the tree and what was shown stay as they are.
-    """
+
+def _edit(draft: Draft[Story], changes: Mapping[str, Any]) -> None:
     wanted = {name: value for name, value in changes.items() if value is not None}
     if wanted.get("enforcement", "warning") not in ENFORCEMENTS:
         raise UsageError(f'"{wanted["enforcement"]}" is no enforcement', hint=f"one of {', '.join(ENFORCEMENTS)}")
     if "title" in wanted:
         wanted["title"] = clean_title(str(wanted["title"]))
     if "criteria" in wanted:
-        wanted["evidence"] = _kept(case.story, tuple(wanted["criteria"]))
-    draft = draft_of(case, now, actor=actor)
+        wanted["evidence"] = _kept(draft.before, tuple(wanted["criteria"]))
     draft.set(**wanted)
-    return draft.decision()
+
+
+def on_rescope(
+    case: StoryCase, changes: Mapping[str, Any], now: int, *, actor: str, asked: Sequence[Question]
+) -> Decision:
+    """Change what it is about: what an audit has seen goes back to be audited again.
+
+    The work, its evidence and its sessions stay. It goes by way of blocked, as whatever a person stops does: the table
+    has no shortcut. One that nobody has audited yet, and one whose workflow has no audit, stays where it is.
+    """
+    story = case.story
+    if story.status in case.workflow.machine.terminal:
+        raise NotAllowed(f"{story.id} is {story.status}: its scope cannot change any more", hint="medbay story new")
+    _refuse_running(case)
+    draft = draft_of(case, now, actor=actor)
+    _edit(draft, changes)
+    audit = _audit_of(case.workflow)
+    if audit is None or not _was_audited(story, audit):
+        return draft.decision()
+    if story.status != BLOCKED:
+        draft.move(BLOCKED, RESCOPED)
+    target = audit.starts[0]
+    draft.set(blocked_from=target)
+    draft.move(target, RESCOPED)
+    draft.set(blocked_from="", elaborated=False, fast=False, rounds=0, rounds_granted=0, forgiven=story.runs)
+    draft.set(git=replace(story.git, landing=0))
+    closing = [closed(draft, each, RESCOPED) for each in asked if not _is_decision(case, each)]
+    return together(draft.decision(*closing), phases.breakers_closed(case, now, actor=actor))
+
+
+def _audit_of(workflow: Workflow) -> Phase | None:
+    """The phase whose pass settles the scope of a story."""
+    found = (each for each in workflow.phases if workflow.elaborated in each.verdicts.values())
+    return next(found, None) if workflow.elaborated else None
+
+
+def _was_audited(story: Story, audit: Phase) -> bool:
+    """Whether its audit has begun: its scope is settled, or was found wanting."""
+    status = story.blocked_from if story.status == BLOCKED else story.status
+    return story.elaborated or status in (audit.running, *audit.verdicts.values())
 
 
 def _kept(story: Story, criteria: tuple[str, ...]) -> tuple[EvidenceEntry, ...]:
@@ -239,46 +284,36 @@ def _kept(story: Story, criteria: tuple[str, ...]) -> tuple[EvidenceEntry, ...]:
 
 
 def on_decided(
-    case: StoryCase, decision: StoryDecision, asked: Question, words: str, others: bool, now: int, *, actor: str
+    case: StoryCase,
+    decision: StoryDecision,
+    asked: Question,
+    words: str,
+    others: bool,
+    now: int,
+    *,
+    actor: str,
+    said: str = "",
 ) -> Decision:
-    """A person decided what a phase asked; with the last open one the story goes on."""
+    """A person decided what a phase asked; with the last open one the story goes on. `said` is it with their note."""
     draft = draft_of(case, now, actor=actor)
     draft.set(waiting=others)
     made = replace(decision, answer=words, answered_by=actor, at=now)
-    return draft.decision(made, _closed(draft, asked, words))
+    return draft.decision(made, closed(draft, asked, said or words))
 
 
-def fast_tracked(case: StoryCase, phase: Phase, now: int, *, actor: str) -> Decision:
-    """A story with few criteria needs no audit: it passes its elaboration by rule, and the run says so."""
-    why = f"fast track: fewer than {FAST_BELOW} criteria"
-    draft = draft_of(case, now, actor=actor)
-    number = case.story.runs + 1
-    run = PhaseRun(
-        story_id=case.story.id,
-        number=number,
-        phase=phase.name,
-        command="fast track",
-        status="PASS",
-        verdict="PASS",
-        summary=why,
-        started_at=now,
-        ended_at=now,
-        completed_at=now,
-    )
-    if phase.running:
-        draft.move(phase.running, why)
-    draft.move(phase.verdicts["PASS"], why)
-    draft.set(runs=number, elaborated=True, rounds=0, fast=True)
-    draft.emit("phase:ended", phase=phase.name, run=number, status="PASS", verdict="PASS", why=why)
-    return draft.decision(RunChanged(before=None, after=run))
+def completed(
+    case: StoryCase, runs: Sequence[PhaseRun], evidence: Sequence[EvidenceEntry], now: int, *, resolved: bool = False
+) -> Decision:
+    """What runs left is counted and shown: these are the runs as they are kept, with the story's whole evidence.
 
-
-def completed(case: StoryCase, runs: Sequence[PhaseRun], evidence: Sequence[EvidenceEntry], now: int) -> Decision:
-    """What runs left is counted and shown: these are the runs as they are kept, with the story's whole evidence."""
+    `resolved`: a role has seen to the conflict of its branch.
+    """
     before = {each.number: each for each in case.runs}
     writes = [RunChanged(before=before[each.number], after=replace(each, completed_at=now)) for each in runs]
     draft = draft_of(case, now)
     draft.set(evidence=tuple(evidence))
+    if resolved:
+        draft.set(git=replace(case.story.git, conflict=""))
     return draft.decision(*writes)
 
 
@@ -318,7 +353,15 @@ def context_of(case: StoryCase, run: PhaseRun, folder: str) -> dict[str, Any]:
         "run": run.number,
         "directory": folder,
         "stage": "resume" if again else "begin",
-        "findings": _findings(last) if last is not None and last.status != "PASS" else [],
+        "findings": [
+            *(_findings(last) if last is not None and last.status != "PASS" else []),
+            *(
+                [f"resolve the conflict, whose marks are in the files: {story.git.conflict}"]
+                if story.git.conflict
+                else []
+            ),
+        ],
+        "git": msgspec.to_builtins(story.git),
         "decided": [f"{each.question} -> {each.answer}" for each in case.decisions if each.answered_by],
         "evidence": msgspec.to_builtins(story.evidence),
         "phases": [
@@ -345,8 +388,3 @@ def held_by(story: Story, workflow: Workflow, statuses: Mapping[str, str]) -> li
 def _refuse_running(case: StoryCase) -> None:
     if case.run is not None:
         raise NotAllowed("Phase in progress", hint=f"{case.run.phase} of {case.story.id} runs; medbay story show it")
-
-
-def _closed(draft: Draft[Story], asked: Question, said: str) -> QuestionClosed:
-    draft.events.append(Event(name="question:answered", data={"question": asked.id, "by": draft.actor, "answer": said}))
-    return QuestionClosed(question_id=asked.id, task_id="", whole=True, by=draft.actor, answer=said)

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from medbay.core.agent import TOOLS, TOOLS_KEPT
 from medbay.core.budget import MILLION
 from medbay.core.outcome import Failed, Outcome, Output, OverBudget, Succeeded
 from medbay.runners.agent.preset import Preset
 from medbay.runners.agent.transcript import Transcript, record_in
+from medbay.runners.result import answer_in
 
 ASKED: Final = "unknown/asked"
 _WORDS_OF_A_QUESTION: Final = 1_500
@@ -131,6 +133,8 @@ def _output(preset: Preset, transcript: Transcript, output: Output) -> Output:
         used["cost"] = cost / MILLION
     if transcript.tokens or cost:
         result["usage"] = used
+    if used_tools := [each for each in transcript.calls[:TOOLS_KEPT] if each.at is not None]:
+        result[TOOLS] = [{"tool": each.tool, "path": each.path, "at": each.at} for each in used_tools]
     result["agent"] = {
         "session": transcript.session,
         "model": transcript.model,
@@ -146,7 +150,8 @@ def _output(preset: Preset, transcript: Transcript, output: Output) -> Output:
 def _said(preset: Preset, transcript: Transcript, outcome: Succeeded | Failed) -> Mapping[str, Any] | None:
     """How it failed, as it goes into the result; None when it succeeded."""
     result = outcome.output.result or {}
-    if result.get("question"):
+    answered = "answer" in result or bool(answer_in(transcript.said))  # a role's: what it asks stands in it
+    if result.get("question") and not answered:
         return _asked(str(result["question"]))
     if not preset.has_record:
         return None if isinstance(outcome, Succeeded) else {}
@@ -158,7 +163,7 @@ def _said(preset: Preset, transcript: Transcript, outcome: Succeeded | Failed) -
         return _unfinished(preset, transcript, outcome)
     if isinstance(outcome, Failed):  # of its result file, or its exit code
         return {} if result.get("outcome") == "failed" else _line_said(transcript)
-    if result.get("outcome") == "succeeded":
+    if result.get("outcome") == "succeeded" or answered:
         return None
     asked = transcript.question or question_in(transcript.said, worked=transcript.done_total > 0)
     if asked:
@@ -200,6 +205,8 @@ def _done(transcript: Transcript, output: Output) -> Mapping[str, Any] | None:
     result = {**(output.result or {})}
     if transcript.said and not result.get("summary"):
         result["summary"] = transcript.said[:_SUMMARY_MAX]
+    if "answer" not in result and (answer := answer_in(transcript.said)):
+        result["answer"] = answer
     return result or None
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from medbay.core.agent import Profile
 from medbay.core.budget import MILLION
 from medbay.core.outcome import Outcome, Succeeded
+from medbay.env import Clock, SystemClock
 from medbay.errors import SpawnFailed
 from medbay.places.protocol import Identity, Launch, Runner, Running
 from medbay.places.spawn import write_private
@@ -107,6 +108,7 @@ class AgentRunning:
         self._handing: Transcript | None = None  # the turn in which it hands back
         self._stopped = False  # by the worker or a person: then there is no such turn
         self._look_s = monotonic_s + LOOK_S
+        self._clock: Clock = SystemClock()
         self.transcript = transcript
         if run.resumes:
             record.pass_over(agent.preset, transcript, launch.env)
@@ -178,7 +180,14 @@ class AgentRunning:
         if last:  # the name of its session may have come only now
             record.read_session(self._agent.preset, transcript, self._launch.env)
         if (transcript.offset, transcript.session_offset) != before and self._handing is None:
+            self._stamp()
             self._save()
+
+    def _stamp(self) -> None:
+        """A call whose record has no time of its own was made about now."""
+        now = self._clock.now_ms()
+        calls = self.transcript.calls
+        calls[:] = [each if each.at is not None else replace(each, at=now) for each in calls]
 
     def _save(self) -> None:
         if self._agent.preset.has_record:

@@ -57,8 +57,11 @@ class Pool:
 
     def with_room(self, cwd: Path) -> WorkerProcess | None:
         """The one at work in this directory that has the fewest calls ahead, if it takes another."""
-        found = (worker for worker in self._busy if worker.cwd == cwd and worker.room > 0)
-        return max(found, key=lambda worker: worker.room, default=None)
+        found, most = None, 0
+        for worker in self._busy:
+            if (room := worker.room) > most and worker.cwd == cwd:
+                found, most = worker, room
+        return found
 
     def room_ahead(self, free: int) -> dict[str, int]:
         """By directory: behind the calls that are being made, and behind those that idle ones will begin."""

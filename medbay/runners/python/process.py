@@ -10,10 +10,12 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import MsgspecError, Struct, field
 from msgspec.structs import replace
 
 from medbay.core.attempt.ahead import AHEAD_MAX, BRIEF_AHEAD_MAX, BRIEF_S, needs_own_process
@@ -30,6 +32,7 @@ _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); from medbay.runners.python.worker import main; main(sys.argv[1:])"
 )
 _PACKAGE: Final = str(Path(__file__).parents[3])
+_absolute: Final = lru_cache(maxsize=256)(os.path.abspath)  # many calls are made in few directories
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -60,7 +63,7 @@ class Call(Struct, frozen=True, kw_only=True):
             "target": self.target,
             "args": self.args,
             "kwargs": self.kwargs,
-            "cwd": os.path.abspath(launch.cwd),
+            "cwd": _absolute(launch.cwd),
             "env": env,
             "log": launch.log_path,
             "result": launch.result_path,
@@ -71,21 +74,32 @@ class Call(Struct, frozen=True, kw_only=True):
 class CallAnswer(Struct, frozen=True, kw_only=True):
     """What a worker process said at the end of a call."""
 
+    key: str  # of the attempt
     begun: bool  # False: it knows an older version of the code, and another process has to do it
     keep: bool  # whether it waits for the next call
     clean: bool = False  # whether nothing of the call is left in it
     code: int = 0
-    value: Any = None
-    error: Mapping[str, Any] | None = None
+    value: Any = "null"  # sent as JSON
+    error: dict[str, Any] | None = None
     summary: str = ""
-    retry_after: Any = None
+    wish: Any = field(default=None, name="retry_after")
     left: str = ""
-    resident_bytes: int = 0
+    resident_bytes: int = field(default=0, name="resident")
     took_s: float = 0.0
-    total_bytes: int = 0
+    total_bytes: int = field(default=0, name="bytes")
     text: str | None = None  # all it wrote, when that is little
-    has_log: bool = True  # what it wrote is in its log by now
-    has_result: bool = True  # it may have left a result file
+    has_log: bool = field(default=True, name="log")  # what it wrote is in its log by now
+    handed_result: bool = field(default=False, name="result")
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it may have left a result file."""
+        return self.handed_result or not self.clean
+
+    @property
+    def retry_after(self) -> str | int | float | None:
+        """When it wants to be tried again."""
+        return retry_after(self.wish)
 
 
 class Lifetime(Struct, frozen=True, kw_only=True):
@@ -244,7 +258,7 @@ def start_process(
 
 def _given(arguments: str) -> tuple[list[Any], dict[str, Any]]:
     """A list is positional, an object is by name; the long form has both."""
-    given = json.loads(arguments)
+    given = _read_json(arguments)
     if isinstance(given, list):
         return given, {}
     if not isinstance(given, dict):
@@ -258,25 +272,13 @@ def _given(arguments: str) -> tuple[list[Any], dict[str, Any]]:
 
 def _answer(message: bytes, attempt_key: str) -> CallAnswer | None:
     try:
-        said = json.loads(message)
-        if said["key"] != attempt_key:
+        said = _read_answer(message)
+        if said.key != attempt_key:
             return None  # a child that one of its calls forked
-        return CallAnswer(
-            begun=bool(said["begun"]),
-            keep=bool(said["keep"]),
-            clean=bool(said.get("clean")),
-            code=int(said.get("code", 0)),
-            value=json.loads(said.get("value", "null")),
-            error=said.get("error"),
-            summary=str(said.get("summary", "")),
-            retry_after=retry_after(said.get("retry_after")),
-            left=str(said.get("left", "")),
-            resident_bytes=int(said.get("resident", 0)),
-            took_s=float(said.get("took_s", 0)),
-            total_bytes=int(said.get("bytes", 0)),
-            text=said.get("text"),
-            has_log=bool(said.get("log", True)),
-            has_result=bool(said.get("result")) or not said.get("clean"),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        return replace(said, value=_read_json(said.value))
+    except (MsgspecError, ValueError, TypeError, RecursionError) as error:
         raise Closed("what it sent is no answer") from error
+
+
+_read_answer: Final = msgspec.json.Decoder(CallAnswer).decode
+_read_json: Final = json.JSONDecoder().decode  # `json.loads` looks for an encoding each time

@@ -151,6 +151,11 @@ export async function promote(each) {
   return given && act(() => post(`${proposal(each)}/promote`, given), (made) => `${each.id} is now the task ${made.task}`);
 }
 /** @param {any} each */
+export async function promoteToStory(each) {
+  const said = await askPerson({ title: `Make a story of ${each.title}?`, body: "Its criteria become those of the story, which its roles then walk through all phases.", ok: "Make a story" });
+  return said && act(() => post(`${proposal(each)}/promote`, { story: true }), (made) => `${each.id} is now the story ${made.story}`);
+}
+/** @param {any} each */
 export async function editCandidate(each) {
   const said = await askPerson({ title: `Change ${each.id}`, ok: "Save", fields: [{ name: "title", label: "Title", needed: true, value: each.title }, { name: "description", label: "Description", area: true, value: each.description }, { name: "criteria", label: "Acceptance criteria, one a line", area: true, needed: true, value: each.acceptance_criteria.join("\n") }] });
   return said && act(() => patch(proposal(each), { title: said.title, description: said.description, acceptance_criteria: said.criteria.split("\n").map((line) => line.trim()).filter(Boolean) }), `${each.id} is changed`);

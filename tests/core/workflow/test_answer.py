@@ -130,3 +130,25 @@ def test_other_tasks_and_other_ends_are_left_alone() -> None:
 
     assert answer.delivered(Task(id="t", title="t"), plain) is plain
     assert answer.delivered(task(), stopped) is stopped
+
+
+def test_a_file_of_a_wrong_shape_makes_an_answer_malformed() -> None:
+    """Whatever its verdict and its exit status; a reviewer that only has an exit status wrote none."""
+    why = {"malformed": "ELAB.yaml: Expected `str`, got `int` - at `$.verdict`"}
+
+    for verdict, kind in (("PASS", Succeeded), ("FAIL", Succeeded), ("FAIL", Failed)):
+        made = answer.delivered(task(), ended({"verdict": verdict}, kind=kind, result=why))
+        assert isinstance(made, Failed)
+        assert (made.output.result or {})["category"] == "MALFORMED_OUTPUT"
+        assert (made.output.result or {})["summary"] == why["malformed"]
+    assert told(answer.delivered(task("review-lint"), ended(result=why)))["verdict"] == "PASS"
+
+
+def test_evidence_that_was_left_as_a_file_is_part_of_the_answer() -> None:
+    """Once: what the answer says itself stands."""
+    said = {"verdict": "PASS", "evidence": [{"criterion": 1, "shows": "mine", "path": "a"}]}
+    files = {"shown": [{"criterion": 1, "shows": "x", "path": "a"}, {"criterion": 2, "shows": "y", "path": "b"}]}
+
+    found = told(answer.delivered(task(), ended(said, result=files)))["evidence"]
+
+    assert [(each["criterion"], each["shows"]) for each in found] == [(1, "mine"), (2, "y")]

@@ -8,10 +8,11 @@ from typing import Any
 import yaml
 
 from medbay.core import lifecycles
+from medbay.core.agent import ToolUse
 from medbay.core.durations import iso
 from medbay.core.workflow import shapes
 from medbay.core.workflow.artifacts import files_of, metrics_of, trace_of
-from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunPart, Story, StoryDecision
+from medbay.core.workflow.records import EvidenceEntry, PartAttempt, PhaseRun, RunPart, Story, StoryDecision
 from medbay.core.workflow.workflow import Phase, TokenBudget, Workflow
 
 T = 1_770_000_000_000
@@ -123,17 +124,25 @@ def test_tokens_are_counted_over_all_runs_of_a_budget() -> None:
     """Phases that share one add up; the multiplier is in the bounds."""
     spent = (part("qa", tokens_in=10, tokens_out=5),)
 
-    made = files(STORY, run(1, "elaborate", parts=spent), run(2, "refine", parts=spent), run(3, "own", parts=spent))
+    paid = (part("pm", tokens_in=10, tokens_out=5, cost=250_000),)
+
+    made = files(STORY, run(1, "elaborate", parts=spent), run(2, "refine", parts=paid), run(3, "own", parts=spent))
 
     rows = [line for line in made[shapes.TOKEN_LOG].split("\n") if line.startswith("| ")][1:]
-    assert rows[0] == f"| 1 | elaborate | {iso(T + 1_000)} | 10 | 5 | 15 | 45 | 90 |"
-    assert rows[1] == f"| 2 | refine | {iso(T + 1_000)} | 10 | 5 | 30 | 45 | 90 |"
-    assert rows[2] == f"| 3 | own | {iso(T + 1_000)} | 10 | 5 | 15 | none | none |"
+    assert rows[0] == f"| 1 | elaborate | {iso(T + 1_000)} | 10 | 5 | 15 | 45 | 90 |  |"
+    assert rows[1] == f"| 2 | refine | {iso(T + 1_000)} | 10 | 5 | 30 | 45 | 90 | 0.2500 |"
+    assert rows[2] == f"| 3 | own | {iso(T + 1_000)} | 10 | 5 | 15 | none | none |  |"
 
 
 def test_the_trace_has_the_published_shape() -> None:
     """Phases around agents, in order of time; what has not ended has no end."""
-    parts = (part("dev", model="m", tokens_in=3, tokens_out=4), part("qa", started_at=None), part("x", ended_at=None))
+    used = (ToolUse(tool="Read", path="a.py", at=T + 100), ToolUse(tool="Bash", path="make", at=T + 9_000))
+    first = PartAttempt(started_at=T, ended_at=T + 500, model="m", tokens_in=3, tokens_out=4, tools=used)
+    parts = (
+        part("dev", tried=(first,)),
+        part("qa"),
+        part("x", tried=(PartAttempt(started_at=T + 600, tools=(ToolUse(tool="Edit", at=T + 700),)),)),
+    )
     ended, open_ = run(1, "implement", parts=parts), run(2, "review", status="RUNNING", ended_at=None)
 
     lines = [json.loads(each) for each in files(STORY, ended, open_)[shapes.TRACE].splitlines()]
@@ -142,10 +151,18 @@ def test_the_trace_has_the_published_shape() -> None:
     assert lines[0] == {"event": "phase_start", "phase": "implement", "timestamp": iso(T), "storyId": "S-1"}
     assert lines[1] == {"event": "agent_spawn", "agent": "dev", "model": "m", "timestamp": iso(T)}
     complete = {"event": "agent_complete", "agent": "dev", "tokensInput": 3, "tokensOutput": 4, "durationMs": 500}
-    assert lines[3] == {**complete, "timestamp": iso(T + 500)}
+    assert lines[2] == {"event": "tool_call", "tool": "Read", "path": "a.py", "timestamp": iso(T + 100)}
+    assert lines[3] == {
+        "event": "tool_call",
+        "tool": "Bash",
+        "path": "make",
+        "timestamp": iso(T + 500),
+    }  # its clock is off
+    assert lines[4] == {**complete, "timestamp": iso(T + 500)}
+    assert [each["event"] for each in lines[5:7]] == ["agent_spawn", "tool_call"]
     done = {"event": "phase_complete", "phase": "implement", "status": "PASS", "durationMs": 1_000}
-    assert lines[4] == {**done, "timestamp": iso(T + 1_000)}
-    assert [each["event"] for each in lines[5:]] == ["phase_start"]
+    assert lines[7] == {**done, "timestamp": iso(T + 1_000)}
+    assert [each["event"] for each in lines[8:]] == ["phase_start"]
 
 
 def test_the_metrics_have_the_published_shape() -> None:

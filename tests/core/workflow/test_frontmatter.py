@@ -203,3 +203,13 @@ def test_reading_never_fails(text: str) -> None:
         assert (
             read(render(STORY, each)).said.get("title", "Search for names") == "Search for names" or not found.readable
         )
+
+
+def test_what_a_write_that_did_not_end_may_have_left_is_no_edit() -> None:
+    """The file says what it said before, or what was to be written."""
+    story = Story(id="S-1", title="Newer")
+    found = frontmatter.StoryText(title="Old")
+
+    assert frontmatter.edited(found, {"title": "New"}, story, before={"title": "Old"}) is None
+    edited = frontmatter.edited(found, {"title": "New"}, story)
+    assert edited is not None and edited.title == "Old"

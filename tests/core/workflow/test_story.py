@@ -13,7 +13,7 @@ from medbay.core.workflow.answer import WantedDecision
 from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import EvidenceEntry, PhaseRun, RunPart, Story, StoryDecision
 from medbay.errors import IllegalTransition, NotAllowed, UsageError
-from tests.core.workflow.cases import NOW, case, ended_run, follow, shipped
+from tests.core.workflow.cases import NOW, case, ended_run, follow, shipped, started
 
 ACTOR = "person:x"
 ALIVE = tuple(each for each in shipped("story").statuses if each not in shipped("story").machine.terminal)
@@ -201,20 +201,6 @@ def test_what_is_complete_is_known_by_its_runs() -> None:
     assert story.has_run(case("uat", runs=(passed,)), elaborate) and not story.has_run(case("uat"), elaborate)
 
 
-def test_few_criteria_may_skip_the_audit() -> None:
-    """By the moves of the table, with a run that says so; hotfixes have none to skip."""
-    elaborate = shipped("story").phase("elaborate")
-    implement = shipped("hotfix").phase("implement")
-    assert elaborate is not None and implement is not None
-
-    after = follow(case("generated"), story.fast_tracked(case("generated"), elaborate, NOW, actor=ACTOR))
-    bare = replace(elaborate, running="", verdicts={"PASS": "in-elaboration"})
-
-    assert (after.story.status, after.story.elaborated, after.story.fast) == ("ready-to-work", True, True)
-    assert "fast track" in after.runs[-1].summary
-    assert follow(case("generated"), story.fast_tracked(case("generated"), bare, NOW, actor=ACTOR)).story.fast
-
-
 def test_what_a_run_showed_is_kept_with_its_hash() -> None:
     """The newest entry for a criterion and a path stands; the run is completed with it."""
     shown = {"evidence": [{"criterion": 1, "shows": "new", "path": "a"}, {"criterion": 1, "shows": "b", "path": "b"}]}
@@ -248,15 +234,25 @@ def test_a_run_is_told_what_was_found_before() -> None:
 
 
 def test_an_agent_is_told_the_story_as_data() -> None:
-    """With its findings, and how to answer."""
-    flow = shipped("story")
-    elaborate, review = flow.phase("elaborate"), flow.phase("review")
-    assert elaborate is not None and review is not None
+    """With its findings; what people wrote for the project stands as it is, what roles said is quoted."""
+    pieces = [{"tier": "static", "text": "You audit."}, {"tier": "session", "text": "So far:\n- generate: PASS\n"}]
 
-    told = prompt.told("qa", elaborate, case().story, [{"text": "context"}], {"findings": ["f"], "decided": []})
+    told = prompt.told(case().story, pieces, {"findings": ["f"], "decided": []})
 
-    assert "> 1. one" in told and "PASS, FAIL, SPLIT, ERROR" in told and "> f" in told
-    assert "SPLIT" not in prompt.told("review-lint", review, case().story, [], {})
+    assert told.startswith("You audit.\n\nSo far:\n\n> - generate: PASS\n\n")
+    assert "> 1. one" in told and "> f" in told
+    assert "(none yet)" in prompt.told(replace(case().story, criteria=()), [], {})
+
+
+def test_an_agent_is_told_how_to_answer() -> None:
+    """With the verdicts of its phase, also where its session goes on."""
+    begun = started(case("generated"), "elaborate")
+
+    told = prompt.answer_wanted(begun.tasks[0])
+
+    assert "as qa in the phase elaborate of the story S-1" in told and "one of PASS, FAIL, SPLIT, ERROR." in told
+    review = started(case("ready-for-code-review"), "review", "review-lint")
+    assert "one of PASS, FAIL, ERROR." in prompt.answer_wanted(review.tasks[0])
 
 
 def test_dependencies_hold_a_story_past_its_elaboration() -> None:

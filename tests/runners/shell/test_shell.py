@@ -130,7 +130,8 @@ def test_the_time_limit_ends_a_stubborn_command_after_the_grace(tmp_path: Path) 
 
 def test_a_command_may_tidy_up_within_the_grace(tmp_path: Path) -> None:
     """SIGTERM comes first, and its exit code is reported."""
-    outcome = run(tmp_path, "trap 'echo tidy; exit 4' TERM; echo on; while :; do sleep 0.01; done", timeout_s=0.3)
+    loop = "trap 'echo tidy; exit 4' TERM; echo on; while :; do sleep 0.01; done"
+    outcome = finish(start(launch(tmp_path, loop, timeout_s=0.3), ShellRunner(Trees(20.0))))
 
     assert isinstance(outcome, TimedOut)
     assert outcome.exit_code == 4

@@ -21,6 +21,7 @@ _OWN: Final = re.compile(
     r"|Analytics have been|Detected dumb terminal|Update git |You can skip this check|HTTPSConnectionPool\(|Warning"
     r"|Creating empty file |Use /help|https?://\S+$|# \d+ SEARCH/REPLACE block)"
 )
+_AGAIN: Final = ("The LLM did not conform", "Exception while updating files:")
 _UNITS: Final = {"k": 1_000, "M": 1_000_000}
 
 
@@ -33,6 +34,7 @@ def line(text: str, into: Transcript) -> bool:
         if cost := _COST.search(found[3]):
             into.cost = (into.cost or 0) + round(float(cost[1]) * 1_000_000)
         into.ended, into.failed, into.error, into.kind, into.retrying = True, False, "", "", ""
+        into.goes_on = False
         into.said, into.unsaid = into.unsaid.strip(), ""  # the words of a message stand before what it cost
         return True
     if found := _EDIT.match(text):
@@ -46,9 +48,12 @@ def line(text: str, into: Transcript) -> bool:
         into.note(text)
     elif _OWN.match(text):
         into.note(text)
-    elif text.startswith("The LLM did not conform"):  # it is asked again
+    elif text.startswith(_AGAIN):  # the model is asked once more
         into.note(text)
-        into.ended = False
+        into.ended, into.goes_on = False, True
+    elif text.startswith("Only ") and text.endswith("reflections allowed, stopping."):
+        into.note(text)
+        into.goes_on = False
     else:
         into.note(text)
         into.unsaid = f"{into.unsaid}\n{text}"[-SAID_MAX:]

@@ -9,11 +9,11 @@ export function Board({ parts }) {
 /** @param {any[]} events */
 const concerns = (events) => events.some((each) => /^(story|phase|question):/.test(each.name));
 
-/** Where a story may go, and why not elsewhere. @param {any} story */
-async function move(story) {
-  const ways = story.moves.filter((/** @type {any} */ each) => each.allowed);
-  const others = story.moves.filter((/** @type {any} */ each) => !each.allowed);
-  const why = html`${ways.length ? html`<p>From ${story.status} it may go to:</p><ul>${ways.map((/** @type {any} */ each) => html`<li><b>${each.to}</b> <span class="dim">${each.why}</span></li>`)}</ul>` : html`<p>${story.status} leads nowhere.</p>`}
+/** Where a story may go, and why not elsewhere; dropped on a column, only there. @param {any} story @param {string} [directory] */
+async function move(story, directory) {
+  const ways = story.moves.filter((/** @type {any} */ each) => each.allowed && (!directory || each.directory === directory));
+  const others = story.moves.filter((/** @type {any} */ each) => !each.allowed && (!directory || each.directory === directory));
+  const why = html`${ways.length ? html`<p>From ${story.status} it may go to:</p><ul>${ways.map((/** @type {any} */ each) => html`<li><b>${each.to}</b> <span class="dim">${each.why}</span></li>`)}</ul>` : html`<p>${story.status} does not lead ${directory ? `to ${directory}` : "anywhere"}.</p>`}
     <details><summary class="dim">why not elsewhere</summary><ul>${others.map((/** @type {any} */ each) => html`<li class="dim">${each.to}: ${each.why}</li>`)}</ul></details>`;
   const fields = ways.length ? [{ name: "to", label: "Move to", options: ways.map((/** @type {any} */ each) => each.to) }, { name: "why", label: "Why (it is kept)" }] : [];
   const said = await askPerson({ title: `Move ${story.id}?`, body: why, ok: ways.length ? "Move" : "Close", fields });
@@ -29,6 +29,9 @@ function Columns({ columns }) {
   const filled = columns.filter((each) => each.stories.length);
   const all = filled.flatMap((each) => each.stories);
   const card = all.find((each) => each.id === at);
+  const [held, setHeld] = useState(/** @type {any} */ (null)); // the card that is dragged
+  const over = (/** @type {string} */ directory) => held && held.moves.some((/** @type {any} */ each) => each.allowed && each.directory === directory);
+  const drop = (/** @type {string} */ directory) => { if (held) move(held, directory); setHeld(null); };
   const show = (/** @type {any} */ next) => {
     if (!next) return;
     setAt(next.id);
@@ -47,12 +50,12 @@ function Columns({ columns }) {
   useKey("o", () => { if (card) go(`/board/${encodeURIComponent(card.id)}`); }, "open the story");
   useKey("m", () => { if (card) move(card); }, "move the story");
   if (!all.length) return html`<div class="empty">No stories yet. Make one:<code>medbay story new S-1 --title "What it is about"</code></div>`;
-  return html`<div class="board">${columns.map((each) => html`<section key=${each.directory} class="lane ${each.stories.length ? "" : "none"}" aria-label=${each.directory}><h2 class="title">${each.directory} <span>${each.stories.length}</span></h2>
-    ${each.stories.map((/** @type {any} */ story) => html`<${Card} key=${story.id} story=${story} at=${story.id === at} />`)}</section>`)}</div>`;
+  return html`<div class="board">${columns.map((each) => html`<section key=${each.directory} class="lane ${each.stories.length ? "" : "none"} ${over(each.directory) ? "open" : ""}" aria-label=${each.directory} onDragOver=${(/** @type {DragEvent} */ event) => { if (held) event.preventDefault(); }} onDrop=${(/** @type {DragEvent} */ event) => { event.preventDefault(); drop(each.directory); }}><h2 class="title">${each.directory} <span>${each.stories.length}</span></h2>
+    ${each.stories.map((/** @type {any} */ story) => html`<${Card} key=${story.id} story=${story} at=${story.id === at} hold=${setHeld} />`)}</section>`)}</div>`;
 }
-/** @param {{story: any, at: boolean}} props */
-function Card({ story, at }) {
-  return html`<article class="card ${at ? "at" : ""}" data-at=${at ? "1" : undefined}><div class="row"><a class="id" href=${`/board/${encodeURIComponent(story.id)}`}>${story.id}</a><span class="grow"></span><button class="plain" aria-label=${`move ${story.id}`} title="move (m)" onClick=${() => move(story)}>⇄</button></div>
+/** @param {{story: any, at: boolean, hold: (story: any) => void}} props */
+function Card({ story, at, hold }) {
+  return html`<article class="card ${at ? "at" : ""}" data-at=${at ? "1" : undefined} draggable="true" onDragStart=${(/** @type {DragEvent} */ event) => { if (event.dataTransfer) event.dataTransfer.setData("text/plain", story.id); hold(story); }} onDragEnd=${() => hold(null)}><div class="row"><a class="id" href=${`/board/${encodeURIComponent(story.id)}`}>${story.id}</a><span class="grow"></span><button class="plain" aria-label=${`move ${story.id}`} title="move (m)" onClick=${() => move(story)}>⇄</button></div>
     <p class="name">${story.title}</p><p class=${story.token}>${story.glyph} ${story.words}</p>
     ${story.notes.map((/** @type {string} */ each) => html`<p class="dim">${each}</p>`)}
     ${story.questions.length ? html`<p>${story.questions.map((/** @type {string} */ each) => html`<a href=${`/inbox/${encodeURIComponent(each)}`}>question ${each} ▸</a> `)}</p>` : null}</article>`;

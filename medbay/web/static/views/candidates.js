@@ -11,7 +11,7 @@ export function Candidates({ parts }) {
 function All() {
   const found = useResource("/api/candidates?status=PROPOSED&limit=100"), over = useResource("/api/candidates?status=PROMOTED&status=DISCARDED&limit=100");
   return html`<${InboxHead} at="/candidates" /><${Loaded} of=${found}>${(/** @type {any} */ data) => html`<${Rows} data=${data} />`}<//>
-    <section class="section"><h2>Decided</h2><${Loaded} of=${over}>${(/** @type {any} */ data) => (data.candidates.length ? html`<div class="scroll"><table class="stack"><tbody>${data.candidates.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><a class="id" href=${`/candidates/${each.id}`}>${each.id}</a></td><td><${Standing} status=${each.status} /></td><td class="full">${each.title}</td><td>${each.task ? html`<${TaskId} id=${each.task} />` : ""}</td><td class="full dim"><${Time} at=${each.since} /></td></tr>`)}</tbody></table></div>` : html`<p class="empty">None yet.</p>`)}<//></section>`;
+    <section class="section"><h2>Decided</h2><${Loaded} of=${over}>${(/** @type {any} */ data) => (data.candidates.length ? html`<div class="scroll"><table class="stack"><tbody>${data.candidates.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><a class="id" href=${`/candidates/${each.id}`}>${each.id}</a></td><td><${Standing} status=${each.status} /></td><td class="full">${each.title}</td><td><${Became} each=${each} /></td><td class="full dim"><${Time} at=${each.since} /></td></tr>`)}</tbody></table></div>` : html`<p class="empty">None yet.</p>`)}<//></section>`;
 }
 /** @param {{data: any}} props */
 function Rows({ data }) {
@@ -35,10 +35,15 @@ function Card({ each, gone = false, at = false, picked = false, pick }) {
   return html`<article class="ask ${gone ? "gone" : ""} ${at ? "at" : ""}" data-at=${at ? 1 : 0} aria-label=${`candidate: ${each.title}`}><div class="top">${pick ? html`<input type="checkbox" aria-label=${`select ${each.id}`} checked=${picked} onClick=${pick} />` : null}<a class="id" href=${`/candidates/${each.id}`}>${each.id}</a> <b>${each.title}</b> <${Standing} status=${each.status} /><span class="dim">from ${counted(each.captures.length, "capture")} · how sure <b>${each.confidence.toFixed(2)}</b></span></div>
     ${each.description ? html`<p>${each.description}</p>` : null}<ul>${each.acceptance_criteria.map((/** @type {string} */ one) => html`<li class="dim">☐ ${one}</li>`)}</ul><${Acts} each=${each} /></article>`;
 }
+/** A story has the id of its candidate, a task one of its own. @param {{each: any}} props */
+function Became({ each }) {
+  if (!each.task) return null;
+  return each.task === each.id ? html`<a class="id" href=${`/board/${each.task}`}>story ${each.task}</a>` : html`<${TaskId} id=${each.task} />`;
+}
 /** @param {{each: any}} props */
 function Acts({ each }) {
-  if (each.status !== "PROPOSED") return each.task ? html`<p>became <${TaskId} id=${each.task} /></p>` : null;
-  return html`<div class="options"><button class="first" onClick=${() => actions.promote(each)} aria-label=${`promote ${each.id}`}>Promote…</button><button onClick=${() => actions.editCandidate(each)} aria-label=${`edit ${each.id}`}>Edit…</button><button class="danger" onClick=${() => actions.discardCandidate(each)} aria-label=${`discard ${each.id}`}>Discard…</button></div>`;
+  if (each.status !== "PROPOSED") return each.task ? html`<p>became <${Became} each=${each} /></p>` : null;
+  return html`<div class="options"><button class="first" onClick=${() => actions.promote(each)} aria-label=${`promote ${each.id}`}>Promote…</button><button onClick=${() => actions.promoteToStory(each)} aria-label=${`make a story of ${each.id}`}>Make a story…</button><button onClick=${() => actions.editCandidate(each)} aria-label=${`edit ${each.id}`}>Edit…</button><button class="danger" onClick=${() => actions.discardCandidate(each)} aria-label=${`discard ${each.id}`}>Discard…</button></div>`;
 }
 /** @param {{id: string}} props */
 function One({ id }) {

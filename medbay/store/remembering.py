@@ -1,0 +1,170 @@
+"""The store of one simulated world: SQLite in memory, whose answers are remembered until what they tell of is written.
+
+Most steps of a world find nothing to do and ask what the step before them asked. All actors share one connection and
+none is interrupted within a transaction, so an answer stays right until a commit that wrote one of its tables.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from medbay.env import Clock
+from medbay.store.batch import Values
+from medbay.store.database import Row
+from medbay.store.sqlite import SqliteStore, SqliteTx
+
+KEPT_MAX: Final = 200  # of one statement; answers to a question that names the time are never asked for again
+_READS: Final = re.compile(r"\b(?:FROM|JOIN) (\w+)")
+_WRITES: Final = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+_ASKS: Final = ("SELECT ", "WITH ")
+
+
+@lru_cache(maxsize=4_096)
+def tables_read(sql: str) -> frozenset[str] | None:
+    """The tables that a question is about; None for what is no question."""
+    return frozenset(_READS.findall(sql)) if sql.startswith(_ASKS) else None
+
+
+@lru_cache(maxsize=4_096)
+def table_written(sql: str) -> str | None:
+    """The table that a statement writes; None for a question."""
+    if sql.startswith(_ASKS):
+        return None
+    found = _WRITES.match(sql)
+    return found[1] if found else None
+
+
+class Answers:
+    """What the store answered, by statement and values, as far as it still holds."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[Values, list[Row]]] = {}
+        self._by_table: dict[str, list[dict[Values, list[Row]]]] = {}
+
+    def of(self, sql: str, tables: frozenset[str]) -> dict[Values, list[Row]]:
+        """Where the answers of a statement are kept."""
+        kept = self._kept.get(sql)
+        if kept is None:
+            kept = self._kept[sql] = {}
+            for table in tables:
+                self._by_table.setdefault(table, []).append(kept)
+        elif len(kept) > KEPT_MAX:
+            kept.clear()
+        return kept
+
+    def forget(self, tables: set[str]) -> None:
+        """Something was committed that wrote these tables."""
+        for table in tables:
+            for kept in self._by_table.get(table, ()):
+                kept.clear()
+
+
+class RememberingTx(SqliteTx):
+    """A transaction that asks only for what is not known; of what it has written itself it always asks."""
+
+    def __init__(self, connection: sqlite3.Connection, now: int, store_id: str, answers: Answers) -> None:
+        super().__init__(connection, now, store_id)
+        self._answers = answers
+        self.written: set[str] = set()
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query."""
+        kept = self._kept(sql)
+        if kept is None:
+            return super().rows(sql, params)
+        key = tuple(params)
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = super().rows(sql, params)
+        return found.copy()
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        kept = self._kept(sql)
+        if kept is None:
+            return super().one(sql, params)
+        key = ("one", *params)
+        found = kept.get(key)
+        if found is None:
+            row = super().one(sql, params)
+            found = kept[key] = [] if row is None else [row]
+        return found[0] if found else None
+
+    def insert_as_is(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Save rows of another store with the numbers they have."""
+        self.written.add(table)
+        super().insert_as_is(table, columns, rows)
+
+    def _kept(self, sql: str) -> dict[Values, list[Row]] | None:
+        """Where the answers to it are kept; None when it has to be asked now."""
+        tables = tables_read(sql)
+        if tables is None or self._waiting is not None or not self.written.isdisjoint(tables):
+            return None
+        return self._answers.of(sql, tables)
+
+    def _run(self, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        if (table := table_written(sql)) is not None:
+            self.written.add(table)
+        return super()._run(sql, params)
+
+    def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
+        self.written.update(table for sql, _ in steps if (table := table_written(sql)) is not None)
+        return super()._run_all(steps)
+
+
+class ReadBlock:
+    """A block that only reads. Nobody comes between, so it needs no transaction of the database."""
+
+    __slots__ = ("_tx",)
+
+    def __init__(self, tx: RememberingTx) -> None:
+        self._tx = tx
+
+    def __enter__(self) -> RememberingTx:
+        return self._tx
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        assert not self._tx.written, "a block that reads has written"
+
+
+class WriteBlock:
+    """The block of one transaction that writes: committed at its end, undone when it raises."""
+
+    __slots__ = ("_answers", "_connection", "_tx")
+
+    def __init__(self, connection: sqlite3.Connection, tx: RememberingTx, answers: Answers) -> None:
+        self._connection = connection
+        self._tx = tx
+        self._answers = answers
+
+    def __enter__(self) -> RememberingTx:
+        self._connection.execute("BEGIN IMMEDIATE")
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._connection.execute("ROLLBACK")
+            return
+        self._connection.execute("COMMIT")
+        self._answers.forget(self._tx.written)
+
+
+class MemoryStore(SqliteStore):
+    """A store in memory for one world, made as a copy of an empty one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._answers = Answers()
+        super().__init__(":memory:", clock, new_store_id="simulated", machine_id="")
+
+    def write(self) -> WriteBlock:  # type: ignore[override]
+        """A transaction that may change things."""
+        tx = RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers)
+        return WriteBlock(self._connection, tx, self._answers)
+
+    def read(self) -> ReadBlock:  # type: ignore[override]
+        """A block that changes nothing."""
+        return ReadBlock(RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers))

@@ -1,0 +1,42 @@
+"""The demo's fleet at a cluster with two workers: each command ends as it should, as on one machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import medbay
+from medbay.cli.demo.fleet import FLEET, SETTINGS, TOKEN
+from tests.places.cluster import NEEDS_A_SERVER, Fleet
+from tests.waiting import wait_for
+
+pytestmark = [*NEEDS_A_SERVER, pytest.mark.long]
+
+
+def test_the_fleet_of_the_demo_heals_on_two_workers(fleet: Fleet) -> None:
+    """Diagnosis, waits, limits, advice, one question for two tasks: nothing depends on where it runs."""
+    own = (fleet.home / "medbay.toml").read_text(encoding="utf-8")
+    place = own[own.index("[places.cluster]") :]
+    (fleet.home / "medbay.toml").write_text(f"{SETTINGS}\n{place}", encoding="utf-8")
+    fleet.worker()
+    fleet.worker()
+    with medbay.open(cwd=fleet.home, trust_file=True) as bay:
+        ids: dict[str, str] = {}
+        for patient in FLEET:
+            after = {"after": [ids[patient.after]]} if patient.after else {}
+            task = bay.add(
+                patient.title, run=patient.script, place="cluster", cwd=str(fleet.home), **after, **patient.options
+            )
+            ids[patient.title] = task.id
+        fleet.engine()
+        waiting = {ids["push to eu"], ids["push to us"]}
+        wait_for(lambda: any(waiting == set(asked.task_ids) for asked in bay.inbox()), 120)
+        (fleet.home / TOKEN).touch()
+        bay.answer(ids["push to eu"], "default")
+
+        wait_for(lambda: all(p.check(bay.get(ids[p.title]), bay.attempts(ids[p.title])) for p in FLEET), 120)
+
+        hosts = {attempt.place for each in ids.values() for attempt in bay.attempts(each)}
+    assert hosts == {"cluster"}
+    assert json.loads(fleet.must("show", ids["pull rates"], "--json"))["place"] == "cluster"
