@@ -40,7 +40,7 @@ from medbay.core.workflow.records import OWNER as STORY
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, prompts, triage
+from medbay.service import budgets, evaluations, learning, owners, prompts, repeats, triage
 from medbay.service.prompts import Briefing
 from medbay.store import attempts, breakers, patterns, questions, tasks, workers
 from medbay.store.apply import apply
@@ -133,8 +133,11 @@ def claim(
         chosen += _chosen(dataclasses.replace(offer, place=place, short_of=""), there)
     sent = _sent_for(worker, chosen, work) if work.breakers else [(task, None) for task in chosen]
     may_start = {task.id for task in budgets.reserve(tx, [task for task, _ in sent], budget)}
+    steps = repeats.Steps(tx, many=len(may_start) > 1)
     with tx.together():
-        return [_claim_one(tx, worker, task, log_path, sent_for) for task, sent_for in sent if task.id in may_start]
+        return [
+            _claim_one(tx, worker, task, log_path, sent_for, steps) for task, sent_for in sent if task.id in may_start
+        ]
 
 
 def _chosen(offer: _Offer, capacity: Capacity) -> list[Task]:
@@ -170,6 +173,8 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     known: dict[str, Known | None] = {}
+    concerned = {other.id for others in after.values() for other in others}
+    many, ends = len(finished) > 1 and not owned, repeats.Ends(tx, by.budget)
     with tx.together():
         for each, claim in zip(finished, claims, strict=True):
             task = met.get(each.task_id, claim.task)
@@ -179,8 +184,14 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             if owner is None and task.owner_kind:
                 owner = _owner_in_turn(tx, task, by)
             ended = ended if owner is None else replace(ended, owner=owner)
+            alone = many and task is claim.task and task.id not in concerned
+            if alone and ends.wrote(ended, work):
+                continue
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
-            apply(tx, decision)
+            if alone:
+                ends.apply(ended, decision, work)
+            else:
+                apply(tx, decision)
             budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
             work = decision.work
             shared = after or owned or ended.owner is not None
@@ -516,36 +527,52 @@ def _sent_for(worker: Worker, chosen: Sequence[Task], work: WorkingSet) -> list[
 
 
 def _claim_one(
-    tx: Tx, worker: Worker, task: Task, log_path: Callable[[str, int], str], sent_for: Breaker | None = None
+    tx: Tx,
+    worker: Worker,
+    task: Task,
+    log_path: Callable[[str, int], str],
+    sent_for: Breaker | None,
+    steps: repeats.Steps,
 ) -> Claim:
     slow_at = _slow_at(tx, task) if task.iterations_done >= expectation.SUCCESSES_NEEDED else None
-    decision = rules.on_claimed(task, tx.now, worker_id=worker.id, sent_for=sent_for, slow_at=slow_at)
-    change = decision.writes[0]
-    assert isinstance(change, Change)
+    after = _claimed(task, tx.now, worker, sent_for, slow_at, steps)
     agent = profile_of(task.runner)
     host = task.place or worker.host  # elsewhere it is known only once it runs
     known = prompts.brief(tx, task, host=host) if agent else prompts.NOTHING
     attempt = Attempt(
         task_id=task.id,
-        number=change.after.attempts,
+        number=after.attempts,
         worker_id=worker.id,
         host=host,
         iteration=task.iteration,
-        planned_at=occurrences.planned_for(changed(task, planned_at=change.after.planned_at), tx.now),
+        planned_at=occurrences.planned_for(changed(task, planned_at=after.planned_at), tx.now),
         started_at=tx.now,
         canary=sent_for is not None,
         forced=task.forced,
-        log_path=log_path(task.id, change.after.attempts),
-        guidance=guidance.render(task.guidance, attempt=change.after.attempts),
+        log_path=log_path(task.id, after.attempts),
+        guidance=guidance.render(task.guidance, attempt=after.attempts),
         agent=agent,
         resumes="" if task.place else known.resumes,
         place=task.place,
     )
-    apply(tx, decision)
     attempts.insert(tx, attempt)
     inputs = prompts.inputs(tx, task) if task.takes_input else ()
-    after = changed(change.after, version=task.version + 1)
-    return Claim(after, attempt, again=task.attempts > 0, briefing=known, inputs=inputs)
+    return Claim(changed(after, version=task.version + 1), attempt, task.attempts > 0, known, inputs)
+
+
+def _claimed(
+    task: Task, now: int, worker: Worker, sent_for: Breaker | None, slow_at: int | None, steps: repeats.Steps
+) -> Task:
+    """The task as its claim leaves it, which is written."""
+    alone = sent_for is None and slow_at is None
+    if alone and (after := steps.after(task)) is not None:
+        return after
+    decision = rules.on_claimed(task, now, worker_id=worker.id, sent_for=sent_for, slow_at=slow_at)
+    change = decision.writes[0]
+    assert isinstance(change, Change)
+    steps.apply(task, decision, repeats=alone)
+    claimed: Task = change.after
+    return claimed
 
 
 def _slow_at(tx: Tx, task: Task) -> int | None:

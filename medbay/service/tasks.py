@@ -18,6 +18,7 @@ from medbay.core.rules import Answer, AskedTask, Edit
 from medbay.core.workflow.question import DECIDE
 from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import breakers, dependencies, owners, schedules, stories, teaching, triage
+from medbay.service.repeats import Steps
 from medbay.store import breakers as breaker_rows
 from medbay.store import intake, questions, tasks, workers
 from medbay.store.apply import apply
@@ -63,9 +64,11 @@ def release_due(tx: Tx, *, actor: str, limits: Limits = Limits()) -> int:
         return 0
     breakers.notice_storm(tx, sum(task.status == "failed" for task in found), limits=limits)
     up_since = min((each.started_at for each in workers.alive(tx) if each.lease_until > tx.now), default=tx.now)
+    steps = Steps(tx, many=len(found) > 1)
     with tx.together():
         for task in found:
-            apply(tx, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
+            if steps.after(task) is None:
+                steps.apply(task, rules.on_due(task, tx.now, actor=actor, up_since=up_since))
     return len(found)
 
 

@@ -254,19 +254,19 @@ def _plan_checks(tx: Tx, planned: ChecksPlanned) -> None:
     _insert_output(tx, planned.task_id, planned.number, planned.output)
 
 
+OUTPUT_SQL: Final = (
+    "INSERT INTO attempt_output (task_id, number, head, tail, total_bytes, result) VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+def output_row(task_id: str, number: int, out: Output) -> tuple[Any, ...]:
+    """What an attempt left behind."""
+    return task_id, number, out.head, out.tail, out.total_bytes, None if out.result is None else dumps_any(out.result)
+
+
 def _insert_output(tx: Tx, task_id: str, number: int, out: Output) -> None:
     if out.total_bytes or out.result is not None:
-        tx.put(
-            "INSERT INTO attempt_output (task_id, number, head, tail, total_bytes, result) VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                task_id,
-                number,
-                out.head,
-                out.tail,
-                out.total_bytes,
-                dumps_any(out.result) if out.result is not None else None,
-            ),
-        )
+        tx.put(OUTPUT_SQL, output_row(task_id, number, out))
     if (known := agent_facts(out)) is not None:
         tx.put(
             "UPDATE attempt SET session = ?, model = ?, tokens_in = ?, tokens_out = ?, tool_calls = ?"

@@ -80,8 +80,8 @@ def calls_of(world: World, many: int, outcome: Outcome) -> float:
     ("many", "outcome", "ceiling"),
     [
         (1, failed("x.py:3: AssertionError: row 77"), 720),
-        (BATCH, failed("x.py:3: AssertionError: row 77"), 380),
-        (BATCH, Succeeded(), 120),
+        (BATCH, failed("x.py:3: AssertionError: row 77"), 150),
+        (BATCH, Succeeded(), 60),
     ],
     ids=["a failure alone", "a failure in a batch", "a success in a batch"],
 )

@@ -334,7 +334,7 @@ def test_an_item_that_raises_is_blocked_alone_with_its_traceback(world: World, m
     from medbay.core import rules
     from medbay.core.attempt import ending
 
-    broken, fine = world.add("broken"), world.add("fine")
+    broken, fine = world.add("broken", tag=["odd"]), world.add("fine")
 
     def rule(ended: Any, now: int, work: Any) -> Any:
         if ended.task.id == broken.id:
