@@ -141,6 +141,7 @@ class Bay:
         self._clock: Clock = clock or SystemClock()
         self.ids = Ids()
         self.profiles = app.agents_of(place.config)
+        self._last_request = requests.LastRequest()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trusted=trust)
 
     def __enter__(self) -> Bay:
@@ -161,7 +162,7 @@ class Bay:
         In place of `run`: `python="module:function"` with `args`, `isolated=True`; `agent="NAME"`; `person=True`.
         """
         given, defaults = {"title": title, "run": run, **options}, app.defaults_of(self.place.config)
-        new = partial(requests.new_task, given, defaults=defaults, agents=self.profiles)
+        new = partial(self._last_request.new_task, given, defaults=defaults, agents=self.profiles)
         add = partial(additions.add, ids=self.ids, actor=self.actor, assess=self.place.config.policy.assess)
         return self.write(lambda tx: add(tx, new(now=tx.now)))
 

@@ -36,6 +36,7 @@ ARGUMENTS_MAX: Final = 1_000_000  # characters; the kernel takes about two milli
 NO_AGENTS: Final[Mapping[str, Profile]] = {}
 _COUNT_MAX: Final = 1_000_000_000
 _OWN: Final = ("title", "run", "python", "args", "isolated")  # what differs where many alike are added
+_FIXED: Final = frozenset({str, int, float, bool, type(None)})  # what nobody can change meanwhile
 
 
 class Defaults(Struct, frozen=True):
@@ -75,6 +76,27 @@ def new_task(
     own = {"cwd": defaults.cwd, "shell": defaults.shell}
     made = {**own, **workforce.with_account(renamed, work, agents)}
     return NewTask(**{**made, "place": _place(made, defaults)})
+
+
+class LastRequest:
+    """What was asked for last: who adds one task after the other mostly says the same but for its own words."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Mapping[str, Any], Defaults, NewTask] | None = None
+
+    def new_task(
+        self, given: Mapping[str, Any], *, now: int, defaults: Defaults, agents: Mapping[str, Profile]
+    ) -> NewTask:
+        """The same as `new_task`; the agents are the same each time."""
+        if self._last is not None:
+            before, by, made = self._last
+            if by == defaults and _says_the_same(before, given):
+                return alike(made, title=_FIELDS["title"][1](given["title"]), command=_to_run(given)["command"])
+        new = new_task(given, now=now, defaults=defaults, agents=agents)
+        timed = new.at is not None or new.cron or new.every_ms is not None or new.expect_by
+        fixed = all(type(value) in _FIXED for name, value in given.items() if name not in _OWN)
+        self._last = None if timed or not fixed else (given, defaults, new)
+        return new
 
 
 def _place(fields: Mapping[str, Any], defaults: Defaults) -> str:

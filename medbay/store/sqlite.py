@@ -36,6 +36,12 @@ NEEDED_BYTES: Final = 10_000_000  # a store and its log of changes grow by about
 _SCARCE_BYTES: Final = 1_000_000
 _ASKED_STEPS_MAX: Final = 100_000
 
+# They become what they are anyway, but else `sqlite3` looks for adapters in vain: with 40 of them in the row of a task
+# that takes longer than all its other values together.
+_NOTHING: Final[dict[None, None]] = {}
+sqlite3.register_adapter(type(None), _NOTHING.get)
+sqlite3.register_adapter(bool, int)
+
 
 class SqliteTx(Putting):
     """One open transaction on one connection. Who writes is alone, so no row has to be locked."""
