@@ -130,8 +130,8 @@ class Errand:
         self._running.kill()
 
     def _report(self, outcome: Outcome, results: tuple[CheckResult, ...] = ()) -> AttemptReport:
-        if self._handed_back and not isinstance(outcome, Requeued) and not results and self._launch.checks:
-            outcome = Requeued(asked=False, why=self._handed_back)  # its work may be done, its checks were not begun
+        if self._handed_back and isinstance(outcome, Succeeded) and not results and self._launch.checks:
+            outcome = Requeued(asked=False, why=self._handed_back)  # its work is done, its checks were not begun
         shown = redacted(workspace.kept(outcome), self._redaction)
         judged = redacted(Checked(results=results), self._redaction)
         assert isinstance(judged, Checked)

@@ -113,11 +113,12 @@ class Slots:
         away, found = self._place.unreachable(), {}
         for place, slots in self._settings.place_slots.items():
             there = [task for task in live if task.place == place]
+            unread = [task for task in self._checker.waiting if task.place == place]  # ended, until its checks are read
             if place not in away:
                 found[place] = Capacity(
                     slots=slots,
-                    free=max(0, slots - len(there)),
-                    live_recovery=sum(task.recovery for task in there),
+                    free=max(0, slots - len(there) - len(unread)),
+                    live_recovery=sum(task.recovery for task in (*there, *unread)),
                     live_suspects=sum(task.crashes > 0 for task in there),
                     recovery_share=self._settings.recovery_share,
                     recovery_first=recovery_first,

@@ -166,7 +166,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     Raises StaleClaim when any of them is not as it was claimed: then nothing counts, and each is ended alone.
     """
     claims = [_known_claim(each, worker_id) for each in finished]
-    after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
+    after = tasks.dependents_of(tx, [each.task_id for each in finished if _concerns_dependents(each)])
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     known: dict[str, Known | None] = {}
@@ -220,7 +220,7 @@ def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
     asked = [each.task_id for each in finished if together or failing_scope(each.task_id) in work.questions]
     if asked:
         questions.lock_of_tasks(tx, asked)
-    final = {each.task_id for each in finished if _can_be_final(each.outcome)}
+    final = {each.task_id for each in finished if _concerns_dependents(each)}
     tasks.lock(tx, {each.task_id for each in finished}, dependents_of=final)
 
 
@@ -305,6 +305,12 @@ def _known_claim(finished: Finished, worker_id: str) -> Claim:
 def _can_be_final(outcome: Outcome) -> bool:
     """Whether tasks that come after this one may be concerned."""
     return isinstance(outcome, Succeeded | Checked | Cancelled)
+
+
+def _concerns_dependents(finished: Finished) -> bool:
+    """The same, also where its worker took it up after its cancel was requested: then every ending is one for good."""
+    known = finished.claim
+    return _can_be_final(finished.outcome) or (known is not None and known.task.cancel_requested)
 
 
 def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], work: WorkingSet) -> Ended:

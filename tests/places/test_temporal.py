@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from medbay.core.cluster import Cluster
-from medbay.places.temporal import probe
+from medbay.core.outcome import Requeued
+from medbay.places.temporal import TemporalPlace, probe
 from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, free_port, runs
+from tests.runners.driving import launch
 from tests.waiting import wait_for
 
 pytestmark = NEEDS_A_SERVER
@@ -229,6 +231,20 @@ def test_the_place_of_a_task_is_named_wherever_it_is_shown(fleet: Fleet) -> None
     assert listed[task].endswith("\tcluster") and listed[here].endswith("\t")
     assert fleet.show(task)["place"] == "cluster" and fleet.show(here)["place"] is None
     assert "place cluster" in fleet.run("doctor").stdout
+
+
+def test_an_engine_that_stops_does_not_wait_for_checks_that_it_only_reads(tmp_path: Path) -> None:
+    """Nothing of them runs: the next engine reads them. Work goes on there, and says nothing yet."""
+    nobody = Cluster(name="cluster", kind="temporal", address=f"127.0.0.1:{free_port()}")
+    place = TemporalPlace(nobody, store_id="s")
+    read = place.start(launch(tmp_path, "true", part="check-1"), 0.0)
+    work = place.start(launch(tmp_path, "true"), 0.0)
+
+    for each in (read, work):
+        each.hand_back(0.0, why="the worker is stopping")
+
+    assert isinstance(read.poll(0.0), Requeued) and work.poll(0.0) is None
+    place.close()
 
 
 def test_a_worker_of_another_version_refuses_what_it_does_not_understand(fleet: Fleet) -> None:
