@@ -109,7 +109,13 @@ class Capacity(Struct, frozen=True, kw_only=True):
     @property
     def has_room(self) -> bool:
         """Whether anything can be claimed, here or elsewhere."""
-        return self.room > 0 or any(each.room > 0 for each in self.elsewhere.values())
+        return bool(self.places)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where anything can be claimed for."""
+        there = tuple(place for place, each in self.elsewhere.items() if each.room > 0)
+        return ("", *there) if self.room > 0 else there
 
 
 def claim(
@@ -126,7 +132,7 @@ def claim(
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
     patience_ms = capacity.fallback_after_ms
-    behind = _not_held(tx, _behind_mutexes(tx, worker), work, patience_ms)
+    behind = _not_held(tx, _behind_mutexes(tx, worker, capacity.places), work, patience_ms)
     offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of, patience_ms)
     chosen = _chosen(offer, capacity)
     for place, there in capacity.elsewhere.items():
@@ -402,11 +408,11 @@ def _queues_left(tx: Tx, worker: Worker, capacity: Capacity) -> dict[str, int]:
     return left
 
 
-def _behind_mutexes(tx: Tx, worker: Worker) -> list[Task]:
-    """The most urgent task behind each free mutex, which is this transaction's from now on."""
+def _behind_mutexes(tx: Tx, worker: Worker, places: Collection[str]) -> list[Task]:
+    """The most urgent task behind each free mutex that one of these places has room for; it is ours from now on."""
     first: dict[str, Task] = {}
     for queue in worker.queues:
-        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX):
+        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX, places):
             found = tasks.take_mutex(tx, task_id, mutex)
             if found is not None and (mutex not in first or _urgency(found) < _urgency(first[mutex])):
                 first[mutex] = found

@@ -268,3 +268,43 @@ def test_the_end_of_work_that_was_stored_without_an_answer_is_stored_once(
         told = [each.name for each in history.events_since(tx, 0, limit=100, task_id=task.id)]
     assert told.count("task:verifying") == 1
     assert world.task(task.id).status == "completed"
+
+
+class Away(Elsewhere):
+    """The cluster does not answer."""
+
+    def unreachable(self) -> Mapping[str, str]:
+        """Why nothing can be started there."""
+        return {CLUSTER: "no answer"}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_a_place_that_is_away_would_run_holds_no_mutex_back(world: World, known: bool) -> None:
+    """The most urgent of those that can be started runs, whether this engine misses the place or never had it."""
+    first = world.add("there", place=CLUSTER, mutex="db", priority=1)
+    world.add("also there", place=CLUSTER, mutex="other", priority=1)
+    here = world.add("here", mutex="db")
+    away = Away({"shell": world.runner}, world.leftovers)
+    engine = engine_of(world, away) if known else world.engine()
+
+    world.run(engine, ticks=3)
+
+    assert started(world) == ["here"]
+    assert (world.task(here.id).status, world.task(first.id).status) == ("completed", "pending")
+
+
+def test_a_mutex_goes_to_the_most_urgent_of_the_places_with_room(world: World, place: Elsewhere) -> None:
+    """What waits for a slot there does not keep it from here; where both have room the order is that of any mutex."""
+    world.add("busy", None, place=CLUSTER, priority=0)
+    engine = engine_of(world, place, slots_there=1)
+    world.run(engine)
+    world.add("there", None, place=CLUSTER, mutex="db", priority=1)
+    world.add("here", mutex="db", priority=2)
+    world.add("last", mutex="db", priority=3)
+
+    world.run(engine)
+    assert started(world) == ["busy", "here"]
+    world.runner.running[0].outcome = Succeeded()
+    world.run(engine, ticks=2)
+
+    assert started(world) == ["busy", "here", "there"]
