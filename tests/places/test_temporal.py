@@ -20,9 +20,8 @@ import pytest
 from medbay.core.cluster import Cluster
 from medbay.core.outcome import Requeued
 from medbay.places.temporal import TemporalPlace, probe
-from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, free_port, runs
+from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, free_port, runs, wait_until
 from tests.runners.driving import launch
-from tests.waiting import wait_for
 
 pytestmark = NEEDS_A_SERVER
 
@@ -56,11 +55,11 @@ def test_an_attempt_outlives_its_engine_and_is_taken_up_by_the_next(fleet: Fleet
     fleet.worker()
     task = fleet.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
     first = fleet.start("up", "--no-web")
-    wait_for(lambda: fleet.file("pids"))
+    wait_until(lambda: fleet.file("pids"))
 
     first.kill()
     second = fleet.start("up", "--no-web")
-    wait_for(lambda: any(each["name"] == "worker:lost" for each in fleet.events()))
+    wait_until(lambda: any(each["name"] == "worker:lost" for each in fleet.events()))
     second.send_signal(signal.SIGTERM)
     assert second.wait(30) == 0
     (fleet.home / "go").touch()
@@ -78,10 +77,10 @@ def test_a_cancel_ends_the_tree_elsewhere_and_output_is_seen_meanwhile(fleet: Fl
     fleet.worker()
     task = fleet.add("echo $$ > pid; echo working hard; sleep 600 & wait")
     fleet.start("up", "--no-web")
-    wait_for(lambda: "working hard" in fleet.run("log", task).stdout)
+    wait_until(lambda: "working hard" in fleet.run("log", task).stdout)
 
     fleet.must("cancel", task)
-    wait_for(lambda: fleet.status(task) == "cancelled")
+    wait_until(lambda: fleet.status(task) == "cancelled")
 
     assert not runs(fleet.file("pid"))
 
@@ -93,20 +92,20 @@ def test_a_worker_that_dies_or_falls_silent_loses_its_attempts_uncharged(fleet: 
     first = fleet.worker()
     task = fleet.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
     fleet.start("up", "--no-web")
-    wait_for(lambda: len(fleet.file("pids").split()) == 1)
+    wait_until(lambda: len(fleet.file("pids").split()) == 1)
     first.kill()
     second = fleet.worker()
-    wait_for(lambda: len(fleet.file("pids").split()) == 2)
+    wait_until(lambda: len(fleet.file("pids").split()) == 2)
     second.send_signal(signal.SIGSTOP)
     fleet.worker()
-    wait_for(lambda: len(fleet.file("pids").split()) == 3)
+    wait_until(lambda: len(fleet.file("pids").split()) == 3)
     one, two, three = fleet.file("pids").split()
 
     assert runs(three) and not runs(one)
-    wait_for(lambda: not runs(two))
+    wait_until(lambda: not runs(two))
     second.send_signal(signal.SIGCONT)
     (fleet.home / "go").touch()
-    wait_for(lambda: fleet.status(task) == "completed")
+    wait_until(lambda: fleet.status(task) == "completed")
 
     shown = fleet.show(task)
     lost = [each for each in fleet.events() if each["name"] == "task:lost"]
@@ -128,11 +127,11 @@ def test_a_server_that_is_away_holds_its_own_tasks_alone(tmp_path: Path) -> None
         fleet.worker()
         running = fleet.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
         fleet.start("up", "--no-web")
-        wait_for(lambda: fleet.file("pids"))
+        wait_until(lambda: fleet.file("pids"))
         own.kill()
-        wait_for(lambda: any(each["name"] == "place:away" for each in fleet.events()))
+        wait_until(lambda: any(each["name"] == "place:away" for each in fleet.events()))
         waiting, here = fleet.add("echo later"), fleet.must("add", "here", "--run", "true").strip()
-        wait_for(lambda: fleet.status(here) == "completed")
+        wait_until(lambda: fleet.status(here) == "completed")
 
         assert fleet.status(waiting) == "pending" and fleet.status(running) == "in_progress"
         assert 'the place "cluster" is away' in fleet.must("explain", waiting)
@@ -141,7 +140,7 @@ def test_a_server_that_is_away_holds_its_own_tasks_alone(tmp_path: Path) -> None
 
         own.start()
         (home / "go").touch()
-        wait_for(lambda: fleet.status(waiting) == fleet.status(running) == "completed")
+        wait_until(lambda: fleet.status(waiting) == fleet.status(running) == "completed")
         assert any(each["name"] == "place:back" for each in fleet.events())
         assert fleet.names(running).count("task:completed") == 1
     finally:
@@ -207,7 +206,7 @@ def test_a_worker_says_what_keeps_it_and_waits(fleet: Fleet, server: Server) -> 
     fleet.configure(server.port, namespace="nowhere")
     waiting = fleet.start("worker", "--place", "cluster")
 
-    wait_for(lambda: 'waits: namespace "nowhere" does not exist' in fleet.file("worker-0.out"))
+    wait_until(lambda: 'waits: namespace "nowhere" does not exist' in fleet.file("worker-0.out"))
     told = fleet.run("doctor")
     assert told.returncode != 0 and 'namespace "nowhere" does not exist' in told.stdout
     waiting.send_signal(signal.SIGTERM)
@@ -256,7 +255,7 @@ def test_a_worker_of_another_version_refuses_what_it_does_not_understand(fleet: 
     task = fleet.add("true")
     fleet.start("up", "--no-web")
 
-    wait_for(lambda: fleet.show(task)["attempts"] and fleet.show(task)["attempts"][0]["outcome"])
+    wait_until(lambda: any(each["outcome"] for each in fleet.show(task)["attempts"]))
 
     shown = json.dumps(fleet.show(task)["attempts"][0])
     assert "speaks version 1 of the protocol, this worker version 2" in shown
