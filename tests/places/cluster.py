@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -238,3 +239,10 @@ class Fleet(Terminal):
                 each.send_signal(signal.SIGCONT)
                 each.kill()
             each.wait()
+
+
+def project(folder: Path, server: Server, *, store: str = "") -> Fleet:
+    """A project with a task queue that nobody else has."""
+    home = folder / f"project-{os.getpid()}-{time.monotonic_ns()}"
+    home.mkdir()
+    return Fleet(home, server, folder / "state", store=store)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import signal
 import time
@@ -16,8 +15,7 @@ from typing import Any
 import pytest
 
 from medbay.places.temporal import connect
-from tests.places.cluster import NEEDS_A_SERVER, Fleet, Network, Server, runs, wait_until
-from tests.postgres_server import Server as Postgres
+from tests.places.cluster import NEEDS_A_SERVER, Fleet, Network, Server, project, runs, wait_until
 
 pytestmark = [*NEEDS_A_SERVER, pytest.mark.long]
 
@@ -26,25 +24,6 @@ WAITS = (
     "echo $$ $(cut -d' ' -f22 /proc/$$/stat) $MEDBAY_ATTEMPT_KEY >> began;"
     " while [ ! -f go ]; do sleep 0.1; done; echo done; echo x >> ended"
 )
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def both(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Iterator[Fleet]:
-    """A project beside the server, its store on each kind of database."""
-    store = ""
-    if request.param == "postgres":
-        database: Postgres = request.getfixturevalue("postgres")
-        store = database.url(request.getfixturevalue("database"))
-    made = project(tmp_path, server, store=store)
-    yield made
-    made.close()
-
-
-def project(folder: Path, server: Server, *, store: str = "") -> Fleet:
-    """A project with a task queue that nobody else has."""
-    home = folder / f"project-{os.getpid()}-{time.monotonic_ns()}"
-    home.mkdir()
-    return Fleet(home, server, folder / "state", store=store)
 
 
 @pytest.fixture

@@ -26,49 +26,49 @@ from tests.runners.driving import launch
 pytestmark = NEEDS_A_SERVER
 
 
-def test_attempts_run_are_diagnosed_and_checked_elsewhere(fleet: Fleet) -> None:
+def test_attempts_run_are_diagnosed_and_checked_elsewhere(both: Fleet) -> None:
     """A success, a failure that heals, a check that fails once, a queue with a place; one attempt is one run."""
-    fleet.worker()
-    good = fleet.add("echo here I am; echo $MEDBAY_ATTEMPT_KEY > key")
-    flaky = fleet.add(
+    both.worker()
+    good = both.add("echo here I am; echo $MEDBAY_ATTEMPT_KEY > key")
+    flaky = both.add(
         "echo connect ECONNREFUSED 10.0.0.7:5432; n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) > n; test $n -ge 1"
     )
-    checked = fleet.add("echo x >> lines", "--check", "test $(wc -l < lines) -ge 2", "--takes-advice")
-    queued = fleet.must("add", "by its queue", "--queue", "far", "--run", "echo far").strip()
+    checked = both.add("echo x >> lines", "--check", "test $(wc -l < lines) -ge 2", "--takes-advice")
+    queued = both.must("add", "by its queue", "--queue", "far", "--run", "echo far").strip()
 
-    fleet.must("up", "--until-idle", "--queue", "default,far")
+    both.must("up", "--until-idle", "--queue", "default,far")
 
-    shown = {name: fleet.show(task) for name, task in (("good", good), ("flaky", flaky), ("checked", checked))}
+    shown = {name: both.show(task) for name, task in (("good", good), ("flaky", flaky), ("checked", checked))}
     assert {each["status"] for each in shown.values()} == {"completed"}
-    assert fleet.show(queued)["place"] == "cluster" and fleet.status(queued) == "completed"
-    assert fleet.file("key").endswith(f":{good}:1")
-    assert "here I am" in fleet.must("log", good)
-    assert shown["flaky"]["attempts_total"] == 2 and fleet.file("n") == "2"
+    assert both.show(queued)["place"] == "cluster" and both.status(queued) == "completed"
+    assert both.file("key").endswith(f":{good}:1")
+    assert "here I am" in both.must("log", good)
+    assert shown["flaky"]["attempts_total"] == 2 and both.file("n") == "2"
     first = shown["flaky"]["attempts"][0]
     assert first["diagnosis"]["category"] == "transient"
     assert [each["status"] for each in shown["checked"]["attempts"][0]["checks"]] == ["FAIL"]
     assert [each["status"] for each in shown["checked"]["attempts"][1]["checks"]] == ["PASS"]
 
 
-def test_an_attempt_outlives_its_engine_and_is_taken_up_by_the_next(fleet: Fleet) -> None:
+def test_an_attempt_outlives_its_engine_and_is_taken_up_by_the_next(both: Fleet) -> None:
     """kill -9 of the engine, then a stop in order: the same process goes on, and its result counts once."""
-    fleet.worker()
-    task = fleet.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
-    first = fleet.start("up", "--no-web")
-    wait_until(lambda: fleet.file("pids"))
+    both.worker()
+    task = both.add("echo $$ >> pids; while [ ! -f go ]; do sleep 0.1; done; echo done")
+    first = both.start("up", "--no-web")
+    wait_until(lambda: both.file("pids"))
 
     first.kill()
-    second = fleet.start("up", "--no-web")
-    wait_until(lambda: any(each["name"] == "worker:lost" for each in fleet.events()))
+    second = both.start("up", "--no-web")
+    wait_until(lambda: any(each["name"] == "worker:lost" for each in both.events()))
     second.send_signal(signal.SIGTERM)
     assert second.wait(30) == 0
-    (fleet.home / "go").touch()
-    fleet.must("up", "--until-idle")
+    (both.home / "go").touch()
+    both.must("up", "--until-idle")
 
-    shown = fleet.show(task)
+    shown = both.show(task)
     assert shown["status"] == "completed" and shown["attempts_total"] == 1
-    assert len(fleet.file("pids").split()) == 1 and "task:lost" not in fleet.names(task)
-    assert fleet.names(task).count("task:completed") == 1
+    assert len(both.file("pids").split()) == 1 and "task:lost" not in both.names(task)
+    assert both.names(task).count("task:completed") == 1
 
 
 @pytest.mark.long  # what a cancel ends is also in the suite of both places
