@@ -21,6 +21,9 @@ WHY = "its worker is stopping"
 class EndedBefore(ScriptedRunning):
     """One that ended in the moment before anybody asked it to."""
 
+    def cancel(self, monotonic_s: float) -> None:
+        """Too late."""
+
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
         """Too late."""
 
@@ -33,13 +36,16 @@ class Runner(ScriptedRunner):
         return EndedBefore(launch, super().start(launch, monotonic_s).outcome)
 
 
-def reported(tmp_path: Path, outcome: Outcome, *checks: Check) -> Outcome:
-    """What is told of work that ended like this just before its worker was stopped."""
+def reported(tmp_path: Path, outcome: Outcome, *checks: Check, cancelled: bool = False) -> Outcome:
+    """What is told of work that ended like this just before its worker was stopped, or it was cancelled."""
     order = launch(tmp_path, "work", checks=checks)
     place = Here({"shell": Runner({"work": [outcome]})}, NoLeftovers())
     errand = Errand(order, place, host="far", redaction=Redaction(), now_ms=lambda: 0, monotonic_s=0.0)
 
-    errand.hand_back(0.0, why=WHY)
+    if cancelled:
+        errand.cancel(0.0)
+    else:
+        errand.hand_back(0.0, why=WHY)
     report = errand.poll(0.0)
 
     assert report is not None
@@ -61,4 +67,13 @@ def test_work_that_was_done_before_the_stop_is_handed_back_only_where_it_was_to_
     done = reported(tmp_path, Succeeded())
 
     assert unchecked == Requeued(asked=False, why=WHY, output=unchecked.output)
+    assert isinstance(done, Succeeded)
+
+
+def test_work_that_was_done_before_its_cancel_is_not_checked_any_more(tmp_path: Path) -> None:
+    """Without checks it is done, as on this machine."""
+    unchecked = reported(tmp_path, Succeeded(), Check(command="lint"), cancelled=True)
+    done = reported(tmp_path, Succeeded(), cancelled=True)
+
+    assert isinstance(unchecked, Cancelled)
     assert isinstance(done, Succeeded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
@@ -18,10 +19,14 @@ from typing import Any
 import pytest
 
 from medbay.core.cluster import Cluster
-from medbay.core.outcome import Requeued
+from medbay.core.outcome import Cancelled, Outcome, Requeued, Succeeded
+from medbay.engine.guardian import Unguarded
+from medbay.places.orders import AttemptReport, read_report
 from medbay.places.temporal import TemporalPlace, probe
+from medbay.places.temporal_worker import TemporalWorker
 from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, free_port, runs, wait_until
 from tests.runners.driving import launch
+from tests.worlds import ManualClock
 
 pytestmark = NEEDS_A_SERVER
 
@@ -244,6 +249,72 @@ def test_an_engine_that_stops_does_not_wait_for_checks_that_it_only_reads(tmp_pa
 
     assert isinstance(read.poll(0.0), Requeued) and work.poll(0.0) is None
     place.close()
+
+
+class EndsAtItsCancel:
+    """An ordered attempt that had ended when its cancel came, or ends by it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.asked = False
+
+    def fileno(self) -> int:
+        """Nothing to wait on."""
+        return -1
+
+    def deadline_s(self) -> float | None:
+        """No time of its own."""
+        return None
+
+    def progress(self) -> tuple[int, str]:
+        """Nothing was printed."""
+        return 0, ""
+
+    def poll(self, monotonic_s: float) -> AttemptReport | None:
+        """Nobody looked before the cancel came."""
+        return AttemptReport(outcome=self.outcome, host="far") if self.asked else None
+
+    def cancel(self, monotonic_s: float) -> None:
+        """It is asked."""
+        self.asked = True
+
+    def hand_back(self, monotonic_s: float, *, why: str) -> None:
+        """Nobody does."""
+
+    def kill(self) -> None:
+        """Nobody does."""
+
+
+@pytest.mark.parametrize("outcome", [Succeeded(), Cancelled()])
+def test_what_had_ended_before_its_cancel_came_is_told_as_it_ended(tmp_path: Path, outcome: Outcome) -> None:
+    """A success counts as it does on this machine; what the cancel has ended is cancelled."""
+    clock = ManualClock()
+    clock.wall_ms, clock.seconds = 0, 0.0  # the order begins now, and the cluster was reached now
+    worker = TemporalWorker(
+        Cluster(name="cluster", kind="temporal"),
+        read=lambda _: launch(tmp_path, "true"),
+        begin=lambda _: EndsAtItsCancel(outcome),
+        guard=Unguarded(),
+        slots=1,
+        folder=tmp_path,
+        host="far",
+        clock=clock,
+        notice=print,
+        close=lambda: None,
+    )
+    told: list[object] = []
+
+    async def cancelled() -> bytes:
+        from temporalio.testing import ActivityEnvironment
+
+        at_cluster = ActivityEnvironment()
+        at_cluster.on_heartbeat = lambda *_: at_cluster.cancel()
+        return await at_cluster.run(worker._attempt, b"")
+
+    with suppress(asyncio.CancelledError):
+        told.append(read_report(asyncio.run(cancelled())).outcome)
+
+    assert told == ([outcome] if isinstance(outcome, Succeeded) else [])
 
 
 def test_a_worker_of_another_version_refuses_what_it_does_not_understand(fleet: Fleet) -> None:

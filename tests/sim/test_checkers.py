@@ -314,7 +314,7 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, int]] = [
     (stay_ready, "", 1),
     (share_a_mutex, "one running task per mutex", 1),
     (forget_the_slots_of_a_queue, "slots of a queue", 1),
-    (believe_what_was_undone, "", 11),
+    (believe_what_was_undone, "", 34),
     (lose_the_last_part, "a split is whole or not at all", 35),
     (split_without_closing, "a split is whole or not at all", 35),
     (leave_what_comes_after_a_split, "what came after a split comes after its parts", 35),
