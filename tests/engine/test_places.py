@@ -173,6 +173,26 @@ def test_what_ended_elsewhere_has_its_slot_until_its_checks_are_read(
     assert world.task(later.id).status == "completed"
 
 
+@pytest.mark.parametrize("there", [CLUSTER, None])
+def test_a_suspect_is_alone_until_its_checks_have_begun(
+    world: World, place: Elsewhere, monkeypatch: pytest.MonkeyPatch, there: str | None
+) -> None:
+    """Whether that was recorded may be unknown: another whose engine or worker died before waits as long."""
+    died = Lost(why="its worker fell silent", hard_crash=True)
+    world.add("one", died, Succeeded(), place=there, check=["lint"], priority=1)
+    world.add("two", died, None, place=there)
+    engine = engine_of(world, place)
+    world.run(engine, ticks=2)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checking, "begin", _away)
+        world.run(engine, ticks=4)
+    assert started(world) == ["one", "two", "one"]
+
+    world.run(engine, ticks=3)
+    assert started(world) == ["one", "two", "one", "lint", "two"]
+
+
 @pytest.mark.parametrize("outcome", [failed(), Lost(why="its worker fell silent"), Succeeded()])
 def test_who_comes_after_what_was_taken_up_and_cancelled_is_asked(
     world: World, place: Elsewhere, outcome: Outcome
