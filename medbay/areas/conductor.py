@@ -201,8 +201,10 @@ class Conductor:
         git, missing = self._prepared(case, run, wanted)
         if git is not None:
             case = replace(case, story=replace(story, git=git))
-        if missing := missing or self.unproven(case, wanted):
-            self._bay.write(lambda tx: apply(tx, phase.refuse(stories.loaded(tx, story_id), missing, tx.now)))
+        unproven = "" if missing else self.unproven(case, wanted)
+        if why := missing or unproven:
+            refuse = partial(phase.refuse, why=why, verdict="FAIL" if unproven else "ERROR")
+            self._bay.write(lambda tx: apply(tx, refuse(stories.loaded(tx, story_id), now=tx.now)))
             return
         folders.set_aside(folder, wanted.artifact)
         context, told = self._context(case, run, folder)

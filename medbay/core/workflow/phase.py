@@ -7,7 +7,7 @@ last one is the end of the run, and the verdict moves the story by the table of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -48,6 +48,7 @@ from medbay.core.workflow.records import (
 from medbay.core.workflow.workflow import Phase, Workflow
 
 ACTOR: Final = "story"
+FAIL: Final = "FAIL"  # as a verdict: judged, and refused; a run that ends FAIL without it was never judged
 ERRORS_ALLOWED: Final = 2  # gates that could not answer in a row, then a person is asked
 _LADDER: Final = frozenset(
     """
@@ -220,8 +221,11 @@ def set_up(
     return together(Decision(writes=(RunChanged(before=run, after=after),)), *made)
 
 
-def refuse(case: StoryCase, why: str, now: int) -> Decision:
-    """What a phase needs is missing after it was started: it ends without having run, and says what is missing."""
+def refuse(case: StoryCase, why: str, now: int, *, verdict: Literal["FAIL", "ERROR"]) -> Decision:
+    """What a phase needs is missing after it was started: it ends without having run, and says what is missing.
+
+    FAIL is a gate's answer to what nothing shows, and moves the story; with ERROR nothing was judged.
+    """
     run = case.run
     assert run is not None
     made = []
@@ -232,7 +236,7 @@ def refuse(case: StoryCase, why: str, now: int) -> Decision:
             draft.move("cancelled", why[:500])
             draft.emit("task:cancelled", by=ACTOR)
             made.append(draft.decision())
-    ended = replace(run, status="FAIL", verdict="FAIL", error_type="PRECONDITION_FAILED", summary=why)
+    ended = replace(run, status="FAIL", verdict=verdict, error_type="PRECONDITION_FAILED", summary=why)
     return together(_end(case, ended, now), *made)
 
 
@@ -402,7 +406,7 @@ def _lands(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) ->
     if run.status == "PASS" and phase.merges and git.branch and run.rules.on_pass != "keep":
         story.set(git=replace(git, landing=run.number))
         return True
-    if run.status == "FAIL" and case.story.merged and git.merge_commit and (phase.merges or not run.rules.forced):
+    if run.verdict == FAIL and case.story.merged and git.merge_commit and (phase.merges or not run.rules.forced):
         story.set(git=replace(git, reverting="due"))
     return False
 
@@ -527,7 +531,7 @@ def _stops(
         used = f"{state.used} of {state.limit} tokens of {state.group} are used"
         way = "let it use more, once" if gate == "soft_gate" else "give it a bigger budget: go on without this limit"
         return block(story, f"its token budget is used up: {used}", f"{gate}: {used}", go_on=way), NOTHING
-    if phase.counts_rounds and run.status == "FAIL":
+    if phase.counts_rounds and run.verdict == FAIL:
         rounds = case.story.rounds + 1
         story.set(rounds=rounds)
         most = run.rules.max_rounds + case.story.rounds_granted
