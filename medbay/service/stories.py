@@ -14,8 +14,9 @@ from medbay.core import agent
 from medbay.core.decision import Decision
 from medbay.core.holds.breaker import Breaker, phase_key
 from medbay.core.model import Attempt, Question, Task
+from medbay.core.outcome import Outcome, Succeeded
 from medbay.core.people.answer import AskedStory
-from medbay.core.workflow import phase, question, story, workflow
+from medbay.core.workflow import budget, phase, question, story, workflow
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PartAttempt, PhaseRun, RunPart, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase, Workflow
@@ -121,7 +122,17 @@ def case_of(tx: Tx, story_id: str) -> StoryCase | None:
         dependents=_dependents(tx, found),
         taken=frozenset(stories.ids_like(tx, f"{story_id}-", 1_000)),
         breakers=_open_breakers(tx, found),
+        spent=attempts.spent(tx, ids),
     )
+
+
+def case_at_end(tx: Tx, task: Task, outcome: Outcome) -> StoryCase | None:
+    """The case of the story of a task whose attempt ends like this: one that brings no answer has used something."""
+    found = case_of(tx, task.owner_id)
+    if found is None or isinstance(outcome, Succeeded):
+        return found
+    before, now = found.spent.get(task.id, (0, 0)), budget.spent_by(outcome)
+    return replace(found, spent={**found.spent, task.id: (before[0] + now[0], before[1] + now[1])})
 
 
 def _open_breakers(tx: Tx, found: Story) -> tuple[Breaker, ...]:
@@ -288,12 +299,15 @@ def _counted(tx: Tx, part: RunPart) -> RunPart:
     if not tried:
         return part
     newest = tried[-1]
-    known = sum((each.tokens_in or 0) + (each.tokens_out or 0) for each in tried)
-    told = part if known < part.tokens_in + part.tokens_out else None
+    known = sum(sum(_used(each)) for each in tried)
+    total = part.tokens_in + part.tokens_out
+    told = part if total > known or (total == known and newest.tokens_in is None) else None
     results = attempts.results(tx, part.task_id)
     spans = [_span(each, results.get(each.number)) for each in tried]
-    if told is not None:  # what a command says of itself
-        spans[-1] = replace(spans[-1], tokens_in=told.tokens_in, tokens_out=told.tokens_out)
+    if told is not None:  # what a command says of itself, less what it said in earlier attempts
+        before = [sum(column) for column in zip((0, 0), *map(_used, tried[:-1]), strict=True)]
+        left = (max(0, told.tokens_in - before[0]), max(0, told.tokens_out - before[1]))
+        spans[-1] = replace(spans[-1], tokens_in=left[0], tokens_out=left[1])
     return replace(
         part,
         attempts=len(tried),
@@ -303,8 +317,8 @@ def _counted(tx: Tx, part: RunPart) -> RunPart:
         model=newest.model or part.model,
         session=newest.session,
         cost=_sum(tried, "cost"),
-        tokens_in=told.tokens_in if told else _sum(tried, "tokens_in"),
-        tokens_out=told.tokens_out if told else _sum(tried, "tokens_out"),
+        tokens_in=told.tokens_in if told else sum(_used(each)[0] for each in tried),
+        tokens_out=told.tokens_out if told else sum(_used(each)[1] for each in tried),
         tool_calls=max(part.tool_calls, _sum(tried, "tool_calls")),
         tried=tuple(spans),
     )
@@ -315,10 +329,15 @@ def _span(each: Attempt, result: Mapping[str, Any] | None) -> PartAttempt:
         started_at=each.started_at,
         ended_at=each.ended_at,
         model=each.model,
-        tokens_in=each.tokens_in or 0,
-        tokens_out=each.tokens_out or 0,
+        tokens_in=_used(each)[0],
+        tokens_out=_used(each)[1],
         tools=agent.tools_used(result),
     )
+
+
+def _used(each: Attempt) -> budget.Spent:
+    """Tokens in and out; a command that does not tell them apart says how many."""
+    return (each.tokens or 0) if each.tokens_in is None else each.tokens_in, each.tokens_out or 0
 
 
 def _sum(tried: Sequence[Attempt], name: str) -> int:

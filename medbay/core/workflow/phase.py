@@ -32,6 +32,7 @@ from medbay.core.policy import phases
 from medbay.core.workflow import answer as answers
 from medbay.core.workflow import budget, question, verdict
 from medbay.core.workflow.answer import RoleAnswer, WantedDecision
+from medbay.core.workflow.budget import Spent
 from medbay.core.workflow.records import (
     OWNER,
     PRESET,
@@ -71,6 +72,7 @@ class StoryCase(Struct, frozen=True, kw_only=True):
     dependents: tuple[Story, ...] = ()  # unfinished stories that depend on it
     taken: frozenset[str] = frozenset()  # ids of stories that begin like its own
     breakers: tuple[Breaker, ...] = ()  # of its phases, those that are open
+    spent: Mapping[str, Spent] = field(default_factory=dict)  # what attempts of its tasks used that brought no answer
 
 
 class PhaseWorker(Struct, frozen=True, kw_only=True):
@@ -315,10 +317,16 @@ def part_broke(case: StoryCase, draft: Draft[Task], work: WorkingSet, why: str) 
 
 
 def _part(draft: Draft[Task], case: StoryCase) -> RunPart | None:
-    """The part of the open run that this task is; None where it is of another time."""
-    if case.run is None:
-        return None
-    return next((each for each in case.run.parts if each.task_id == draft.before.id and not each.status), None)
+    """The part of the open run that this task is, with what it used; None where it is of another time."""
+    parts = case.run.parts if case.run is not None else ()
+    found = next((each for each in parts if each.task_id == draft.before.id and not each.status), None)
+    return found and _with_spent(case, found)
+
+
+def _with_spent(case: StoryCase, part: RunPart) -> RunPart:
+    """A part with what its attempts without an answer used: those tokens count too."""
+    tokens_in, tokens_out = case.spent.get(part.task_id, (0, 0))
+    return replace(part, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _took(draft: Draft[Task], case: StoryCase, ended: RunPart) -> Decision:
@@ -356,7 +364,9 @@ def _stop_others(case: StoryCase, parts: tuple[RunPart, ...], now: int) -> tuple
         draft.emit("task:cancelled", by=ACTOR)
         made.append(draft.decision(RetryClosed(task.id, "cancelled")))
     stopped = (
-        replace(each, status="STOPPED", summary="stopped", ended_at=now) if each.task_id in gone else each
+        replace(_with_spent(case, each), status="STOPPED", summary="stopped", ended_at=now)
+        if each.task_id in gone
+        else each
         for each in parts
     )
     return tuple(stopped), made
