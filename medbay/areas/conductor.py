@@ -95,8 +95,7 @@ class Conductor:
             if phases:
                 self._set_up(story.id)
                 self._take_back(story.id)
-        if phases:
-            self._start_next(story.id)
+                self._start_next(story.id)
 
     @contextmanager
     def _leased(self, story: Story) -> Iterator[bool]:
@@ -284,9 +283,11 @@ class Conductor:
         except NotAllowed as error:
             if story.queue.startswith(PRIVATE_QUEUES):  # who drives it is told
                 raise
-            why = str(error)
+            why, version = str(error), story.version
             self._bay.write(
-                lambda tx: apply(tx, rules.cannot_start(stories.loaded(tx, story_id), wanted.name, why, tx.now))
+                lambda tx: apply(
+                    tx, rules.cannot_start(stories.as_it_was(tx, story_id, version), wanted.name, why, tx.now)
+                )
             )
 
     def _fast_tracks(self, case: StoryCase, wanted: Phase) -> bool:
@@ -322,7 +323,7 @@ class Conductor:
         made = self._bay.write(
             lambda tx: stories.start(
                 tx,
-                story.id,
+                story,
                 wanted.name,
                 self.workers(case, wanted),
                 self.rules(forced=forced),

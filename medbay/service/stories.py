@@ -20,7 +20,7 @@ from medbay.core.workflow import budget, phase, question, story, workflow
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PartAttempt, PhaseRun, RunPart, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase, Workflow
-from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.store import attempts, breakers, questions, stories, tasks
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -191,6 +191,15 @@ def loaded(tx: Tx, given: str) -> StoryCase:
     return found
 
 
+def as_it_was(tx: Tx, story_id: str, version: int) -> StoryCase:
+    """The case of a story that nobody has moved since it was read; StaleClaim where another process was faster."""
+    found = loaded(tx, story_id)
+    if found.story.version != version:
+        why = "Phase in progress" if found.run is not None else f"{story_id} moved meanwhile"
+        raise StaleClaim(why, hint=f"another process was faster; medbay story show {story_id}")
+    return found
+
+
 def open_questions(tx: Tx, story_id: str) -> list[Question]:
     """The open questions about a story."""
     found = (questions.get(tx, each) for each in stories.open_question_ids(tx, story_id))
@@ -225,7 +234,7 @@ def detail(tx: Tx, given: str) -> StoryDetail:
 
 def start(
     tx: Tx,
-    given: str,
+    before: Story,
     phase_name: str,
     workers: Sequence[PhaseWorker],
     rules: StoryRules,
@@ -234,12 +243,10 @@ def start(
     command: str,
     queue: str,
 ) -> PhaseRun:
-    """Start a run of a phase; its tasks wait for their setup."""
-    found = loaded(tx, given)
+    """Start a run of a phase of a story as it was read; its tasks wait for their setup."""
+    found = as_it_was(tx, before.id, before.version)
     wanted = found.workflow.phase(phase_name)
     assert wanted is not None
-    if found.run is not None:
-        raise NotAllowed("Phase in progress", hint=f"{found.run.phase} of {found.story.id} runs")
     apply(tx, phase.start(found, wanted, workers, rules, tx.now, actor=actor, command=command, queue=queue))
     made = stories.run(tx, found.story.id, found.story.runs + 1)
     assert made is not None

@@ -9,6 +9,8 @@ from unittest import mock
 
 import pytest
 
+from medbay.core.workflow.phase import StoryCase
+from medbay.core.workflow.workflow import Phase
 from medbay.service import stories as service
 from medbay.store.database import Tx
 from tests.engine.story_world import StoryProcess, artifacts
@@ -86,6 +88,31 @@ def test_two_daemons_on_one_store_bring_them_to_the_end(
     check_order(one)
     two.close()
     one.close()
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_conductor_that_comes_too_late_starts_and_blocks_nothing(
+    tmp_path: Path, clock: ManualClock, refused: bool
+) -> None:
+    """Its lease ran out while it looked, and another started the phase: neither a second run nor a question."""
+    one, two = (StoryProcess(tmp_path / "p", clock) for _ in range(2))
+    one.bay.stories.new("S", title="x", criteria=["it prints"])
+    one.bay.stories.hand_over("S")
+    late = two.bay.stories.conductor
+    look = late.missing
+
+    def missing(case: StoryCase, wanted: Phase) -> list[str]:
+        clock.advance(service.LEASE_MS + 1)
+        one.bay.stories.conductor.cycle()
+        return ["what was there is gone"] if refused else look(case, wanted)
+
+    with mock.patch.object(late, "missing", missing):
+        assert late.cycle() == []
+
+    (run,) = one.runs("S")
+    assert (run.status, one.stories(["S"])[0].status, one.bay.inbox()) == ("SETUP", "pending", [])
+    for each in (one, two):
+        each.close()
 
 
 def counted(tx: type[Tx], work: Callable[[], object]) -> int:
