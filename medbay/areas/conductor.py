@@ -51,13 +51,13 @@ class Conductor:
 
     def __init__(self, bay: Bay) -> None:
         self._bay = bay
-        self._by = bay.ids.store()
+        self.by = bay.ids.store()
         self._renewed: dict[str, int] = {}
         self._looked_at: dict[str, int] = {}  # stories, with the time of their last turn
         self.work = StoryWork(bay)
         self.notes: list[str] = []  # what did not work and stops no story, in words
         self.stuck: dict[str, str] = {}  # why a driven story cannot start its next phase, in words
-        self.taken: list[str] = []  # in the last cycle, from files that people edited, in words
+        self.taken: list[str] = []  # what the last cycle took over from files that people edited, or cleared away
         self.wrong: dict[str, list[str]] = {}  # what such a file says that could not be taken over, by story
 
     def cycle(self, only: Collection[str] | None = None) -> list[str]:
@@ -102,14 +102,14 @@ class Conductor:
         """The folder of a story is this conductor's for a while."""
 
         def take(tx: Tx) -> bool:
-            return rows.claim_files(tx, story, by=self._by, until=tx.now + stories.LEASE_MS)
+            return rows.claim_files(tx, story, by=self.by, until=tx.now + stories.LEASE_MS)
 
         mine = self._bay.write(take)
         try:
             yield mine
         finally:
             if mine:
-                self._bay.write(lambda tx: rows.release_files(tx, story.id, by=self._by))
+                self._bay.write(lambda tx: rows.release_files(tx, [story.id], by=self.by))
 
     def folders(self, story: Story) -> StoryFolders:
         """The folders a story's is among."""
@@ -160,20 +160,35 @@ class Conductor:
             taken, self.wrong[story_id] = hand_edits.take_over(self._bay, case, edited)
             self.taken += taken
             case = self.case(story_id)
+        story = case.story
+        directory = self.put_files(case, folders)
+        self.commit(story)
+        self._bay.write(lambda tx: rows.files_written(tx, [(story, directory)]))
+
+    def commit(self, story: Story) -> None:
+        """Commit the folders of stories where that is configured; what git cannot now, the next change commits too."""
+        try:
+            self.work.commit_folder(story)
+        except MedbayError as error:
+            self.notes.append(f"{story.id}: its folder is not committed: {error}")
+
+    def put_files(self, case: StoryCase, folders: StoryFolders) -> str:
+        """Put the folder of a story where it belongs and write it; in which directory it is then.
+
+        `folders` are those in which edits by hand were looked for: one that came after that is not written over.
+        """
         story, run = case.story, case.run
         running = run.phase if run is not None and run.status == "RUNNING" else ""
         self.work.mark_root(story)
         folder = folders.place(story, case.workflow.machine, running=running)
+        self.taken += [
+            f"{story.id}: {each}, left by a process that died, was removed" for each in folders.clear(folder)
+        ]
         runs = (*case.runs, *((run,) if run is not None else ()))
         folders.write(story, artifacts.files_of(story, runs, case.decisions, case.workflow), folder)
         for each in case.runs:
             folders.unlock(folder, run=_key(each))
-        try:
-            self.work.commit_folder(story)
-        except MedbayError as error:  # the next change commits it too
-            self.notes.append(f"{story.id}: its folder is not committed: {error}")
-        directory = case.workflow.machine.places.get(story.status, "") if not running else story.directory
-        self._bay.write(lambda tx: rows.files_written(tx, story, directory))
+        return case.workflow.machine.places.get(story.status, "") if not running else story.directory
 
     def _renew(self, case: StoryCase) -> None:
         """A phase that runs keeps its lock fresh."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from medbay import app
+from medbay.areas import story_sync
 from medbay.areas.conductor import Conductor, private_queue
 from medbay.config import workflows
 from medbay.config.workflows import WorkflowFile
@@ -217,17 +218,7 @@ class Stories:
 
     def sync(self) -> list[str]:
         """Make the folders equal to the store; what was repaired, in words."""
-        said: list[str] = []
-        listed = self.listed()
-        found, machines = [each for each, _ in listed], {each.workflow: made.machine for each, made in listed}
-        for root in sorted({each.root for each in found}):
-            mine = [each for each in found if each.root == root]
-            running = {each.id: "running" for each in mine if each.run}
-            said += self.conductor.folders(mine[0]).sync(mine, machines, running)
-        self._bay.write(lambda tx: rows.mark_files_due(tx))
-        said += self.conductor.cycle(only=[each.id for each in found if not each.driven])
-        said += self.conductor.taken
-        return list(dict.fromkeys(said))
+        return story_sync.sync(self._bay, self.conductor)
 
     def settle_files(self, story_id: str) -> None:
         """The folder follows at once, unless a phase runs: then it does when that has ended."""

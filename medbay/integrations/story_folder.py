@@ -24,6 +24,7 @@ from medbay.core.workflow.frontmatter import StoryText
 from medbay.core.workflow.phase_lock import PhaseLock
 from medbay.core.workflow.records import Story
 from medbay.errors import MedbayError, NotAllowed, StaleClaim, UsageError
+from medbay.integrations import story_leftovers
 
 FOLDERS_MAX: Final = 20_000
 EVIDENCE_MAX: Final = 64 * 1024 * 1024  # bytes of a file that is hashed
@@ -43,6 +44,10 @@ class StoryFolders:
 
     # Where a folder is
 
+    def directory(self, story: Story, machine: Machine) -> str:
+        """The directory that a story's status belongs in."""
+        return machine.places.get(story.status) or _ELSEWHERE
+
     def find(self, story_id: str) -> Path | None:
         """Where the folder of a story is now, wherever a person put it."""
         for directory in _folders(self.root):  # where it should be; the others are only looked through without it
@@ -56,7 +61,7 @@ class StoryFolders:
         """Bring the folder into the directory of the story's status, or make it; where it is now."""
         if not folder_sync.is_folder_name(story.id):
             raise UsageError(f"{story.id!r} cannot name a folder", hint="letters, digits, dots, dashes; no other signs")
-        wanted = FolderWanted(id=story.id, directory=_directory(story, machine), running=running)
+        wanted = FolderWanted(id=story.id, directory=self.directory(story, machine), running=running)
         target = self.root / wanted.path
         if _is_folder(target):
             return target
@@ -78,7 +83,7 @@ class StoryFolders:
         phases = running or {}
         wanted = [
             FolderWanted(
-                id=each.id, directory=_directory(each, machines[each.workflow]), running=phases.get(each.id, "")
+                id=each.id, directory=self.directory(each, machines[each.workflow]), running=phases.get(each.id, "")
             )
             for each in stories
         ]
@@ -183,6 +188,20 @@ class StoryFolders:
         _refuse_links(at, kept)
         _replace(at / kept, text)
 
+    def clear(self, folder: Path) -> list[str]:
+        """Remove what a process that died left half written; what was removed or kept, by its name.
+
+        A story.md that a person saved at the moment it was replaced is kept: those words are nowhere else.
+        """
+        removed = []
+        with _saying(f"what a process left in {folder} cannot be removed"):
+            for path in story_leftovers.found_in(folder):
+                if story_leftovers.holds_words(path):
+                    self._keep(folder, shapes.STORY, story_leftovers.text_of(path))
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        return removed
+
     def set_aside(self, folder: Path, artifact: str) -> list[str]:
         """Before a phase begins: what another wrote as its artifact, or in a wrong shape, is kept out of its way."""
         known, moved = _known(folder), []
@@ -198,9 +217,9 @@ class StoryFolders:
                     moved.append(each)
         return moved
 
-    def hand_edit(self, story: Story) -> StoryText | None:
+    def hand_edit(self, story: Story, folder: Path | None = None) -> StoryText | None:
         """What a person changed in story.md since we wrote it; None for nothing."""
-        at = self.find(story.id)
+        at = folder or self.find(story.id)
         text = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1) if at is not None else None
         self._seen[story.id] = text
         if at is None or text is None:
@@ -269,10 +288,6 @@ def evidence_hash(project: Path, path: str, folder: Path | None = None) -> str:
             if found.is_dir():
                 return _folder_hash(found)
     return ""
-
-
-def _directory(story: Story, machine: Machine) -> str:
-    return machine.places.get(story.status) or _ELSEWHERE
 
 
 def _file_hash(path: Path) -> str:

@@ -93,6 +93,23 @@ def to_conduct(tx: Tx, *, looked_at: Mapping[str, int]) -> list[Story]:
     return [each for each in found if is_due(each)]
 
 
+def cases(tx: Tx, found: Sequence[Story]) -> list[StoryCase]:
+    """Stories with their runs and decisions, of many in one look: what their folders are written from."""
+    ids = [each.id for each in found]
+    known, decided = workflows_of(tx, found), stories.decisions_of(tx, ids)
+    runs = stories.runs_of(tx, ids)
+    return [
+        StoryCase(
+            story=each,
+            workflow=known[each.definition],
+            run=next((run for run in runs[each.id] if run.is_open), None),
+            runs=tuple(run for run in runs[each.id] if not run.is_open),
+            decisions=decided[each.id],
+        )
+        for each in found
+    ]
+
+
 @lru_cache(maxsize=64)
 def _read(text: str) -> Workflow:
     return workflow.read(json.loads(text))

@@ -172,8 +172,8 @@ def test_two_daemons_bring_ten_stories_to_their_end(tmp_path: Path, kind: str, r
     assert codes == [0, 0]
     check(project)
     found = {each["id"]: project.show(each["id"]) for each in project.stories()}
-    for each in found.values():
-        begun = next(run["started_at"] for run in each["phases"] if run["phase"] == "implement")
-        assert all(found[other]["ended_at"] <= begun for other in each["depends_on"]), each["id"]
+    for story_id, shown in found.items():
+        begun = next(run["started_at"] for run in shown["phases"] if run["phase"] == "implement")
+        assert all(found[other]["ended_at"] <= begun for other in shown["depends_on"]), story_id
     workers = {line.split()[1] for line in (project.folder / "walked.txt").read_text(encoding="utf-8").splitlines()}
     assert workers == {str(each.pid) for each in daemons}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,22 @@ def test_a_conductor_that_comes_too_late_starts_and_blocks_nothing(
         each.close()
 
 
+def test_sync_clears_what_a_dead_process_left_and_says_so(tmp_path: Path, clock: ManualClock) -> None:
+    """In the folder of a story that nobody else is writing."""
+    one = StoryProcess(tmp_path / "p", clock)
+    one.bay.stories.new("S", title="x")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = tmp_path / f"p/stories/backlog/S/.story.md.{dead.pid}.new"
+    left.write_text("half", encoding="utf-8")
+
+    said = one.bay.stories.sync()
+
+    assert said == [f"S: {left.name}, left by a process that died, was removed"] and not left.exists()
+    assert one.bay.stories.sync() == []
+    one.close()
+
+
 def counted(tx: type[Tx], work: Callable[[], object]) -> int:
     """How many statements something takes."""
     seen: list[str] = []
@@ -134,9 +152,10 @@ def counted(tx: type[Tx], work: Callable[[], object]) -> int:
 
 
 def test_what_is_read_of_two_hundred_stories_takes_as_many_statements_as_of_two(
-    tmp_path: Path, clock: ManualClock
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """List, board and figures; and the conductor passes those that only wait."""
+    """List, board and figures; the conductor passes those that only wait, and `sync` writes many at once."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
     process = StoryProcess(tmp_path / "p", clock)
     stories, board = process.bay.stories, process.bay.board
     with process.bay.store.read() as tx:
@@ -148,6 +167,11 @@ def test_what_is_read_of_two_hundred_stories_takes_as_many_statements_as_of_two(
         "cycle": stories.conductor.cycle,
     }
 
+    def synced() -> tuple[int, int]:
+        """How many statements it takes to make every folder, and to find that they are as they should be."""
+        made = counted(kind, lambda: said.append(stories.sync()))
+        return made, counted(kind, lambda: said.append(stories.sync()))
+
     def add(count: int) -> None:
         for at in range(count):
             made, definition = stories.prepared(f"N-{clock.wall_ms}-{at}", title="x", criteria=["y"], driven=True)
@@ -157,11 +181,14 @@ def test_what_is_read_of_two_hundred_stories_takes_as_many_statements_as_of_two(
             tx.execute("UPDATE story SET waiting = 1, files_due = 0")
 
     add(2)
-    few = {name: counted(kind, work) for name, work in works.items()}
+    said: list[list[str]] = []
+    few, few_synced = {name: counted(kind, work) for name, work in works.items()}, synced()
     clock.advance(1_000)
     add(198)
-    many = {name: counted(kind, work) for name, work in works.items()}
+    many, many_synced = {name: counted(kind, work) for name, work in works.items()}, synced()
 
     assert len(stories.listed()) == 200
     assert many == few
+    assert [len(each) for each in said] == [2, 0, 198, 0]
+    assert max(many_synced) <= max(few_synced) + 3 * 4, "beside the first fifty, four statements for fifty folders"
     process.close()
