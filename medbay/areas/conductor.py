@@ -27,7 +27,7 @@ from medbay.core.workflow.workflow import Phase
 from medbay.errors import MedbayError, NotAllowed, StaleClaim
 from medbay.integrations import reviewers, roles
 from medbay.integrations.story_context import StoryContext
-from medbay.integrations.story_folder import StoryFolders, evidence_hash
+from medbay.integrations.story_folder import PhaseInProgress, StoryFolders, evidence_hash
 from medbay.service import stories
 from medbay.store import learnings
 from medbay.store import stories as rows
@@ -56,7 +56,7 @@ class Conductor:
         self._looked_at: dict[str, int] = {}  # stories, with the time of their last turn
         self.work = StoryWork(bay)
         self.notes: list[str] = []  # what did not work and stops no story, in words
-        self.stuck: dict[str, str] = {}  # why a driven story cannot start its next phase, in words
+        self.stuck: dict[str, MedbayError] = {}  # why a driven story cannot start its next phase
         self.taken: list[str] = []  # what the last cycle took over from files that people edited, or cleared away
         self.wrong: dict[str, list[str]] = {}  # what such a file says that could not be taken over, by story
 
@@ -77,7 +77,7 @@ class Conductor:
             except StaleClaim:  # it moved meanwhile: the next cycle sees it as it is
                 continue
             except MedbayError as error:
-                self.stuck[each.id] = str(error)
+                self.stuck[each.id] = error
                 errors.append(f"{each.id}: {error}")
             errors += self.wrong.get(each.id, ()) if each.files_due else ()
         errors += self.notes
@@ -293,7 +293,7 @@ class Conductor:
             return
         try:
             self.start(case, wanted, command=f"story {wanted.name}", queue=story.queue)
-        except StaleClaim:
+        except (StaleClaim, PhaseInProgress):  # it is looked at again
             raise
         except NotAllowed as error:
             if story.queue.startswith(PRIVATE_QUEUES):  # who drives it is told

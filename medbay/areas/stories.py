@@ -19,6 +19,7 @@ from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import PhaseRun, Story
 from medbay.core.workflow.workflow import Workflow
 from medbay.errors import NotAllowed, UsageError
+from medbay.integrations.story_folder import PhaseInProgress
 from medbay.service import stories
 from medbay.service.stories import StoryDetail
 from medbay.store import attempts, workers
@@ -295,11 +296,16 @@ class Stories:
         for each in watched.ids:
             if self.get(each).driven and not self.get(each).run:
                 self.act(each, lambda case, _, now, actor: rules.rest(case, now, actor=actor))
+        held = [self.conductor.stuck.get(each) for each in watched.ids]
+        if isinstance(held[0], PhaseInProgress) and all(held):
+            raise held[0]
         return max((self._code(each, until) for each in watched), key=[DONE, FAILED, WAITS].index)
 
-    def hand_over(self, story_id: str, *, until: str = "") -> Story:
-        """Let a daemon drive a story."""
+    def hand_over(self, story_id: str, *, until: str = "", force_continue: bool = False) -> Story:
+        """Let a daemon drive a story; a blocked one is released first where that is forced."""
         found = self.get(story_id).id
+        if force_continue and self.get(found).status == rules.BLOCKED:
+            self.unblock(found)
         self._let_go(found, until, DEFAULT_QUEUE)
         return self.get(found)
 

@@ -144,7 +144,7 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
     stories = bay.stories
     if detach:
         for each in story_ids:
-            stories.hand_over(each, until=until)
+            stories.hand_over(each, until=until, force_continue=force_continue)
         code = 0
     else:
         code = stories.run(story_ids, until=until, force_continue=force_continue)

@@ -35,6 +35,10 @@ class FolderProblem(MedbayError):
     """A folder cannot be read, moved or written now."""
 
 
+class PhaseInProgress(NotAllowed):
+    """Another tool says that a phase runs in a folder: it is waited for, nobody has to decide anything."""
+
+
 class StoryFolders:
     """The folders below `[story] root`."""
 
@@ -254,7 +258,8 @@ class StoryFolders:
             how = phase_lock.standing(found, written_at=written_at, now=now_ms, run=run, alive=_alive(found))
             if how == "live":
                 held = phase_lock.described(found)
-                raise NotAllowed(f"Phase in progress: {held}", hint=f"wait for it, or remove {path} if nothing runs")
+                hint = f"wait for it, or remove {path} if nothing runs"
+                raise PhaseInProgress(f"Phase in progress: {held}", hint=hint)
             _replace(path, phase_lock.render(mine))
 
     def renew(self, folder: Path, *, run: str, now_ms: int) -> None:
