@@ -85,6 +85,8 @@ class Conductor:
         return errors
 
     def _conduct(self, story: Story, *, phases: bool) -> None:
+        if self.work.waits(story):
+            return
         with self._leased(story) as mine:
             if not mine:
                 return
@@ -163,7 +165,8 @@ class Conductor:
         story = case.story
         directory = self.put_files(case, folders)
         self.commit(story)
-        self._bay.write(lambda tx: rows.files_written(tx, [(story, directory)]))
+        if not self.work.waits(story):  # else they stay due: it is looked at again
+            self._bay.write(lambda tx: rows.files_written(tx, [(story, directory)]))
 
     def commit(self, story: Story) -> None:
         """Commit the folders of stories where that is configured; what git cannot now, the next change commits too."""

@@ -313,7 +313,7 @@ def completed(
     draft = draft_of(case, now)
     draft.set(evidence=tuple(evidence))
     if resolved:
-        draft.set(git=replace(case.story.git, conflict=""))
+        draft.set(git=replace(case.story.git, conflict="", came_back=""))
     return draft.decision(*writes)
 
 
@@ -360,6 +360,7 @@ def context_of(case: StoryCase, run: PhaseRun, folder: str) -> dict[str, Any]:
                 if story.git.conflict
                 else []
             ),
+            *([story.git.came_back] if story.git.came_back else []),
         ],
         "git": msgspec.to_builtins(story.git),
         "decided": [f"{each.question} -> {each.answer}" for each in case.decisions if each.answered_by],
