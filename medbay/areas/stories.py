@@ -112,7 +112,7 @@ class Stories:
             description=description,
             workflow=found.workflow.name,
             definition=found.hash,
-            criteria=tuple(each.strip() for each in criteria if each.strip())[: rules.CRITERIA_MAX],
+            criteria=rules.clean_criteria(criteria),
             depends_on=tuple(dict.fromkeys(depends_on)),
             root=str((home / config.story.root).absolute()),
             project=str(home.absolute()),

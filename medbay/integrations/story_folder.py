@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,6 +158,8 @@ class StoryFolders:
         before = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1)
         if before != self._seen.pop(story.id, before):
             raise _edited(story)
+        if before is None and os.path.lexists(at / shapes.STORY) and not _is_file(at / shapes.STORY):
+            raise FolderProblem(f"{at / shapes.STORY} is no file", hint="move it away: story.md is written there")
         text = frontmatter.render(story, before)
         if text != before:
             if known.get("story"):
@@ -324,6 +327,10 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
@@ -334,11 +341,11 @@ def _read(path: Path, limit: int) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # a folder of this name
+        os.close(fd)
+        return None
     with open(fd, encoding="utf-8", errors="replace", newline="") as file:
-        try:
-            return file.read(limit)
-        except OSError:  # a folder of this name
-            return None
+        return file.read(limit)
 
 
 def _refuse_links(folder: Path, name: str) -> None:

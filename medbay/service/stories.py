@@ -169,7 +169,7 @@ def create(tx: Tx, new: Story, definition: tuple[str, str], *, actor: str) -> St
     """Add a story; one that is there already is refused, and so are dependencies that do not exist or go round."""
     key, text = definition
     if exists(tx, new.id):
-        raise NotAllowed("Story already exists. Use --force to overwrite.", hint=f"medbay story show {new.id}")
+        raise NotAllowed(f"there is a story {new.id} already", hint=f"another id, or medbay story show {new.id}")
     refuse_dependencies(tx, new.id, new.depends_on)
     stories.save_workflow(tx, key, new.workflow, text)
     apply(tx, story.created(new, tx.now, actor=actor))

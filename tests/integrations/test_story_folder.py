@@ -159,6 +159,19 @@ def test_a_frontmatter_that_is_not_yaml_is_named_and_left(folders: StoryFolders)
     assert (at / "story.md").read_text() == broken
 
 
+def test_a_folder_or_a_link_where_story_md_belongs_is_named(folders: StoryFolders, tmp_path: Path) -> None:
+    """Nothing is read from it, nothing is written, and the others go on."""
+    at = put(folders, STORY)
+    (at / "story.md").unlink()
+    for make in (os.mkdir, lambda path: os.symlink(tmp_path, path)):
+        make(at / "story.md")
+        assert folders.hand_edit(STORY) is None
+        with pytest.raises(FolderProblem, match="is no file"):
+            folders.write(STORY, {})
+        assert folders.sync([STORY], MACHINES) == []
+        os.rename(at / "story.md", tmp_path / make.__name__)
+
+
 def test_nothing_is_written_through_a_link(folders: StoryFolders, tmp_path: Path) -> None:
     """A folder that is a link is refused; a file that is one is replaced by a file."""
     at = put(folders, STORY)
