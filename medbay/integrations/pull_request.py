@@ -94,7 +94,8 @@ class PullRequest:
         url = self._made(title, base)
         found = self._wait(wait_s)
         if not found.complaints:
-            return Landed(how="pr", url=url, into=base, words=f"pull request {url}")
+            waiting = found.waiting or not found.checked
+            return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
         back = self._came_back(url, found)
         self.note(back)
         return Landed(how="given_up" if back.given_up else "refused", url=url, words=back.words)
