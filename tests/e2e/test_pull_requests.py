@@ -109,7 +109,7 @@ def test_a_pull_request_comes_back_as_failure_and_guidance(shop: Shop) -> None:
     shop.must("up", "--until-idle")
 
     done = shop.show(task)
-    assert len(done["attempts"]) == 2, [(each["outcome"], each["diagnosis"]) for each in done["attempts"]]
+    assert len(done["attempts"]) == 2, shop.must("show", task, "--json") + shop.must("log", task, code=0)
     first, second = done["attempts"]
     assert done["status"] == "completed"
     assert (first["diagnosis"]["subcategory"], first["charged"]) == ("pull_request", False)

@@ -94,7 +94,7 @@ def test_twenty_kills_lose_nothing(tmp_path: Path, kind: str, request: pytest.Fi
     """At random moments; the folders equal the store, every phase of the walk ended once, no artifact is lost."""
     store = ""
     if kind == "postgres":
-        store = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        store = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
     project, moments = Project(tmp_path / "project", store), random.Random(SEED)
     deadline = time.monotonic() + LIMIT_S
     for _ in range(KILLS):
