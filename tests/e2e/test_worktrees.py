@@ -137,6 +137,27 @@ def test_a_check_confirms_what_no_change_shows(project: Project, script: str, ch
     assert [each["outcome"] for each in project.show(task)["attempts"]] == ["succeeded"]
 
 
+@pytest.mark.long
+def test_what_aider_leaves_beside_its_work_is_no_work(project: Project) -> None:
+    """Its history shows nothing that was done, and is in no commit; git overlooks it without a change of .gitignore."""
+    program = project.state / "aider"
+    said = "Tokens: 10 sent, 5 received. Cost: $0.00 message, $0.00 session."
+    work = '[ "$MEDBAY_ATTEMPT" = 1 ] || echo four >> list.txt'
+    program.write_text(f"#!/bin/sh\necho x > .aider.chat.history.md\n{work}\necho 'Done.'\necho '{said}'\n", "utf-8")
+    program.chmod(0o755)
+    project.write("medbay.toml", f'{QUICK}\n[agents.aider]\nprogram = "{program}"\nmodel = "m"\n')
+    project.commit("Configure")
+
+    task = project.must("add", "Add four", "--agent", "aider").strip()
+    project.must("up", "--until-idle")
+
+    first, _ = project.show(task)["attempts"]
+    assert first["diagnosis"]["subcategory"] == "no_evidence"
+    assert project.git("diff", "--name-only", "main", f"medbay/{task}").split() == ["list.txt"]
+    project.write(".aider.input.history", "x\n")
+    assert project.is_clean()
+
+
 MERGING = """
 case $(head -1 "$PROMPT") in
 *left*) sed -i 's/two/TWO/' list.txt ;;
