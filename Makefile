@@ -57,11 +57,18 @@ page-types: ## check the types of the page's modules, where npm is there; the ve
 	@command -v npx >/dev/null || { echo "NO NPM: the types of the page are not checked" >&2; exit 0; }; \
 	  ! { npx --yes --package typescript@5 tsc -p medbay/web/static/jsconfig.json | grep -v '^vendor\|/vendor/' | grep 'error TS'; }
 
-test-agents: $(VENV)/.dev build/agents/.installed ## the real Codex, Gemini and OpenCode against an imitation of their APIs
-	PATH="$(CURDIR)/build/agents/node_modules/.bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)
+test-agents: $(VENV)/.dev build/agents/.installed build/agents/.aider ## the real Codex, Gemini, OpenCode and aider against an imitation of their APIs
+	PATH="$(CURDIR)/build/agents/node_modules/.bin:$(CURDIR)/build/agents/bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)
 
 build/agents/.installed:
 	npm install --no-audit --no-fund --prefix build/agents @openai/codex @google/gemini-cli opencode-ai
+	@touch $@
+
+# Only the program itself goes on the PATH: its environment has a Python of its own.
+build/agents/.aider:
+	$(PYTHON) -m venv build/agents/aider
+	build/agents/aider/bin/python -m pip --quiet --no-input install aider-chat
+	mkdir -p build/agents/bin && ln -sf ../aider/bin/aider build/agents/bin/aider
 	@touch $@
 
 check: lint types ## lint and types only
