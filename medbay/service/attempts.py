@@ -42,7 +42,7 @@ from medbay.env import Ids
 from medbay.errors import StaleClaim
 from medbay.service import budgets, evaluations, learning, owners, prompts, triage
 from medbay.service.prompts import Briefing
-from medbay.store import attempts, breakers, patterns, questions, tasks, workers
+from medbay.store import attempts, breakers, foresight, patterns, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -139,6 +139,8 @@ def claim(
 
 def _chosen(offer: _Offer, capacity: Capacity) -> list[Task]:
     """What is claimed for one place."""
+    if offer.tx.dialect.is_away and capacity.room > 0:
+        _foresee_heads(offer, capacity)
     chosen = _suspects(offer, capacity)
     again = sum(task.recovery for task in chosen)
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
@@ -152,7 +154,9 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
-    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, {}, work), tx.now, work)
+    failure = ending.diagnose_ended(ended, tx.now)
+    known = _known(tx, [failure])
+    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, failure, known, work), tx.now, work)
     apply(tx, decision)
     budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
     if owners.may_have_a_fix(ended.task):
@@ -169,17 +173,24 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
-    known: dict[str, Known | None] = {}
+    pairs = list(zip(finished, claims, strict=True))
+    alone = [_ended(each, claim.task, claim.attempt, (), by, tx.now) for each, claim in pairs]
+    failures = [ending.diagnose_ended(each, tx.now) for each in alone]
+    known = _known(tx, failures)
     with tx.together():
-        for each, claim in zip(finished, claims, strict=True):
+        for (each, claim), ended, failure in zip(pairs, alone, failures, strict=True):
             task = met.get(each.task_id, claim.task)
-            dependents = tuple(met.get(other.id, other) for other in after.get(task.id, ()))
-            ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
+            if task is not claim.task:  # another of them has changed it
+                ended = _ended(each, task, claim.attempt, (), by, tx.now)
+                failure = ending.diagnose_ended(ended, tx.now)
+            if task.id in after:
+                ended = replace(ended, dependents=tuple(met.get(other.id, other) for other in after[task.id]))
             owner = owners.as_left(owned[task.id], met) if task.id in owned else None
             if owner is None and task.owner_kind:
                 owner = _owner_in_turn(tx, task, by)
             ended = ended if owner is None else replace(ended, owner=owner)
-            decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
+            ended = _with_what_is_known(tx, ended, failure, known, work)
+            decision = rules.on_attempt_ended(ended, tx.now, work)
             apply(tx, decision)
             budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
             work = decision.work
@@ -307,15 +318,26 @@ def _can_be_final(outcome: Outcome) -> bool:
     return isinstance(outcome, Succeeded | Checked | Cancelled)
 
 
-def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], work: WorkingSet) -> Ended:
-    """Diagnose a failure first, to look up what is known of its fingerprint; once for all that are settled together."""
-    found = ending.diagnose_ended(ended, tx.now)
+def _known(tx: Tx, failures: Iterable[Diagnosis | None]) -> dict[str, Known | None]:
+    """What is known of failures, by fingerprint."""
+    return patterns.of_failures(tx, [each for each in failures if each is not None and not _is_its_own(each)])
+
+
+def _is_its_own(failure: Diagnosis) -> bool:
+    """Whether its advice names what is one task's own."""
+    return failure.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST)
+
+
+def _with_what_is_known(
+    tx: Tx, ended: Ended, found: Diagnosis | None, known: dict[str, Known | None], work: WorkingSet
+) -> Ended:
+    """A failure with its diagnosis and what is known of its fingerprint, looked up for all that end together."""
     if found is None:
         return ended
-    if found.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST):  # its advice names what is one task's own
+    if _is_its_own(found):
         return replace(ended, diagnosis=found)
     if found.fingerprint not in known:
-        known[found.fingerprint] = patterns.carried(tx, found, patterns.get(tx, found.fingerprint, counted=False))
+        known |= _known(tx, [found])
     taught = apply_teaching(found, known[found.fingerprint])
     around = _around(tx, ended, taught, work)
     policy = learning.in_force(tx, ended.policy, taught.kind)
@@ -431,9 +453,7 @@ def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     room = capacity.room
     if room <= 0:
         return []
-    limit = HEAD_MAX if offer.work.parks else min(HEAD_MAX, room)
-    fresh = _heads(offer, limit, recovery=False)
-    again = _heads(offer, HEAD_MAX if offer.short_of else limit, recovery=True)
+    fresh, again = (_heads(offer, _limit(offer, room, recovery=each), recovery=each) for each in (False, True))
     if offer.short_of:
         again = [task for task in again if not waits_for_load(task)]
     share = _share_left(capacity)
@@ -450,6 +470,27 @@ def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     return begun + feeding.fed_ahead(rest, capacity.ahead, home=capacity.home)
 
 
+def _limit(offer: _Offer, room: int, *, recovery: bool) -> int:
+    """How many to look at: more than there is room for where some may not start."""
+    return HEAD_MAX if offer.work.parks or (recovery and offer.short_of) else min(HEAD_MAX, room)
+
+
+def _most(offer: _Offer, queue: str, limit: int) -> int:
+    return limit if offer.work.parks else min(limit, offer.left.get(queue, limit))
+
+
+def _foresee_heads(offer: _Offer, capacity: Capacity) -> None:
+    """What will be looked at for one place, if there is no suspect."""
+    tx, queues = offer.tx, offer.worker.queues
+    heads = []
+    for recovery in (False, True):
+        limit = _limit(offer, capacity.room, recovery=recovery)
+        open_queues = [queue for queue in queues if offer.left.get(queue, 1) > 0]
+        heads += [(queue, recovery, _most(offer, queue, limit)) for queue in open_queues]
+    suspects = [(queue, HEAD_MAX) for queue in queues if capacity.free > 0]
+    foresight.heads(tx, suspects, heads, past=offer.stopped_runners, place=offer.place)
+
+
 def _share_left(capacity: Capacity) -> int:
     places = capacity.slots + capacity.waiting + sum(capacity.ahead.values())
     return math.ceil(places * capacity.recovery_share) - capacity.live_recovery
@@ -459,8 +500,8 @@ def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
     past = offer.stopped_runners
     heads = []
     for queue in offer.worker.queues:
-        most = min(limit, offer.left.get(queue, limit)) if not offer.work.parks else limit
         if offer.left.get(queue, 1) > 0:
+            most = _most(offer, queue, limit)
             heads.append(tasks.claim_head(offer.tx, queue, recovery=recovery, limit=most, past=past, place=offer.place))
     fitting = (each for each in offer.behind_mutexes if each.recovery == recovery and each.place == offer.place)
     waiting = [each for each in fitting if each.crashes == 0]
@@ -481,14 +522,15 @@ def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet, patience_ms: int
         return candidates
     needs = breakers.uses(tx, [command_key(task) for task in candidates], since=tx.now - KNOWN_FOR_MS)
     free = []
-    for task in candidates:
-        held = held_by(task, work.breakers, needs.get(command_key(task), ()))
-        if held is None or task.forced or (task.canary and _canary_of(task, work)):
-            free.append(task)
-        elif outwaits(task, held, tx.now, patience_ms):
-            apply(tx, rules.on_agent_held(task, tx.now, hold=held))
-        else:
-            apply(tx, rules.on_parked(task, tx.now, hold=held.key))
+    with tx.together():
+        for task in candidates:
+            held = held_by(task, work.breakers, needs.get(command_key(task), ()))
+            if held is None or task.forced or (task.canary and _canary_of(task, work)):
+                free.append(task)
+            elif outwaits(task, held, tx.now, patience_ms):
+                apply(tx, rules.on_agent_held(task, tx.now, hold=held))
+            else:
+                apply(tx, rules.on_parked(task, tx.now, hold=held.key))
     return free
 
 
