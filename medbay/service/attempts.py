@@ -15,18 +15,15 @@ from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import evidence, rules
-from medbay.core.agent import never_got_to_work, outwaits, profile_of
+from medbay.core.agent import outwaits, profile_of
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
-from medbay.core.attempt.checks import GATE_ERROR
-from medbay.core.attempt.knowledge import Known, apply_teaching
 from medbay.core.budget import Budget
 from medbay.core.decision import Change, WorkingSet
-from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.holds.holding import waits_for_load
-from medbay.core.holds.incident import FailureSurroundings, is_shared
-from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
+from medbay.core.holds.incident import FailureSurroundings
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import Owned, delivered
@@ -37,12 +34,11 @@ from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
 from medbay.core.workflow.records import OWNER as STORY
-from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, prompts, triage
+from medbay.service import budgets, evaluations, failures, owners, prompts, stories, triage
 from medbay.service.prompts import Briefing
-from medbay.store import attempts, breakers, foresight, patterns, questions, tasks, workers
+from medbay.store import attempts, breakers, foresight, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -109,7 +105,13 @@ class Capacity(Struct, frozen=True, kw_only=True):
     @property
     def has_room(self) -> bool:
         """Whether anything can be claimed, here or elsewhere."""
-        return self.room > 0 or any(each.room > 0 for each in self.elsewhere.values())
+        return bool(self.places)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where anything can be claimed for."""
+        there = tuple(place for place, each in self.elsewhere.items() if each.room > 0)
+        return ("", *there) if self.room > 0 else there
 
 
 def claim(
@@ -126,7 +128,7 @@ def claim(
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
     patience_ms = capacity.fallback_after_ms
-    behind = _not_held(tx, _behind_mutexes(tx, worker), work, patience_ms)
+    behind = _not_held(tx, _behind_mutexes(tx, worker, capacity.places), work, patience_ms)
     offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of, patience_ms)
     chosen = _chosen(offer, capacity)
     for place, there in capacity.elsewhere.items():
@@ -155,8 +157,8 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     if ended is None:
         return None
     failure = ending.diagnose_ended(ended, tx.now)
-    known = _known(tx, [failure])
-    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, failure, known, work), tx.now, work)
+    known = failures.look_up(tx, [failure])
+    decision = rules.on_attempt_ended(failures.with_what_is_known(tx, ended, failure, known, work), tx.now, work)
     apply(tx, decision)
     budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
     if owners.may_have_a_fix(ended.task):
@@ -170,15 +172,15 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     Raises StaleClaim when any of them is not as it was claimed: then nothing counts, and each is ended alone.
     """
     claims = [_known_claim(each, worker_id) for each in finished]
-    after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
+    after = tasks.dependents_of(tx, [each.task_id for each in finished if _concerns_dependents(each)])
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     pairs = list(zip(finished, claims, strict=True))
     alone = [_ended(each, claim.task, claim.attempt, (), by, tx.now) for each, claim in pairs]
-    failures = [ending.diagnose_ended(each, tx.now) for each in alone]
-    known = _known(tx, failures)
+    found = [ending.diagnose_ended(each, tx.now) for each in alone]
+    known = failures.look_up(tx, found)
     with tx.together():
-        for (each, claim), ended, failure in zip(pairs, alone, failures, strict=True):
+        for (each, claim), ended, failure in zip(pairs, alone, found, strict=True):
             task = met.get(each.task_id, claim.task)
             if task is not claim.task:  # another of them has changed it
                 ended = _ended(each, task, claim.attempt, (), by, tx.now)
@@ -187,9 +189,9 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
                 ended = replace(ended, dependents=tuple(met.get(other.id, other) for other in after[task.id]))
             owner = owners.as_left(owned[task.id], met) if task.id in owned else None
             if owner is None and task.owner_kind:
-                owner = _owner_in_turn(tx, task, by)
+                owner = _owner_in_turn(tx, ended, by)
             ended = ended if owner is None else replace(ended, owner=owner)
-            ended = _with_what_is_known(tx, ended, failure, known, work)
+            ended = failures.with_what_is_known(tx, ended, failure, known, work)
             decision = rules.on_attempt_ended(ended, tx.now, work)
             apply(tx, decision)
             budgets.settle(tx, task, claim.attempt, ended.outcome, by.budget)
@@ -207,11 +209,11 @@ def _is_shared(task: Task) -> bool:
     return bool(task.owner_kind) and task.role != "triage" and task.owner_kind != STORY
 
 
-def _owner_in_turn(tx: Tx, task: Task, by: Judgement) -> Owned:
+def _owner_in_turn(tx: Tx, ended: Ended, by: Judgement) -> Owned:
     """The owner as those that ended before it left it: the parts of a run meet the same story."""
-    if task.role == "triage":
-        return _looked_at(tx, task, by)
-    return owners.of(tx, task) if task.owner_kind == STORY else None
+    if ended.task.role == "triage":
+        return _looked_at(tx, ended.task, by)
+    return stories.case_at_end(tx, ended.task, ended.outcome) if ended.task.owner_kind == STORY else None
 
 
 def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
@@ -231,7 +233,7 @@ def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
     asked = [each.task_id for each in finished if together or failing_scope(each.task_id) in work.questions]
     if asked:
         questions.lock_of_tasks(tx, asked)
-    final = {each.task_id for each in finished if _can_be_final(each.outcome)}
+    final = {each.task_id for each in finished if _concerns_dependents(each)}
     tasks.lock(tx, {each.task_id for each in finished}, dependents_of=final)
 
 
@@ -264,7 +266,8 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
     if not task.owner_kind:
         return ended
-    return replace(ended, owner=_looked_at(tx, task, by) if task.role == "triage" else owners.of(tx, task))
+    in_turn = task.role == "triage" or task.owner_kind == STORY
+    return replace(ended, owner=_owner_in_turn(tx, ended, by) if in_turn else owners.of(tx, task))
 
 
 def _is_recorded(finished: Finished, task: Task) -> bool:
@@ -318,51 +321,10 @@ def _can_be_final(outcome: Outcome) -> bool:
     return isinstance(outcome, Succeeded | Checked | Cancelled)
 
 
-def _known(tx: Tx, failures: Iterable[Diagnosis | None]) -> dict[str, Known | None]:
-    """What is known of failures, by fingerprint."""
-    return patterns.of_failures(tx, [each for each in failures if each is not None and not _is_its_own(each)])
-
-
-def _is_its_own(failure: Diagnosis) -> bool:
-    """Whether its advice names what is one task's own."""
-    return failure.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST)
-
-
-def _with_what_is_known(
-    tx: Tx, ended: Ended, found: Diagnosis | None, known: dict[str, Known | None], work: WorkingSet
-) -> Ended:
-    """A failure with its diagnosis and what is known of its fingerprint, looked up for all that end together."""
-    if found is None:
-        return ended
-    if _is_its_own(found):
-        return replace(ended, diagnosis=found)
-    if found.fingerprint not in known:
-        known |= _known(tx, [found])
-    taught = apply_teaching(found, known[found.fingerprint])
-    around = _around(tx, ended, taught, work)
-    policy = learning.in_force(tx, ended.policy, taught.kind)
-    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
-
-
-def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
-    """Who else met a shared cause lately, and how often this runner could not be started here."""
-    around, limits = ended.around, ended.around.limits
-    if ended.task.recurs:
-        around = replace(around, asked=questions.newest_of_task(tx, ended.task.id))
-    if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
-        return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
-    key = incident_key(found.fingerprint)
-    if not is_shared(found) or key in work.breakers:
-        return around
-    others = tasks.seen_failing(
-        tx,
-        found.fingerprint,
-        but=ended.task.id,
-        since=tx.now - limits.incident_window_ms,
-        key=key,
-        limit=limits.incident_tasks - 1,
-    )
-    return replace(around, others={task.id: command_key(task) for task in others})
+def _concerns_dependents(finished: Finished) -> bool:
+    """The same, also where its worker took it up after its cancel was requested: then every ending is one for good."""
+    known = finished.claim
+    return _can_be_final(finished.outcome) or (known is not None and known.task.cancel_requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,11 +380,11 @@ def _queues_left(tx: Tx, worker: Worker, capacity: Capacity) -> dict[str, int]:
     return left
 
 
-def _behind_mutexes(tx: Tx, worker: Worker) -> list[Task]:
-    """The most urgent task behind each free mutex, which is this transaction's from now on."""
+def _behind_mutexes(tx: Tx, worker: Worker, places: Collection[str]) -> list[Task]:
+    """The most urgent task behind each free mutex that one of these places has room for; it is ours from now on."""
     first: dict[str, Task] = {}
     for queue in worker.queues:
-        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX):
+        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX, places):
             found = tasks.take_mutex(tx, task_id, mutex)
             if found is not None and (mutex not in first or _urgency(found) < _urgency(first[mutex])):
                 first[mutex] = found

@@ -82,4 +82,4 @@ def _shared(tx: Tx, *, changing: bool) -> list[Query]:
 
 
 def _behind_mutexes(queues: Sequence[str]) -> list[Query]:
-    return [(tasks.MUTEX_HEADS_SQL, (queue, queue, tasks.MUTEXES_LOOKED_AT)) for queue in queues]
+    return [(tasks.MUTEX_HEADS_SQL, (queue, queue, queue, tasks.MUTEXES_LOOKED_AT)) for queue in queues]
