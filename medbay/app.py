@@ -1,17 +1,14 @@
-"""The composition root: from where we stand to a configured store and engine. The only place that wires."""
+"""The composition root: from where we stand to a configured store. `wiring` goes on to an engine."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from importlib import import_module
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from medbay import env
 from medbay.config import load as configuration
@@ -19,48 +16,26 @@ from medbay.config import trust
 from medbay.config.fields import DEFAULTS, Config
 from medbay.config.kinds import without_password
 from medbay.core import agent
-from medbay.core.delivery import Channel
-from medbay.core.intake.records import RUNNER as INTAKE
-from medbay.core.intake.workorder import IntakeWork
-from medbay.core.model import DEFAULT_QUEUE, PRIVATE_QUEUES, Worker
+from medbay.core.model import DEFAULT_QUEUE, Worker
 from medbay.core.policy.policy import Policy
-from medbay.core.redaction import Redaction
 from medbay.core.shell import BASH
-from medbay.core.triage.case import Means
-from medbay.core.triage.cycle import RUNNER
-from medbay.engine import recovery
-from medbay.engine.daemon import Daemon, DoorLike
-from medbay.engine.deliver import Deliverer, DeliveryThread
-from medbay.engine.guardian import Guardian
-from medbay.engine.heartbeat import Heartbeats, Pulse
-from medbay.engine.identity import see, this_host
-from medbay.engine.round import Engine
-from medbay.engine.settings import Host, Settings
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import ConfigError, NotAllowed, NotFound, StoreError, UsageError
-from medbay.integrations.passes import Passes
-from medbay.integrations.protocol import Sender, SenderMeans
-from medbay.integrations.worktree import Worktrees
-from medbay.places.here import Here
-from medbay.places.processes import HostLeftovers
-from medbay.places.protocol import Place, Runner
-from medbay.places.scripts import takes_advice
-from medbay.places.tree import Trees
-from medbay.runners.agent import rules
-from medbay.runners.agent.profiles import KnownProfiles
-from medbay.runners.agent.runner import AgentRunner
-from medbay.runners.ahead import AheadRunner
-from medbay.runners.shell.runner import ShellRunner
-from medbay.service.attempts import Judgement
-from medbay.service.requests import Defaults
 from medbay.store import meta
 from medbay.store.database import KeptStore, Store
 from medbay.store.sqlite import SqliteStore, machine_of, refuse_emptied, refuse_no_file, sync_directory
 
+if TYPE_CHECKING:
+    from medbay.core.delivery import Channel
+    from medbay.core.intake.workorder import IntakeWork
+    from medbay.core.redaction import Redaction
+    from medbay.core.triage.case import Means
+    from medbay.runners.agent.profiles import KnownProfiles
+    from medbay.service.requests import Defaults
+
 FOLDER: Final = ".medbay"
 SQLITE: Final = "sqlite:///"
 _MACHINE_ID_MIN: Final = 32  # of /etc/machine-id; the address of a network card, used where there is none, is shorter
-DELIVERY_GRACE_S: Final = 5.0  # between asking a command of a channel to stop and ending it
 PACKAGE: Final = str(Path(__file__).parents[1])  # where our own processes import us from
 
 
@@ -177,176 +152,16 @@ def is_postgres(url: str) -> bool:
     return url.startswith(("postgresql://", "postgres://"))
 
 
-def build_engine(
-    store: Store,
-    place: StoreLocation,
-    *,
-    clock: Clock | None = None,
-    slots: int | None = None,
-    queues: tuple[str, ...] | None = None,
-    guard: str = "",
-    passes: Passes | None = None,
-    host: Host | None = None,
-) -> Engine:
-    """A real engine on this machine; `guard` marks every process it starts, `passes` are those of its agents.
-
-    `host` is this process of this boot, unless a caller that has its own clock says which boot it is.
-    """
-    config = place.config
-    refuse_links(place.folder)
-    host = host or this_host()
-    settings = Settings(
-        root=place.folder.resolve(),
-        slots=slots or config.engine.workers,
-        lease_ms=config.engine.lease_for(place.url),
-        grace_ms=config.engine.grace_ms,
-        crash_budget=config.engine.crash_budget,
-        recovery_share=config.engine.slots_for_recovery,
-        queue_slots=config.queue_slots,
-        place_slots={each.name: each.slots for each in config.places.values()},
-        load_aware=config.policy.load_aware,
-        policy=policy_of(config),
-        limits=config.limits,
-        budget=config.spending,
-        means=means_of(config, place.folder),
-        redaction=redaction_of(config, os.environ),
-        zone=env.local_zone(),
-        stall_ms=config.runner.stall_ms,
-        agent_stall_ms=config.runner.agent_stall_ms,
-        trackers=tuple(config.trackers.values()),
-        takes_advice=takes_advice,
-        queues=queues or (DEFAULT_QUEUE,),
-    )
-    guard = guard or Ids().store()
-    return Engine(
-        store=store,
-        clock=clock or SystemClock(),
-        ids=Ids(),
-        place=_places(config, store.store_id, build_here(config, workers=settings.slots, guard=guard, passes=passes)),
-        see=partial(see, host=host),
-        settings=settings,
-        host=host,
-        guardian=Guardian(guard, lease_ms=settings.lease_ms),
-    )
-
-
-def build_daemon(
-    store: Store,
-    place: StoreLocation,
-    *,
-    clock: Clock,
-    door: DoorLike | None,
-    slots: int | None,
-    queues: tuple[str, ...] | None,
-    on_round: Callable[[], None] | None,
-    round_every_s: float,
-) -> Daemon:
-    """An engine of this machine with what runs beside it, ready to run."""
-    mark, passes = Ids().store(), door.passes if door is not None else None
-    engine = build_engine(store, place, clock=clock, slots=slots, queues=queues, guard=mark, passes=passes)
-    deliveries = build_deliveries(place, clock=clock, guard=mark, queues=queues)
-    return Daemon(engine, clock, on_round=on_round, round_every_s=round_every_s, deliveries=deliveries, door=door)
-
-
-def refuse_links(folder: Path) -> None:
-    """Refuse a `.medbay/` with a link in it: what comes with a repository must not say where files are written."""
-    with suppress(OSError):
-        for each in os.scandir(folder):
-            if each.is_symlink():
-                what = f"{each.path} is a link, and logs would be written where it leads"
-                raise NotAllowed(
-                    what, hint="remove it; to have them elsewhere, move the whole store and name it with --store"
-                )
-
-
-def build_deliveries(
-    place: StoreLocation, *, clock: Clock, guard: str, queues: tuple[str, ...] | None = None
-) -> DeliveryThread | None:
-    """What delivers to the configured channels, next to an engine with the same mark; None where there are none.
-
-    Heartbeats are those of a daemon: the engine of one `medbay run`, in a queue of its own, sends none.
-    """
-    config = place.config
-    if not config.notify:
-        return None
-    channels, owner = channels_of(config), Ids().store()
-    senders = build_senders(place, channels, guard=guard)
-    pulse, private = Pulse(), any(each.startswith(PRIVATE_QUEUES) for each in queues or ())
-
-    def made(store: Store) -> Deliverer:
-        heartbeats = None if private else Heartbeats(channels, senders, pulse, store_id=store.store_id)
-        return Deliverer(
-            store,
-            clock,
-            channels,
-            senders,
-            owner=owner,
-            heartbeats=heartbeats,
-            budget=config.spending,
-            link_key=Ids().token(),
-        )
-
-    return DeliveryThread(made, clock, pulse)
-
-
 def channels_of(config: Config) -> tuple[Channel, ...]:
     """The configured channels; quiet hours without a zone are those of this machine."""
     return tuple(replace(each, zone=each.zone or env.local_zone()) for each in config.notify.values())
 
 
-def build_senders(place: StoreLocation, channels: Iterable[Channel], *, guard: str) -> dict[str, Sender]:
-    """What delivers for these channels, by their kind."""
-    config = place.config
-    grace_s = min(DELIVERY_GRACE_S, config.engine.grace_ms / 1000)
-    means = SenderMeans(
-        runner=ShellRunner(Trees(grace_s, config.runner.secrets, guard=guard)),
-        folder=config.folder or place.folder.parent,
-        files=place.folder.resolve() / "deliveries",
-        redaction=redaction_of(config, os.environ),
-    )
-    kinds = sorted({each.kind for each in channels})
-    return {kind: import_module(f"medbay.integrations.{kind}").sender(means) for kind in kinds}
-
-
-def end_cancelled(store: Store, place: StoreLocation, task_ids: Collection[str]) -> None:
-    """End what no engine is there to end any more."""
-    engine = place.config.engine
-    by = Judgement(policy=policy_of(place.config), crash_budget=engine.crash_budget)
-    seen = partial(see, host=this_host())
-    recovery.end_cancelled(store, task_ids, leftovers=HostLeftovers(), see=seen, grace_ms=engine.grace_ms, by=by)
-
-
 def is_gone(worker: Worker) -> bool:
     """Whether a worker of this machine cannot be running any more; of another one only its lease says so."""
+    from medbay.engine.identity import see, this_host
+
     return see(worker, this_host()) in ("dead", "rebooted")
-
-
-def build_here(config: Config, *, workers: int, guard: str, passes: Passes | None) -> Here:
-    """This machine, with the runners this configuration has."""
-    trees = Trees(config.engine.grace_ms / 1000, config.runner.secrets, guard=guard)
-
-    def python() -> Runner:
-        from medbay.runners.python.runner import PythonRunner
-
-        return PythonRunner(trees, workers=workers)
-
-    shell = AheadRunner(ShellRunner(trees))
-    profiles = KnownProfiles({name: _located(config, each) for name, each in config.agents.items()})
-    models = {name: {each: getattr(own, each) for each in agent.CLASSES} for name, own in config.models.items()}
-    worktrees = Worktrees(worktrees_root(config, os.environ), config.git, passes=passes, ours=story_root(config))
-    agents = AgentRunner(profiles, ShellRunner(trees), worktrees, models=models)
-    runners: dict[str, Runner] = {"shell": shell, agent.RUNNER: agents, RUNNER: shell, INTAKE: shell}
-    return Here(runners, HostLeftovers(), later={"python": python})
-
-
-def _places(config: Config, store_id: str, here: Here) -> Place:
-    """This machine, and the places elsewhere that are configured."""
-    if not config.places:
-        return here
-    from medbay.places.routing import Places
-    from medbay.places.temporal import TemporalPlace
-
-    return Places(here, {name: TemporalPlace(each, store_id=store_id) for name, each in config.places.items()})
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
@@ -369,17 +184,15 @@ def story_root(config: Config) -> str:
 
 def agents_of(config: Config) -> KnownProfiles:
     """The agents there are: those that are configured, and those that are known by name."""
+    from medbay.runners.agent.profiles import KnownProfiles
+
     return KnownProfiles(config.agents)
-
-
-def _located(config: Config, profile: agent.Profile) -> agent.Profile:
-    """A profile whose program is found from the directory of the configuration."""
-    program = config.located((profile.program,))[0] if profile.program else ""
-    return replace(profile, command=config.located(profile.command), program=program)
 
 
 def means_of(config: Config, folder: Path | None = None) -> Means:
     """What triage works with; `folder` is where the logs are."""
+    from medbay.core.triage.case import Means
+
     chosen = config.triage
     logs = str((folder / "logs").resolve()) if folder is not None else ""
     for each in configuration.names(chosen, config.agents):
@@ -403,6 +216,9 @@ def means_of(config: Config, folder: Path | None = None) -> Means:
 
 def intake_of(config: Config, folder: Path, *, queue: str = DEFAULT_QUEUE, commit: str | None = None) -> IntakeWork:
     """How workorders are run: the agent that is configured, in the directory of the project."""
+    from medbay.core.intake.workorder import IntakeWork
+    from medbay.runners.agent import rules
+
     chosen = config.intake
     if chosen.agent == "command" and not chosen.command:
         raise ConfigError("[intake] agent is command, and there is no command", hint='write command = ["./triage.py"]')
@@ -454,6 +270,8 @@ def _judge_command(config: Config, logs: str, *, scores: bool = False) -> tuple[
                 max_cost=config.triage_limits[1],
             )
         case _:
+            from medbay.runners.agent import rules
+
             return rules.start_command(PACKAGE)
 
 
@@ -465,17 +283,23 @@ def shell_of(config: Config) -> str:
 @cache
 def _shell_on(path: str | None) -> str:
     """Looked for once: whoever adds one task after the other would go through the folders of the path each time."""
-    return BASH if shutil.which(BASH, path=path) else "sh"
+    from shutil import which
+
+    return BASH if which(BASH, path=path) else "sh"
 
 
 def defaults_of(config: Config) -> Defaults:
     """What a new task has that does not say otherwise."""
+    from medbay.service.requests import Defaults
+
     queues = {each.name: each.place for each in config.queues.values() if each.place}
     return Defaults(cwd=os.getcwd(), shell=shell_of(config), places=tuple(config.places), queue_places=queues)
 
 
 def redaction_of(config: Config, environ: Mapping[str, str]) -> Redaction:
     """What is taken out of whatever leaves a log: by the rules, by a person's patterns, and what our variables hold."""
+    from medbay.core.redaction import Redaction
+
     addresses = [str(each.target) for each in config.notify.values() if each.kind == "url"]
     named = [environ.get(each[1:], "") if each.startswith("$") else each for each in addresses]
     known = tuple(filter(None, named))

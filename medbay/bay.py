@@ -5,76 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from medbay import app, env
 from medbay.app import StoreLocation
-from medbay.areas import Area
-from medbay.core.attempt.knowledge import Known
-from medbay.core.delivery import ChannelState
-from medbay.core.holds.breaker import Breaker
-from medbay.core.jobs import JobChange, JobFile
-from medbay.core.lifecycles import BlockKind
-from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
-from medbay.core.outcome import Output
-from medbay.core.people.preference import Preference
-from medbay.core.policy.learning import Learned
+from medbay.areas import Area, later
 from medbay.core.policy.policy import Policy
-from medbay.core.policy.replay import PolicyScore
-from medbay.core.snapshot import (
-    Explanation,
-    Graph,
-    IncidentDetail,
-    ObservedWorker,
-    StoreReport,
-    TaskDetail,
-    TaskList,
-)
-from medbay.core.triage.cycle import Cycle
-from medbay.engine.cycle import TriageCycle
-from medbay.engine.daemon import LOOK_EVERY_S, Daemon
 from medbay.env import Clock, Ids, SystemClock
 from medbay.errors import NotAllowed, StoreBusy
-from medbay.places import scripts
-from medbay.service import (
-    additions,
-    bulk,
-    calls,
-    dependencies,
-    exchange,
-    jobs,
-    learning,
-    liveness,
-    requests,
-    schedules,
-    tasks,
-    teaching,
-    upkeep,
-)
-from medbay.service import breakers as breaker_service
-from medbay.service import deliveries as delivery_service
-from medbay.service import detail as details
-from medbay.service import explain as explaining
-from medbay.service import graph as graphs
-from medbay.service import listing as listings
-from medbay.service import workers as worker_service
-from medbay.service.bulk import Bulk
-from medbay.service.jobs import JobWriter
-from medbay.service.listing import ListQuery
-from medbay.service.tasks import Action
-from medbay.service.teaching import Reclassified
-from medbay.store import activity, attempts, breakers, checks, history, meta, patterns, questions, retries, triages
+from medbay.store import activity, attempts, breakers, checks, history, meta, questions, retries, triages
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
-from medbay.store.database import KeptStore, Tx
-from medbay.store.patterns import PatternFilter
 from medbay.store.tasks import TaskFilter
-from medbay.views import exchange as export_lines
-from medbay.views import task as task_views
 
 if TYPE_CHECKING:
+    from medbay import wiring
     from medbay.areas.agents import Agents
     from medbay.areas.board import Board
     from medbay.areas.branches import Branches
@@ -87,9 +34,76 @@ if TYPE_CHECKING:
     from medbay.areas.stories import Stories
     from medbay.areas.tokens import Tokens
     from medbay.areas.trackers import Trackers
+    from medbay.core.attempt.knowledge import Known
+    from medbay.core.delivery import ChannelState
+    from medbay.core.holds.breaker import Breaker
+    from medbay.core.jobs import JobChange, JobFile
+    from medbay.core.lifecycles import BlockKind
+    from medbay.core.model import Attempt, CheckResult, Event, Question, Task, Worker
+    from medbay.core.outcome import Output
+    from medbay.core.people.preference import Preference
+    from medbay.core.policy.learning import Learned
+    from medbay.core.policy.replay import PolicyScore
+    from medbay.core.snapshot import (
+        Explanation,
+        Graph,
+        IncidentDetail,
+        ObservedWorker,
+        StoreReport,
+        TaskDetail,
+        TaskList,
+    )
+    from medbay.core.triage.cycle import Cycle
+    from medbay.engine import cycle
+    from medbay.engine.daemon import Daemon
+    from medbay.places import scripts
+    from medbay.runners.agent.profiles import KnownProfiles
+    from medbay.service import (
+        additions,
+        bulk,
+        calls,
+        dependencies,
+        exchange,
+        jobs,
+        learning,
+        liveness,
+        requests,
+        schedules,
+        tasks,
+        teaching,
+        upkeep,
+    )
+    from medbay.service import breakers as breaker_service
+    from medbay.service import deliveries as delivery_service
+    from medbay.service import detail as details
+    from medbay.service import explain as explaining
+    from medbay.service import graph as graphs
+    from medbay.service import listing as listings
+    from medbay.service import workers as worker_service
+    from medbay.service.bulk import Bulk
+    from medbay.service.listing import ListQuery
+    from medbay.service.tasks import Action
+    from medbay.service.teaching import Reclassified
+    from medbay.store import patterns
+    from medbay.store.database import KeptStore, Tx
+    from medbay.store.patterns import PatternFilter
+    from medbay.views import exchange as export_lines
+    from medbay.views import task as task_views
+else:
+    wiring, cycle, scripts, patterns, export_lines, task_views = later(
+        "wiring", "engine.cycle", "places.scripts", "store.patterns", "views.exchange", "views.task"
+    )
+    additions, bulk, calls, dependencies, exchange, jobs, learning, liveness, requests, schedules = later(
+        *"additions bulk calls dependencies exchange jobs learning liveness requests schedules".split(), of="service."
+    )
+    tasks, teaching, upkeep, breaker_service, delivery_service, details, explaining, graphs, listings = later(
+        *"tasks teaching upkeep breakers deliveries detail explain graph listing".split(), of="service."
+    )
+    (worker_service,) = later("service.workers")
 
 T = TypeVar("T")
 
+ATTEMPTS_SHOWN: Final = 50
 _BUSY_TRIES: Final = 5
 
 
@@ -125,6 +139,7 @@ class Bay:
     stories: Area[Stories] = Area("stories", "Stories")
     board: Area[Board] = Area("board", "Board")
     pulls: Area[PullRequests] = Area("pull_requests", "PullRequests")
+    profiles: cached_property[KnownProfiles] = cached_property(lambda bay: app.agents_of(bay.place.config))
 
     def __init__(
         self,
@@ -139,9 +154,7 @@ class Bay:
         self.policy: Policy = app.policy_of(place.config)
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
-        self.ids = Ids()
-        self.profiles = app.agents_of(place.config)
-        self._last_request = requests.LastRequest()
+        self.ids, self._last_request = Ids(), requests.LastRequest()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trusted=trust)
 
     def __enter__(self) -> Bay:
@@ -163,8 +176,8 @@ class Bay:
         """
         given, defaults = {"title": title, "run": run, **options}, app.defaults_of(self.place.config)
         new = partial(self._last_request.new_task, given, defaults=defaults, agents=self.profiles)
-        add = partial(additions.add, ids=self.ids, actor=self.actor, assess=self.place.config.policy.assess)
-        return self.write(lambda tx: add(tx, new(now=tx.now)))
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "assess": self.place.config.policy.assess}
+        return self.write(lambda tx: additions.add(tx, new(now=tx.now), **by))
 
     def add_many(self, lines: Iterable[Mapping[str, Any]]) -> list[Task]:
         """Add several in one transaction, all or none; a bad one names itself."""
@@ -182,22 +195,17 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        by: dict[str, Any] = {
-            "ids": self.ids,
-            "actor": self.actor,
-            "cwd": os.getcwd(),
-            "agents": self.profiles,
-            "key": key,
-        }
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "agents": self.profiles}
+        by |= {"cwd": os.getcwd(), "key": key}
         return self.write(lambda tx: exchange.bring_in(tx, lines, everything=everything, **by))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""
         shell = app.shell_of(self.place.config)
-        by = JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, shell=shell, dry_run=dry_run, **how)
+        by = jobs.JobWriter(ids=self.ids, actor=self.actor, agents=self.profiles, shell=shell, dry_run=dry_run, **how)
         made = self.write(lambda tx: jobs.apply_file(tx, file, by))
         if cancelled := [each.task_id for each in made if each.action == "cancel" and not dry_run]:
-            app.end_cancelled(self.store, self.place, cancelled)
+            wiring.end_cancelled(self.store, self.place, cancelled)
         return made
 
     # Looking
@@ -258,13 +266,11 @@ class Bay:
 
     def listing(self, query: ListQuery) -> TaskList:
         """The tasks of a list in their order, with what is shown next to them."""
-        with self.store.read() as tx:
-            config = self.place.config
-            return listings.load(
-                tx, query, recovery_share=config.engine.slots_for_recovery, queue_slots=config.queue_slots
-            )
+        config = self.place.config
+        share = config.engine.slots_for_recovery
+        return self._read(lambda tx: listings.load(tx, query, recovery_share=share, queue_slots=config.queue_slots))
 
-    def attempts(self, task_id: str, limit: int = details.ATTEMPTS_SHOWN) -> list[Attempt]:
+    def attempts(self, task_id: str, limit: int = ATTEMPTS_SHOWN) -> list[Attempt]:
         """The newest attempts of a task, in their order."""
         return self._read(lambda tx: attempts.of_task(tx, tasks.resolve(tx, task_id).id, limit))
 
@@ -337,7 +343,7 @@ class Bay:
         """End it for good; a running attempt is ended by the worker that owns it, and here if that is dead."""
         task = self._act(task_id, lambda tx, task: tasks.cancel(tx, task, actor=self.actor))
         if task.live is not None:
-            app.end_cancelled(self.store, self.place, [task.id])
+            wiring.end_cancelled(self.store, self.place, [task.id])
         return self.get(task.id)
 
     def retry(self, task_id: str, *, attempts: int = 2) -> Task:
@@ -360,7 +366,7 @@ class Bay:
         if not dry_run:
             made = self.write(act)
             if action == "cancel":
-                app.end_cancelled(self.store, self.place, made.done)
+                wiring.end_cancelled(self.store, self.place, made.done)
             return made
         return self._read(lambda tx: act(tx))
 
@@ -461,7 +467,7 @@ class Bay:
 
     def patterns(self, wanted: PatternFilter | None = None) -> list[Known]:
         """What is known of failures, the fingerprint seen last first."""
-        return self._read(lambda tx: patterns.select(tx, wanted or PatternFilter()))
+        return self._read(lambda tx: patterns.select(tx, wanted or patterns.PatternFilter()))
 
     def pattern(self, fingerprint: str) -> tuple[Known, list[str]]:
         """One fingerprint, by any unambiguous beginning of it, and the tasks that met it, the last one first."""
@@ -536,13 +542,13 @@ class Bay:
         workers: int | None = None,
         queues: tuple[str, ...] | None = None,
         on_round: Callable[[], None] | None = None,
-        round_every_s: float = LOOK_EVERY_S,
+        round_every_s: float | None = None,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""
         from medbay.areas.door import Door
 
         build = partial(
-            app.build_daemon, self.store, self.place, clock=self._clock, door=Door(self.place), queues=queues
+            wiring.build_daemon, self.store, self.place, clock=self._clock, door=Door(self.place), queues=queues
         )
         return build(slots=workers, on_round=on_round, round_every_s=round_every_s)
 
@@ -558,14 +564,14 @@ class Bay:
         Without a task it is for all that wait for a triage; a task that is named is looked at whatever its cooldown.
         `begun` gets the engine that runs them, which can be stopped: what has not ended by then is handed back.
         """
-        cycle = TriageCycle(
+        one = cycle.TriageCycle(
             store=self.store,
             policy=self.policy,
             means=partial(app.means_of, self.place.config, self.place.folder),
             daemon=lambda queues: self.daemon(queues=queues),
             write=self.write,
         )
-        return cycle.run(task_id, dry_run=dry_run, begun=begun)
+        return one.run(task_id, dry_run=dry_run, begun=begun)
 
     def open_triages(self) -> dict[str, int]:
         """How many triages have each status that is not an end."""

@@ -56,6 +56,9 @@ class SteppedTx:
         self._before(sql)
         return self._tx.one(sql, params)
 
+    def foresee(self, *queries: tuple[str, Any]) -> None:
+        """Nothing: each is asked when it is, so that others can come between."""
+
     def serialise(self, name: str) -> None:
         """A lock."""
         self._stop("lock")

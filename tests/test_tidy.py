@@ -46,8 +46,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": BELOW_ENGINE | {"config"},
     "function": {"core"},
     "app": BELOW_APP,
-    "bay": BELOW_APP | {"app", "views", "areas"},
-    "areas": BELOW_APP | {"app", "bay", "views"},  # the Bay by subject: imported by it when they are used
+    "wiring": BELOW_APP | {"app"},
+    "bay": BELOW_APP | {"app", "wiring", "views", "areas"},
+    "areas": BELOW_APP | {"app", "wiring", "bay", "views"},  # the Bay by subject: imported by it when they are used
     "sim": BELOW_APP | {"app", "bay", ""},
     "drill": {"core", "env", "sim"},  # it calls the real commands, and reads what they print
     "web": {"core", "app", "bay", "areas", "views", "config", "env", ""},

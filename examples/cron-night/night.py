@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from medbay import app
+from medbay import app, wiring
 from medbay.bay import Bay
 from medbay.engine.identity import this_host
 from medbay.engine.round import Engine
@@ -127,7 +127,7 @@ class Night:
 
     def _engine(self) -> Engine:
         host = replace(this_host(), boot_id=f"boot-{self.boots}")
-        made = app.build_engine(self.bay.store, self.bay.place, clock=self.clock, host=host)
+        made = wiring.build_engine(self.bay.store, self.bay.place, clock=self.clock, host=host)
         made.start()
         return made
 

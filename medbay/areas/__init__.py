@@ -34,3 +34,18 @@ class Area(Generic[A]):
         made = getattr(import_module(f"medbay.areas.{self._module}"), self._name)(bay)
         bay.__dict__[self._module] = made  # found before this descriptor from now on
         return made
+
+
+class Unread:
+    """Stands for a module that is imported when something of it is used first: most commands use few of the many."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+def later(*names: str, of: str = "") -> tuple[Unread, ...]:
+    """These modules of the package, not imported yet; beside it the same import is written for the types."""
+    return tuple(Unread(f"medbay.{of}{name}") for name in names)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from medbay import app
+from medbay import app, wiring
 from medbay.core.delivery import TEST, Channel, ChannelState, Delivery, MessageFacts
 from medbay.core.model import Event, Question
 from medbay.errors import NotFound, SpawnFailed
@@ -80,7 +80,7 @@ class Notifications:
             tries=1,
             facts=MessageFacts(now=now),
         )
-        senders = app.build_senders(self._bay.place, [channel], guard=self._bay.ids.store())
+        senders = wiring.build_senders(self._bay.place, [channel], guard=self._bay.ids.store())
         begun_s = time.monotonic()
         try:
             sending = senders[channel.kind].start(channel, delivery, begun_s)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from medbay import app
+from medbay import app, wiring
 from medbay.config.fields import Config
 from medbay.engine.errand import Errand
 from medbay.engine.guardian import Guardian
@@ -25,7 +25,7 @@ def build_worker(config: Config, name: str, *, slots: int | None, notice: Callab
         raise NotFound(f"no place is called {name}; there is {known}", hint=f"[places.{name}] in medbay.toml makes one")
     cluster, clock, guard, host = config.places[name], SystemClock(), Ids().store(), this_host().name
     slots = slots or config.engine.workers
-    here = app.build_here(config, workers=slots, guard=guard, passes=None)
+    here = wiring.build_here(config, workers=slots, guard=guard, passes=None)
     folder = app.state_folder(os.environ) / "places" / name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     redaction = app.redaction_of(config, os.environ)

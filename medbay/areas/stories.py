@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from medbay import app
+from medbay import app, wiring
 from medbay.areas import story_sync
 from medbay.areas.conductor import Conductor, private_queue
 from medbay.config import workflows
@@ -190,7 +190,7 @@ class Stories:
             story_id, lambda case, asked, now, actor: rules.on_cancel(case, now, actor=actor, asked=asked, why=why)
         )
         open_tasks = [part.task_id for run in self.detail(made.id).runs for part in run.parts]
-        app.end_cancelled(self._bay.store, self._bay.place, open_tasks)
+        wiring.end_cancelled(self._bay.store, self._bay.place, open_tasks)
         return made
 
     def update(self, story_id: str, status: str, why: str = "by a person") -> Story:

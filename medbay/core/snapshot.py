@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
-from medbay.core.attempt.knowledge import Advice, Known
-from medbay.core.holds.breaker import Breaker
-from medbay.core.holds.holding import Reason
-from medbay.core.intake.records import Candidate
-from medbay.core.model import Attempt, CheckResult, Guidance, HistoryRow, Question, Retry, Task, Triage, Worker
-from medbay.core.policy.forecast import Forecast
-from medbay.core.policy.presets import RESCUE_THRESHOLD, Recurring
-from medbay.core.triage.cycle import StartAnswer
+from medbay.core.policy.presets import RESCUE_THRESHOLD
+
+if TYPE_CHECKING:  # a list needs few of them, and is asked for all the time
+    from medbay.core.attempt.knowledge import Advice, Known
+    from medbay.core.holds.breaker import Breaker
+    from medbay.core.holds.holding import Reason
+    from medbay.core.intake.records import Candidate
+    from medbay.core.model import Attempt, CheckResult, Guidance, HistoryRow, Question, Retry, Task, Triage, Worker
+    from medbay.core.policy.forecast import Forecast
+    from medbay.core.policy.presets import Recurring
+    from medbay.core.triage.cycle import StartAnswer
 
 WorkerState = Literal["alive", "expired", "stopped", "lost", "crashed"]
 

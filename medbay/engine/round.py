@@ -30,7 +30,7 @@ from medbay.service import attempts, fallbacks, idle, waking, workers, working_s
 from medbay.service.attempts import Capacity, Claim, Finished
 from medbay.service.workers import Reaped, Sighting
 from medbay.store import attempts as attempt_rows
-from medbay.store import meta
+from medbay.store import foresight, meta
 from medbay.store import tasks as task_rows
 from medbay.store import workers as worker_rows
 from medbay.store.apply import write_events
@@ -118,6 +118,7 @@ class Engine:
                 if self._settler.settle_all_in(tx, self.worker.id):
                     raise StaleClaim("an attempt changed while it was recorded")
                 self._wake(tx)
+                foresight.end_of_turn(tx, self.worker.id, self.worker.queues, claiming=capacity.has_room)
                 self.triager.notice(tx)
                 cancelled = task_rows.cancel_requests(tx)
                 claims, lasting = self._claim_in(tx, capacity) if capacity.has_room else ([], [])
@@ -317,6 +318,7 @@ class Engine:
     def release(self) -> int:
         """Wake what is due, and maintain breakers: canaries, and what they held."""
         with self.store.read() as tx:
+            foresight.next_wake(tx, self.settings.queues)
             self.triager.notice(tx)
             at = waking.next_at(tx)
             if at is None or at > tx.now:
@@ -347,6 +349,7 @@ class Engine:
         if not ready or self._hand_back_unheard():
             return []
         with self.store.read() as tx:
+            foresight.idle(tx, self.settings.queues)
             if not idle.has_claimable(tx, self.settings.queues):
                 return []
         self._claims_in_doubt = True  # until the commit is known to have happened or not

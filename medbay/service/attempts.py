@@ -15,18 +15,15 @@ from msgspec.structs import replace
 
 from medbay.core import budget as budget_rules
 from medbay.core import evidence, rules
-from medbay.core.agent import never_got_to_work, outwaits, profile_of
+from medbay.core.agent import outwaits, profile_of
 from medbay.core.attempt import ahead as feeding
 from medbay.core.attempt import ending, guidance
-from medbay.core.attempt.checks import GATE_ERROR
-from medbay.core.attempt.knowledge import Known, apply_teaching
 from medbay.core.budget import Budget
 from medbay.core.decision import Change, WorkingSet
-from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.holds.breaker import Breaker, Limits
 from medbay.core.holds.holding import waits_for_load
-from medbay.core.holds.incident import FailureSurroundings, is_shared
-from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by, incident_key
+from medbay.core.holds.incident import FailureSurroundings
+from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, crash_loop_key, held_by
 from medbay.core.model import Attempt, Check, Task, Worker, changed
 from medbay.core.outcome import Cancelled, Checked, Outcome, Requeued, Succeeded
 from medbay.core.owners import Owned, delivered
@@ -37,12 +34,11 @@ from medbay.core.schedule import expectation, occurrences
 from medbay.core.triage.case import Means
 from medbay.core.triage.ending import LookedAt
 from medbay.core.workflow.records import OWNER as STORY
-from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, prompts, repeats, stories, triage
+from medbay.service import budgets, evaluations, failures, owners, prompts, repeats, stories, triage
 from medbay.service.prompts import Briefing
-from medbay.store import attempts, breakers, patterns, questions, tasks, workers
+from medbay.store import attempts, breakers, foresight, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -148,6 +144,8 @@ def claim(
 
 def _chosen(offer: _Offer, capacity: Capacity) -> list[Task]:
     """What is claimed for one place."""
+    if offer.tx.dialect.is_away and capacity.room > 0:
+        _foresee_heads(offer, capacity)
     chosen = _suspects(offer, capacity)
     again = sum(task.recovery for task in chosen)
     rest = replace(capacity, free=capacity.free - len(chosen), live_recovery=capacity.live_recovery + again)
@@ -161,7 +159,9 @@ def end(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Jud
     ended = _load_ended(tx, finished, worker_id=worker_id, by=by)
     if ended is None:
         return None
-    decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, {}, work), tx.now, work)
+    failure = ending.diagnose_ended(ended, tx.now)
+    known = failures.look_up(tx, [failure])
+    decision = rules.on_attempt_ended(failures.with_what_is_known(tx, ended, failure, known, work), tx.now, work)
     apply(tx, decision)
     budgets.settle(tx, ended.task, ended.attempt, ended.outcome, by.budget)
     if owners.may_have_a_fix(ended.task):
@@ -178,23 +178,30 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     after = tasks.dependents_of(tx, [each.task_id for each in finished if _concerns_dependents(each)])
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
-    known: dict[str, Known | None] = {}
     concerned = {other.id for others in after.values() for other in others}
     many, ends = len(finished) > 1 and not owned, repeats.Ends(tx, by.budget)
+    pairs = list(zip(finished, claims, strict=True))
+    alone = [_ended(each, claim.task, claim.attempt, (), by, tx.now) for each, claim in pairs]
+    found = repeats.diagnosed(alone, tx.now, work)
+    known = failures.look_up(tx, found)
     with tx.together():
-        for each, claim in zip(finished, claims, strict=True):
+        for (each, claim), ended, failure in zip(pairs, alone, found, strict=True):
             task = met.get(each.task_id, claim.task)
-            dependents = tuple(met.get(other.id, other) for other in after.get(task.id, ()))
-            ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
+            if task is not claim.task:  # another of them has changed it
+                ended = _ended(each, task, claim.attempt, (), by, tx.now)
+                failure = ending.diagnose_ended(ended, tx.now)
+            if task.id in after:
+                ended = replace(ended, dependents=tuple(met.get(other.id, other) for other in after[task.id]))
             owner = owners.as_left(owned[task.id], met) if task.id in owned else None
             if owner is None and task.owner_kind:
                 owner = _owner_in_turn(tx, ended, by)
             ended = ended if owner is None else replace(ended, owner=owner)
-            alone = many and task is claim.task and task.id not in concerned
-            if alone and ends.wrote(ended, work):
+            alike = many and task is claim.task and task.id not in concerned
+            if alike and ends.wrote(ended, work):
                 continue
-            decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
-            if alone:
+            known_of = failures.with_what_is_known(tx, ended, failure, known, work)
+            decision = rules.on_attempt_ended(known_of, tx.now, work)
+            if alike:
                 ends.apply(ended, decision, work)
             else:
                 apply(tx, decision)
@@ -331,42 +338,6 @@ def _concerns_dependents(finished: Finished) -> bool:
     return _can_be_final(finished.outcome) or (known is not None and known.task.cancel_requested)
 
 
-def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], work: WorkingSet) -> Ended:
-    """Diagnose a failure first, to look up what is known of its fingerprint; once for all that are settled together."""
-    found = ending.diagnose_ended(ended, tx.now)
-    if found is None:
-        return ended
-    if found.subcategory in (GATE_ERROR, CONFLICT, PULL_REQUEST):  # its advice names what is one task's own
-        return replace(ended, diagnosis=found)
-    if found.fingerprint not in known:
-        known[found.fingerprint] = patterns.carried(tx, found, patterns.get(tx, found.fingerprint, counted=False))
-    taught = apply_teaching(found, known[found.fingerprint])
-    around = _around(tx, ended, taught, work)
-    policy = learning.in_force(tx, ended.policy, taught.kind)
-    return replace(ended, diagnosis=found, known=known[found.fingerprint], around=around, policy=policy)
-
-
-def _around(tx: Tx, ended: Ended, found: Diagnosis, work: WorkingSet) -> FailureSurroundings:
-    """Who else met a shared cause lately, and how often this runner could not be started here."""
-    around, limits = ended.around, ended.around.limits
-    if ended.task.recurs:
-        around = replace(around, asked=questions.newest_of_task(tx, ended.task.id))
-    if never_got_to_work(ended.task, ended.outcome, around.ran_ms):
-        return replace(around, crash_loop=breakers.get(tx, crash_loop_key(ended.task.runner, around.host)))
-    key = incident_key(found.fingerprint)
-    if not is_shared(found) or key in work.breakers:
-        return around
-    others = tasks.seen_failing(
-        tx,
-        found.fingerprint,
-        but=ended.task.id,
-        since=tx.now - limits.incident_window_ms,
-        key=key,
-        limit=limits.incident_tasks - 1,
-    )
-    return replace(around, others={task.id: command_key(task) for task in others})
-
-
 @dataclass(frozen=True, slots=True)
 class _Offer:
     """Where one claim chooses from."""
@@ -455,9 +426,7 @@ def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     room = capacity.room
     if room <= 0:
         return []
-    limit = HEAD_MAX if offer.work.parks else min(HEAD_MAX, room)
-    fresh = _heads(offer, limit, recovery=False)
-    again = _heads(offer, HEAD_MAX if offer.short_of else limit, recovery=True)
+    fresh, again = (_heads(offer, _limit(offer, room, recovery=each), recovery=each) for each in (False, True))
     if offer.short_of:
         again = [task for task in again if not waits_for_load(task)]
     share = _share_left(capacity)
@@ -474,6 +443,27 @@ def _in_shares(offer: _Offer, capacity: Capacity) -> list[Task]:
     return begun + feeding.fed_ahead(rest, capacity.ahead, home=capacity.home)
 
 
+def _limit(offer: _Offer, room: int, *, recovery: bool) -> int:
+    """How many to look at: more than there is room for where some may not start."""
+    return HEAD_MAX if offer.work.parks or (recovery and offer.short_of) else min(HEAD_MAX, room)
+
+
+def _most(offer: _Offer, queue: str, limit: int) -> int:
+    return limit if offer.work.parks else min(limit, offer.left.get(queue, limit))
+
+
+def _foresee_heads(offer: _Offer, capacity: Capacity) -> None:
+    """What will be looked at for one place, if there is no suspect."""
+    tx, queues = offer.tx, offer.worker.queues
+    heads = []
+    for recovery in (False, True):
+        limit = _limit(offer, capacity.room, recovery=recovery)
+        open_queues = [queue for queue in queues if offer.left.get(queue, 1) > 0]
+        heads += [(queue, recovery, _most(offer, queue, limit)) for queue in open_queues]
+    suspects = [(queue, HEAD_MAX) for queue in queues if capacity.free > 0]
+    foresight.heads(tx, suspects, heads, past=offer.stopped_runners, place=offer.place)
+
+
 def _share_left(capacity: Capacity) -> int:
     places = capacity.slots + capacity.waiting + sum(capacity.ahead.values())
     return math.ceil(places * capacity.recovery_share) - capacity.live_recovery
@@ -483,8 +473,8 @@ def _heads(offer: _Offer, limit: int, *, recovery: bool) -> list[Task]:
     past = offer.stopped_runners
     heads = []
     for queue in offer.worker.queues:
-        most = min(limit, offer.left.get(queue, limit)) if not offer.work.parks else limit
         if offer.left.get(queue, 1) > 0:
+            most = _most(offer, queue, limit)
             heads.append(tasks.claim_head(offer.tx, queue, recovery=recovery, limit=most, past=past, place=offer.place))
     fitting = (each for each in offer.behind_mutexes if each.recovery == recovery and each.place == offer.place)
     waiting = [each for each in fitting if each.crashes == 0]
@@ -505,14 +495,15 @@ def _not_held(tx: Tx, candidates: list[Task], work: WorkingSet, patience_ms: int
         return candidates
     needs = breakers.uses(tx, [command_key(task) for task in candidates], since=tx.now - KNOWN_FOR_MS)
     free = []
-    for task in candidates:
-        held = held_by(task, work.breakers, needs.get(command_key(task), ()))
-        if held is None or task.forced or (task.canary and _canary_of(task, work)):
-            free.append(task)
-        elif outwaits(task, held, tx.now, patience_ms):
-            apply(tx, rules.on_agent_held(task, tx.now, hold=held))
-        else:
-            apply(tx, rules.on_parked(task, tx.now, hold=held.key))
+    with tx.together():
+        for task in candidates:
+            held = held_by(task, work.breakers, needs.get(command_key(task), ()))
+            if held is None or task.forced or (task.canary and _canary_of(task, work)):
+                free.append(task)
+            elif outwaits(task, held, tx.now, patience_ms):
+                apply(tx, rules.on_agent_held(task, tx.now, hold=held))
+            else:
+                apply(tx, rules.on_parked(task, tx.now, hold=held.key))
     return free
 
 

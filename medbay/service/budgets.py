@@ -110,13 +110,6 @@ def look_after(tx: Tx, held: Breaker, budget: Budget) -> None:
     apply(tx, changed_breaker(held, after))
 
 
-def as_of_now(tx: Tx, held: Breaker) -> Breaker:
-    """A breaker as people are shown it: a used-up day with what is left of it now, any other as it is."""
-    if held.kind != "budget":
-        return held
-    return rule.refreshed(held, budgets.of(tx, rule.day_of(held)))
-
-
 def _look_soon(tx: Tx, held: Breaker | None) -> None:
     if held is not None and held.state == "open":
         apply(tx, changed_breaker(held, replace(held, probe_at=tx.now)))

@@ -8,8 +8,7 @@ from typing import Final
 from medbay.core.model import Task
 from medbay.core.policy.presets import Recurring
 from medbay.core.snapshot import TaskDetail
-from medbay.service import calls, owners
-from medbay.service import explain as explaining
+from medbay.service import calls, circumstances, owners
 from medbay.store import attempts, checks, history, intake, patterns, questions, retries, tasks, triages
 from medbay.store.database import Tx
 
@@ -23,7 +22,7 @@ def load(
     rules: Recurring,
     recovery_share: float,
     rescue_threshold: float,
-    queue_slots: Mapping[str, int] = explaining.NO_LIMITS,
+    queue_slots: Mapping[str, int] = circumstances.NO_LIMITS,
 ) -> TaskDetail:
     """Return the task with its newest attempts, retries, history, triages, questions and what holds it back."""
     recent = attempts.of_task(tx, task.id, ATTEMPTS_SHOWN)
@@ -47,6 +46,6 @@ def load(
         triages=tuple(triages.of_task(tx, task.id)),
         question=questions.open_of_task(tx, task.id),
         questions=tuple(questions.of_task(tx, task.id)),
-        held_back=explaining.first_reason(tx, task, recovery_share=recovery_share, queue_slots=queue_slots),
+        held_back=circumstances.first_reason(tx, task, recovery_share=recovery_share, queue_slots=queue_slots),
         candidate=intake.candidate_of_task(tx, task.id),
     )

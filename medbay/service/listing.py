@@ -10,8 +10,7 @@ from medbay.core.holds.breaker import Breaker
 from medbay.core.holds.resources import KNOWN_FOR_MS, command_key, held_by
 from medbay.core.model import Task, changed
 from medbay.core.snapshot import TaskList
-from medbay.service import budgets
-from medbay.service import explain as explaining
+from medbay.service import circumstances
 from medbay.store import attempts, breakers, questions, spending, tasks, workers
 from medbay.store.database import Tx
 from medbay.store.tasks import PageKey, TaskFilter
@@ -35,7 +34,7 @@ class ListQuery:
 
 
 def load(
-    tx: Tx, query: ListQuery, *, recovery_share: float, queue_slots: Mapping[str, int] = explaining.NO_LIMITS
+    tx: Tx, query: ListQuery, *, recovery_share: float, queue_slots: Mapping[str, int] = circumstances.NO_LIMITS
 ) -> TaskList:
     """Return what needs a person, running, waiting soonest first, held, ready, ended; no more than is asked for."""
     limit = EVERY if query.limit is None else query.limit
@@ -46,7 +45,7 @@ def load(
     total = len(kept) if len(kept) < limit else sum(tasks.count(tx, part) for part in parts)
     listed = TaskList(now=tx.now, tasks=_held(tx, kept), total=total, narrowed=query.wanted.narrows)
     if not query.explained:
-        reasons = explaining.first_reasons(tx, listed.tasks, recovery_share=recovery_share, queue_slots=queue_slots)
+        reasons = circumstances.first_reasons(tx, listed.tasks, recovery_share=recovery_share, queue_slots=queue_slots)
         return changed(listed, held_back=reasons)
     return _explained(tx, listed, query, recovery_share, queue_slots)
 
@@ -84,7 +83,7 @@ def _explained(
         listed,
         waits_for=_waits_for(tx, kept),
         serving=tuple(alive),
-        out_of_share=frozenset(explaining.queues_out_of_share(tx, served, recovery_share)),
+        out_of_share=frozenset(circumstances.queues_out_of_share(tx, served, recovery_share)),
         mutexes=_mutexes(tx, kept),
         full_queues={queue: slots for queue, slots in queue_slots.items() if tasks.count_live(tx, queue) >= slots},
         breakers=_breakers(tx) if any(task.hold or task.ready for task in kept) else {},
@@ -120,7 +119,7 @@ def _waits_for(tx: Tx, kept: Sequence[Task]) -> dict[str, tuple[str, ...]]:
 
 
 def _breakers(tx: Tx) -> dict[str, Breaker]:
-    return {key: budgets.as_of_now(tx, held) for key, held in breakers.not_closed(tx).items()}
+    return {key: circumstances.as_of_now(tx, held) for key, held in breakers.not_closed(tx).items()}
 
 
 def _mutexes(tx: Tx, kept: Sequence[Task]) -> dict[str, str]:

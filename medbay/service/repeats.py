@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from medbay.core.attempt import alike
-from medbay.core.attempt.ending import Ended
+from medbay.core.attempt.ending import Ended, diagnose_ended
 from medbay.core.budget import Budget
 from medbay.core.decision import Change, Decision, RetryClosed, WorkingSet
+from medbay.core.diagnosis.record import Diagnosis
 from medbay.core.model import Task, changed, changed_fields
 from medbay.store.again import Written, apply_noted
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
 KINDS_MAX: Final = 8  # that are looked through for each end: among more kinds few are alike
+
+
+def diagnosed(ends: Sequence[Ended], now: int, work: WorkingSet) -> list[Diagnosis | None]:
+    """Why each of these failed, looked at once for those that are alike."""
+    found: list[Diagnosis | None] = []
+    looked: deque[tuple[Ended, Diagnosis | None]] = deque(maxlen=KINDS_MAX)
+    for each in ends:
+        same = [made for other, made in looked if alike.is_alike(each, other, now, work)]
+        found.append(same[0] if same else diagnose_ended(each, now))
+        if not same and found[-1] is not None and alike.stands_alone(each.task):
+            looked.append((each, found[-1]))
+    return found
 
 
 class Ends:

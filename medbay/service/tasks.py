@@ -20,7 +20,7 @@ from medbay.errors import NotAllowed, NotFound, UsageError
 from medbay.service import breakers, dependencies, owners, schedules, stories, teaching, triage
 from medbay.service.repeats import Steps
 from medbay.store import breakers as breaker_rows
-from medbay.store import intake, questions, tasks, workers
+from medbay.store import foresight, intake, questions, tasks, workers
 from medbay.store.apply import apply
 from medbay.store.database import Tx
 
@@ -59,6 +59,7 @@ def id_of(tx: Tx, given: str, *, or_key: bool = False) -> str:
 
 def release_due(tx: Tx, *, actor: str, limits: Limits = Limits()) -> int:
     """Wake what is due: retries, future tasks, blocks that time out. At most 500 a call."""
+    foresight.due(tx, RELEASED_AT_ONCE)
     found = tasks.due(tx, RELEASED_AT_ONCE)
     if not found:
         return 0

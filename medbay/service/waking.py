@@ -9,7 +9,7 @@ from medbay.core.holds.breaker import Limits
 from medbay.core.people.question import on_unanswered
 from medbay.core.schedule import expectation
 from medbay.service import breakers, tasks
-from medbay.store import activity, attempts, questions
+from medbay.store import activity, attempts, foresight, questions
 from medbay.store import tasks as task_rows
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -33,6 +33,8 @@ def wake(tx: Tx, limits: Limits, budget: Budget, *, actor: str) -> int:
         woken += breakers.look(tx, limits=limits, budget=budget)
     if woken or _is_due(at.task, tx.now):
         woken += tasks.release_due(tx, actor=actor, limits=limits)
+    if woken:
+        foresight.woken(tx, SENT_AT_ONCE)
     if woken or _is_due(at.question, tx.now):
         unanswered = questions.unanswered(tx, SENT_AT_ONCE)
         for each in unanswered:

@@ -25,7 +25,7 @@ class VirtualClock:
 
     def boottime_s(self) -> float:
         """The same: a simulated suspend stops an engine, not its machine's clock."""
-        return self.monotonic_s()
+        return self.elapsed_ms / 1000
 
     def advance(self, by_ms: int) -> None:
         """Let time pass."""

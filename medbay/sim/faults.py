@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,62 @@ class Faults:
         return "unheard" if self.unheard_share and self.rng.random() < self.unheard_share else "refuse"
 
 
+class FaultyWrite:
+    """The block of one transaction and what happens at its end. A class: a world has hundreds of thousands."""
+
+    __slots__ = ("_block", "_fault", "_faults", "_told")
+
+    def __init__(
+        self, block: AbstractContextManager[Tx], fault: Fault | None, faults: Faults | None, told: Callable[..., None]
+    ) -> None:
+        self._block = block
+        self._fault = fault
+        self._faults = faults
+        self._told = told
+
+    def __enter__(self) -> Tx:
+        try:
+            return self._block.__enter__()
+        except BaseException:
+            self._told(committed=False)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        fault = self._meet() if error is None else None
+        ended: BaseException | None = error if error is not None else fault
+        try:
+            self._block.__exit__(type(ended) if ended is not None else None, ended, None)
+        except BaseException:
+            self._told(committed=False)
+            raise
+        if ended is not None:
+            self._told(committed=False)
+            if fault is not None:
+                raise fault
+            return
+        self._told(committed=True)
+        self._after()
+
+    def _meet(self) -> BaseException | None:
+        """What keeps the commit from being made."""
+        if self._faults is None or self._fault not in ("crash_before", "refuse"):
+            return None
+        if self._fault == "crash_before":
+            self._faults.crashes += 1
+            return SimulatedCrash()
+        self._faults.refusals += 1
+        return StoreUnavailable("simulated: the commit was refused")
+
+    def _after(self) -> None:
+        """What happens once it was made."""
+        if self._faults is not None and self._fault == "crash_after":
+            self._faults.crashes += 1
+            raise SimulatedCrash
+        if self._faults is not None and self._fault == "unheard":
+            self._faults.refusals += 1
+            raise StoreUnavailable("simulated: the answer to a commit was lost")
+
+
 class FaultyStore:
     """The one store, as one actor sees it. Tells the checkers after every commit."""
 
@@ -76,37 +132,22 @@ class FaultyStore:
         """The name every child process of this store carries."""
         return self._store.store_id
 
-    @contextmanager
-    def write(self) -> Iterator[Tx]:
+    def write(self) -> FaultyWrite:
         """A transaction that may be rolled back or committed while its author dies."""
         self._refuse_while_away()
         fault = self._faults.draw() if self._faults else None
-        try:
-            with self._store.write() as tx:
-                yield tx
-                if self._faults and fault == "crash_before":
-                    self._faults.crashes += 1
-                    raise SimulatedCrash
-                if self._faults and fault == "refuse":
-                    self._faults.refusals += 1
-                    raise StoreUnavailable("simulated: the commit was refused")
-        except BaseException:
-            self._undone()
-            raise
-        self._committed(self._actor)
-        if self._faults and fault == "crash_after":
-            self._faults.crashes += 1
-            raise SimulatedCrash
-        if self._faults and fault == "unheard":
-            self._faults.refusals += 1
-            raise StoreUnavailable("simulated: the answer to a commit was lost")
+        return FaultyWrite(self._store.write(), fault, self._faults, self._told)
 
-    @contextmanager
-    def read(self) -> Iterator[Tx]:
+    def read(self) -> AbstractContextManager[Tx]:
         """A transaction that changes nothing."""
         self._refuse_while_away()
-        with self._store.read() as tx:
-            yield tx
+        return self._store.read()
+
+    def _told(self, *, committed: bool) -> None:
+        if committed:
+            self._committed(self._actor)
+        else:
+            self._undone()
 
     def changed(self) -> bool:
         """The scheduler knows better."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from medbay.core.holds.breaker import Breaker
 from medbay.core.model import Attempt, Event, Question, Retry, Task
@@ -35,7 +35,17 @@ class KnownTask:
 
     def kept(self) -> KnownTask:
         """As it is now, whatever is changed later."""
-        return replace(self, outcomes=dict(self.outcomes), ran=dict(self.ran), skipped=list(self.skipped))
+        return KnownTask(
+            self.task,
+            self.outcomes.copy(),
+            self.not_before,
+            self.released,
+            self.begun,
+            self.ran.copy(),
+            self.skipped.copy(),
+            self.swept_version,
+            self.swept_attempts,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,9 @@ class SecondPlace:
 
     def next_ms(self) -> int:
         """When anything of it wants to act."""
-        return min(self._back_ms, self._strike_at(), *(at for at, _, _ in self._actors()))
+        clients = [max(client.next_ms(), engine.suspended_until_ms) for engine, client in self._clients.values()]
+        workers = [each.next_ms() for each in self.workers]
+        return min(self._back_ms, self._strike_at(), self.cluster.next_ms(), *workers, *clients)
 
     def act(self) -> str:
         """Let one of those act that want to, or strike."""

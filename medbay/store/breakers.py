@@ -78,7 +78,7 @@ def save(tx: Tx, change: BreakerChange) -> None:
 
 def note_use(tx: Tx, use: CommandUse) -> None:
     """Remember that a command needs something."""
-    tx.execute(
+    tx.put(
         "INSERT INTO command_resource (command, resource, seen_at) VALUES (?, ?, ?)"
         " ON CONFLICT (command, resource) DO UPDATE SET seen_at = excluded.seen_at",
         (use.command, use.resource, tx.now),

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from medbay.store.dialect import Dialect, Locks
 
 Row = tuple[Any, ...]
+Query = tuple[str, Sequence[Any]]  # with its values
+
+_LISTED_AT_ONCE: Final = 16
+
+
+def listed(values: Sequence[str]) -> tuple[str, list[str]]:
+    """Marks and values of a list; there are few lengths, so that statements are prepared once."""
+    many = len(values)
+    fill = (1 << (many - 1).bit_length()) - many if many < _LISTED_AT_ONCE else -many % _LISTED_AT_ONCE
+    wanted = [*values, *[values[-1]] * fill]
+    return ", ".join("?" * len(wanted)), wanted
 
 
 class Violation(Exception):
@@ -52,6 +63,10 @@ class Tx(Protocol):
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
+        ...
+
+    def foresee(self, *queries: Query) -> None:
+        """Say what will be asked next: a server is asked all of it at once. Answers hold until something is written."""
         ...
 
     def columns(self, table: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ class Dialect:
 
     name: str  # the folder of its migrations
     locks: Locks = NO_LOCKS
+    is_away: bool = False  # an answer is a way to a server and back
     lock_tasks_sql: str = (
         ""  # (ids, ids, ids, others): the tasks, their loops, whom they serve, what comes after others
     )
@@ -54,6 +55,7 @@ SQLITE: Final = Dialect(
 
 POSTGRES: Final = Dialect(
     name="postgres",
+    is_away=True,
     locks=Locks(take=" FOR UPDATE", take_free=" FOR UPDATE SKIP LOCKED", keep=" FOR SHARE"),
     lock_tasks_sql=(
         "SELECT id FROM task WHERE id IN (SELECT unnest(?::text[]) UNION"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from medbay.core.attempt.knowledge import LIKE, Advice, Known, Learned, Seen, Taught, Teaching, Tried, likeness
 from medbay.core.diagnosis.record import Diagnosis
-from medbay.store.database import Row, Tx
+from medbay.store.database import Row, Tx, listed
 
 ADVICE_MAX: Final = 50  # kept per fingerprint; what cured least goes first
 TASKS_SHOWN: Final = 20
@@ -41,18 +42,37 @@ class PatternFilter:
 _GET_SQL: Final = f"SELECT {_COLUMNS} FROM failure_pattern WHERE fingerprint = ?"
 
 
-def get(tx: Tx, fingerprint: str, *, counted: bool = True) -> Known | None:
-    """Everything known of one fingerprint; how many tasks met it only if that is wanted: rules never ask for it."""
-    row = tx.one(_GET_SQL, (fingerprint,))
-    return _known(tx, row, counted=counted) if row else None
+def get(tx: Tx, fingerprint: str) -> Known | None:
+    """Everything known of one fingerprint."""
+    row = tx.one(f"SELECT {_COLUMNS} FROM failure_pattern WHERE fingerprint = ?", (fingerprint,))
+    return _counted(tx, row) if row else None
 
 
-def carried(tx: Tx, found: Diagnosis, known: Known | None) -> Known | None:
-    """What is known of a failure, with what a person taught for one of the same rule and wording."""
-    if known is not None and known.taught is not None:
-        return known
-    row = tx.one(_GET_SQL, (likeness(found),))
-    if row is None:
+def of_failures(tx: Tx, failures: Iterable[Diagnosis]) -> dict[str, Known | None]:
+    """What is known of each failure, with what a person taught for one of the same rule and wording; by fingerprint.
+
+    In two questions for all, and without how many tasks met it: rules never ask for that.
+    """
+    first: dict[str, Diagnosis] = {}
+    for each in failures:
+        first.setdefault(each.fingerprint, each)
+    if not first:
+        return {}
+    likes = {name: likeness(each) for name, each in first.items()}
+    marks, names = listed([*first, *dict.fromkeys(likes.values())])
+    sql = f"SELECT {_COLUMNS} FROM failure_pattern WHERE fingerprint IN ({marks})"
+    rows = {row[0]: row for row in tx.rows(sql, names)}
+    advice = _advice_of_all(tx, [name for name in first if name in rows])
+    known: dict[str, Known | None] = {}
+    for name, each in first.items():
+        own = _known(rows[name], advice=advice.get(name, ())) if name in rows else None
+        known[name] = _carried(each, own, rows.get(likes[name]))
+    return known
+
+
+def _carried(found: Diagnosis, known: Known | None, row: Row | None) -> Known | None:
+    """With what was taught for all that are like it, unless something was taught for this one."""
+    if row is None or (known is not None and known.taught is not None):
         return known
     base = known or Known(fingerprint=found.fingerprint, category=found.category, subcategory=found.subcategory)
     return replace(base, taught=Teaching(row[8], row[9], row[10], row[11]), carried=True)
@@ -69,7 +89,7 @@ def record(tx: Tx, fingerprint: str, advice: str) -> Advice:
 def select(tx: Tx, wanted: PatternFilter) -> list[Known]:
     """Patterns for a list, the one seen last or most often first."""
     if not wanted.category:
-        return [_known(tx, row) for row in tx.rows(LIST_SQL[wanted.order], (wanted.limit,))]
+        return [_counted(tx, row) for row in tx.rows(LIST_SQL[wanted.order], (wanted.limit,))]
     # A taught category hides what the rules say, so each part of a kind is looked up in the same of the two.
     where = f"{_OWN} AND coalesce(taught_category, category) = ?"
     params: list[object] = [wanted.category]
@@ -78,7 +98,7 @@ def select(tx: Tx, wanted: PatternFilter) -> list[Known]:
         params.append(wanted.subcategory)
     by = "last_seen" if wanted.order == "seen" else "count"
     sql = f"SELECT {_COLUMNS} FROM failure_pattern WHERE {where} ORDER BY {by} DESC, fingerprint LIMIT ?"
-    return [_known(tx, row) for row in tx.rows(sql, (*params, wanted.limit))]
+    return [_counted(tx, row) for row in tx.rows(sql, (*params, wanted.limit))]
 
 
 def with_prefix(tx: Tx, prefix: str, limit: int = 5) -> list[str]:
@@ -198,8 +218,12 @@ def _try(tx: Tx, tried: Tried) -> None:
     )
 
 
-def _known(tx: Tx, row: Row, *, counted: bool = True) -> Known:
-    met = tx.one("SELECT count(*) FROM failure_task WHERE fingerprint = ?", (row[0],)) if counted else None
+def _counted(tx: Tx, row: Row) -> Known:
+    (met,) = tx.one("SELECT count(*) FROM failure_task WHERE fingerprint = ?", (row[0],)) or (0,)
+    return _known(row, advice=_advice(tx, row[0]), tasks=int(met))
+
+
+def _known(row: Row, *, advice: tuple[Advice, ...], tasks: int = 0) -> Known:
     taught = Teaching(row[8], row[9], row[10], row[11]) if row[8] else None
     return Known(
         fingerprint=row[0],
@@ -208,16 +232,30 @@ def _known(tx: Tx, row: Row, *, counted: bool = True) -> Known:
         summary=row[3],
         excerpt=row[4],
         count=row[5],
-        tasks=int(met[0]) if met else 0,
+        tasks=tasks,
         first_seen=row[6],
         last_seen=row[7],
         taught=taught,
-        advice=_advice(tx, row[0]),
+        advice=advice,
     )
 
 
 def _advice(tx: Tx, fingerprint: str) -> tuple[Advice, ...]:
     """Every advice given against it, the best record first."""
-    rows = tx.rows("SELECT advice, given, cured FROM failure_advice WHERE fingerprint = ?", (fingerprint,))
-    found = (Advice(*row) for row in rows)
-    return tuple(sorted(found, key=lambda each: (-each.score, -each.given, each.text)))
+    return _advice_of_all(tx, [fingerprint]).get(fingerprint, ())
+
+
+def _advice_of_all(tx: Tx, fingerprints: Sequence[str]) -> dict[str, tuple[Advice, ...]]:
+    if not fingerprints:
+        return {}
+    marks, names = listed(fingerprints)
+    found: dict[str, list[Advice]] = {}
+    for name, *record in tx.rows(
+        f"SELECT fingerprint, advice, given, cured FROM failure_advice WHERE fingerprint IN ({marks})", names
+    ):
+        found.setdefault(name, []).append(Advice(*record))
+    return {name: tuple(sorted(those, key=_by_record)) for name, those in found.items()}
+
+
+def _by_record(advice: Advice) -> tuple[float, int, str]:
+    return (-advice.score, -advice.given, advice.text)

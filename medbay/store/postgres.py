@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, Final
@@ -22,7 +22,7 @@ from medbay.env import Clock, SystemClock, seeded
 from medbay.errors import MedbayError, NotAllowed, StoreBusy, StoreError, StoreUnavailable, UsageError
 from medbay.store import migrations
 from medbay.store.batch import Putting, Together, Values
-from medbay.store.database import Row, Violation
+from medbay.store.database import Query, Row, Violation
 from medbay.store.dialect import NO_LOCKS, POSTGRES
 
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -74,6 +74,8 @@ class PostgresTx(Putting):
         self._depth = 0
         self._decision = 0
         self._last: list[tuple[int, str, Sequence[Any]]] = []  # with the decision it belongs to
+        self._unsent: list[str] = []  # what needs no answer: it goes with the next statement that has one
+        self._foreseen: dict[tuple[str, tuple[Any, ...]], list[Row]] = {}
         self.now = now
         self.store_id = store_id
         self.locks = POSTGRES.locks if writing else NO_LOCKS
@@ -82,15 +84,39 @@ class PostgresTx(Putting):
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
         self.wrote = True
+        self._foreseen.clear()
         return self._run(sql, params).rowcount
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
-        return self._run(sql, params).fetchall()
+        known = self._answer(sql, params)
+        return known if known is not None else self._run(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
+        known = self._answer(sql, params)
+        if known is not None:
+            return known[0] if known else None
         return self._run(sql, params).fetchone()
+
+    def foresee(self, *queries: Query) -> None:
+        """Ask them all at once; each answer is given to the next who asks the same, unless something is written."""
+        self._write_waiting()
+        asked = [(sql, tuple(params)) for sql, params in queries]
+        asked = [query for query in asked if query not in self._foreseen]
+        if len(asked) < 2:  # it may as well be asked when it is
+            return
+        with translated(), self._connection.pipeline():
+            self._send_unsent()
+            sent = [self._connection.execute(placeholders(sql), params) for sql, params in asked]
+        for query, cursor in zip(asked, sent, strict=True):
+            self._foreseen[query] = cursor.fetchall()
+
+    def _answer(self, sql: str, params: Sequence[Any]) -> list[Row] | None:
+        """What was foreseen, once; None where something was written or waits to be."""
+        if not self._foreseen or self._waiting is not None:
+            return None
+        return self._foreseen.pop((sql, tuple(params)), None)
 
     def columns(self, table: str) -> tuple[str, ...]:
         """The columns of a table, in their order; without what only this server has a use for."""
@@ -116,12 +142,12 @@ class PostgresTx(Putting):
     def serialise(self, name: str) -> None:
         """From here to the end of the transaction, no other transaction is past the same name."""
         with translated():
-            self._cursor.execute(SERIALISE_SQL, (name,))
+            self._ask(SERIALISE_SQL, (name,))
 
     def try_serialise(self, name: str) -> bool:
         """The same without waiting; False when somebody else is past the name."""
         with translated():
-            row = self._cursor.execute(TRY_SERIALISE_SQL, (name,)).fetchone()
+            row = self._ask(TRY_SERIALISE_SQL, (name,)).fetchone()
         return bool(row and row[0])
 
     @contextmanager
@@ -130,19 +156,29 @@ class PostgresTx(Putting):
         self._write_waiting()
         self._depth += 1
         name, kept = f"s{self._depth}", len(self._last)
-        with translated():
-            self._cursor.execute(f"SAVEPOINT {name}")
+        begin = f"SAVEPOINT {name}"
+        self._unsent.append(begin)
         try:
             yield
         except BaseException:
             del self._last[kept:]
-            with translated():
-                self._cursor.execute(f"ROLLBACK TO {name}; RELEASE {name}")
+            self._foreseen.clear()
+            if not self._never_sent(begin):
+                self._unsent.clear()  # all of it came after the savepoint
+                with translated():
+                    self._cursor.execute(f"ROLLBACK TO {name}; RELEASE {name}")
             raise
         finally:
             self._depth -= 1
-        with translated():
-            self._cursor.execute(f"RELEASE {name}")
+        if not self._never_sent(begin):
+            self._unsent.append(f"RELEASE {name}")
+
+    def _never_sent(self, begin: str) -> bool:
+        """Whether nothing was asked since a savepoint was to be made; then it need not be made at all."""
+        if begin not in self._unsent:
+            return False
+        del self._unsent[self._unsent.index(begin) :]
+        return True
 
     def commit(self, *, notify: bool) -> None:
         """Number what comes last, wake the others, and commit: one way to the server and back.
@@ -153,9 +189,10 @@ class PostgresTx(Putting):
         cursor = self._cursor
         with translated():
             if not self.wrote and not self._last:
-                cursor.execute("COMMIT")
+                cursor.execute("COMMIT")  # which releases what was not released
             else:
                 with self._connection.pipeline():
+                    self._send_unsent()
                     if self._last:
                         cursor.execute(NUMBER_LAST_SQL)
                         for sql, sets, _ in self._kept().taken():
@@ -179,13 +216,32 @@ class PostgresTx(Putting):
 
     def _run_all(self, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[int]:
         self.wrote = True
+        self._foreseen.clear()
         with translated():
-            return send_all(self._connection, steps)
+            if not self._unsent:
+                return send_all(self._connection, steps)
+            with self._connection.pipeline():
+                self._send_unsent()
+                sent = [send(self._connection, *step) for step in steps]
+        return changed_by(sent)
 
     def _run(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         self._write_waiting()
         with translated():
-            return self._cursor.execute(placeholders(sql), params)
+            return self._ask(placeholders(sql), params)
+
+    def _ask(self, text: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
+        """Run a statement now, and before it what only waited for one."""
+        if not self._unsent:
+            return self._cursor.execute(text, params)
+        with self._connection.pipeline():
+            self._send_unsent()
+            return self._cursor.execute(text, params)
+
+    def _send_unsent(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for text in unsent:
+            self._cursor.execute(text)
 
 
 class PostgresStore:
@@ -490,6 +546,11 @@ def send_all(link: Link, steps: Sequence[tuple[str, Sequence[Values]]]) -> list[
     else:
         with link.pipeline():
             sent = [send(link, sql, sets) for sql, sets in steps]
+    return changed_by(sent)
+
+
+def changed_by(sent: Iterable[Sequence[psycopg.Cursor[Row]]]) -> list[int]:
+    """How many rows each of several statements changed in all, once the pipeline they went through has ended."""
     return [sum(max(0, cursor.rowcount) for cursor in cursors) for cursors in sent]
 
 

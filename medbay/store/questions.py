@@ -20,15 +20,17 @@ def open_questions(tx: Tx, limit: int = 1_000) -> list[Question]:
 NEXT_SEND_SQL: Final = (
     "SELECT send_at AS at FROM question WHERE status = 'open' AND send_at IS NOT NULL ORDER BY send_at, id LIMIT 1"
 )
+UNANSWERED_SQL: Final = (
+    f"SELECT {QUESTION_COLUMNS} FROM question WHERE send_at <= ? AND status = 'open' AND send_at IS NOT NULL"
+    " ORDER BY send_at, id LIMIT ?"
+)
+OPEN_SCOPES_SQL: Final = "SELECT scope, id FROM question WHERE status = 'open' AND scope IS NOT NULL"
 
 
 def unanswered(tx: Tx, limit: int) -> list[Question]:
     """Open questions that are due to be sent again, and that no other engine is sending."""
-    sql = (
-        f"SELECT {QUESTION_COLUMNS} FROM question WHERE send_at <= ? AND status = 'open' AND send_at IS NOT NULL"
-        f" ORDER BY send_at, id LIMIT ?{tx.locks.take_free}"
-    )
-    return [question(row, _tasks(tx, row[0])) for row in tx.rows(sql, (tx.now, limit))]
+    found = tx.rows(UNANSWERED_SQL + tx.locks.take_free, (tx.now, limit))
+    return [question(row, _tasks(tx, row[0])) for row in found]
 
 
 def get(tx: Tx, question_id: str) -> Question | None:
@@ -76,8 +78,7 @@ def of_task(tx: Tx, task_id: str) -> list[Question]:
 
 def open_scopes(tx: Tx) -> dict[str, str]:
     """Which shared causes have an open question, and its id."""
-    rows = tx.rows("SELECT scope, id FROM question WHERE status = 'open' AND scope IS NOT NULL")
-    return {row[0]: row[1] for row in rows}
+    return {row[0]: row[1] for row in tx.rows(OPEN_SCOPES_SQL)}
 
 
 def count(tx: Tx) -> int:

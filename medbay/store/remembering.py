@@ -101,8 +101,10 @@ class RememberingTx(SqliteTx):
 
     def _kept(self, sql: str) -> dict[Values, list[Row]] | None:
         """Where the answers to it are kept; None when it has to be asked now."""
+        if self._waiting is not None:
+            return None
         tables = tables_read(sql)
-        if tables is None or self._waiting is not None or not self.written.isdisjoint(tables):
+        if tables is None or (self.written and not self.written.isdisjoint(tables)):
             return None
         return self._answers.of(sql, tables)
 
@@ -117,12 +119,17 @@ class RememberingTx(SqliteTx):
 
 
 class ReadBlock:
-    """A block that only reads. Nobody comes between, so it needs no transaction of the database."""
+    """A block that only reads. Nobody comes between, so it needs no transaction of the database, and one serves all."""
 
-    __slots__ = ("_tx",)
+    __slots__ = ("_tx", "store_id")
 
     def __init__(self, tx: RememberingTx) -> None:
         self._tx = tx
+        self.store_id = tx.store_id
+
+    def now(self, now: int) -> None:
+        """The next block begins."""
+        self._tx.now = now
 
     def __enter__(self) -> RememberingTx:
         return self._tx
@@ -158,6 +165,7 @@ class MemoryStore(SqliteStore):
 
     def __init__(self, clock: Clock) -> None:
         self._answers = Answers()
+        self._reader: ReadBlock | None = None
         super().__init__(":memory:", clock, new_store_id="simulated", machine_id="")
 
     def write(self) -> WriteBlock:  # type: ignore[override]
@@ -167,4 +175,8 @@ class MemoryStore(SqliteStore):
 
     def read(self) -> ReadBlock:  # type: ignore[override]
         """A block that changes nothing."""
-        return ReadBlock(RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers))
+        if self._reader is None or self._reader.store_id != self.store_id:  # which is known once it is opened
+            tx = RememberingTx(self._connection, self._clock.now_ms(), self.store_id, self._answers)
+            self._reader = ReadBlock(tx)
+        self._reader.now(self._clock.now_ms())
+        return self._reader

@@ -25,7 +25,7 @@ from medbay.errors import (
 )
 from medbay.store import migrations
 from medbay.store.batch import Putting, Values
-from medbay.store.database import Row, Violation
+from medbay.store.database import Query, Row, Violation
 from medbay.store.dialect import NO_LOCKS, SQLITE
 
 BUSY_TIMEOUT_MS: Final = 10_000
@@ -69,6 +69,9 @@ class SqliteTx(Putting):
         """The first row of a query, or None."""
         found: Row | None = self._run(sql, params).fetchone()
         return found
+
+    def foresee(self, *queries: Query) -> None:
+        """Nothing: there is no way to a server and back."""
 
     def columns(self, table: str) -> tuple[str, ...]:
         """The columns of a table, in their order."""

@@ -9,11 +9,10 @@ from typing import Final, Literal
 from medbay.core.lifecycles import BLOCKS_THAT_TIME_OUT
 from medbay.core.model import MUTEX, Task
 from medbay.core.schedule.cron import REBOOT
-from medbay.store.database import Tx
+from medbay.store.database import Tx, listed
 from medbay.store.rows import TASK_COLUMNS, task
 
 _LIMIT: Final = 1_000
-_LISTED_AT_ONCE: Final = 16
 
 # The statements of the loop; a test reads their query plans.
 CLAIM_HEAD_SQL: Final = (
@@ -57,7 +56,7 @@ BEHIND_MUTEX_SQL: Final = (
 )
 MUTEX_HOLDER_SQL: Final = "SELECT id FROM task WHERE mutex = ? AND mutex <> '' AND live IS NOT NULL"
 COUNT_LIVE_SQL: Final = "SELECT count(*) FROM task WHERE queue = ? AND live IS NOT NULL"
-_MUTEXES_LOOKED_AT: Final = 1_000  # names in one look; what waits behind more of them waits for the first
+MUTEXES_LOOKED_AT: Final = 1_000  # names in one look; what waits behind more of them waits for the first
 
 # Where a task stands in a list: 0 needs a person, 1 runs, 2 waits, 3 is held, 4 is ready, 6 ended. The words that
 # `views.glyphs` finds for the same task stand in the same order; a test compares them.
@@ -213,10 +212,14 @@ def claim_head(
     tx: Tx, queue: str, *, recovery: bool, limit: int, past: Sequence[str] = (), place: str = ""
 ) -> list[Task]:
     """The most urgent ready tasks of a queue: fresh ones, or ones that failed before. Reads past some runners."""
-    sql = CLAIM_HEAD_SQL
-    if past:
-        sql = sql.replace(" ORDER BY", f" AND runner NOT IN ({', '.join('?' * len(past))}) ORDER BY")
+    sql = claim_head_sql(past) if past else CLAIM_HEAD_SQL
     return [task(row) for row in tx.rows(sql + tx.locks.take_free, (queue, int(recovery), place, *past, limit))]
+
+
+def claim_head_sql(past: Sequence[str]) -> str:
+    """The same statement that reads past some runners."""
+    others = f" AND runner NOT IN ({', '.join('?' * len(past))})" if past else ""
+    return CLAIM_HEAD_SQL.replace(" ORDER BY", f"{others} ORDER BY")
 
 
 def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
@@ -229,7 +232,7 @@ def free_mutexes(tx: Tx, queue: str, limit: int, places: Collection[str] | None 
 
     With `places`, of those that would run there.
     """
-    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, queue, _MUTEXES_LOOKED_AT))
+    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, queue, MUTEXES_LOOKED_AT))
     first: dict[str, str] = {}
     for row in sorted(rows, key=lambda row: (row[2], row[3] or 0, row[0])):
         if places is None or row[4] in places:
@@ -371,7 +374,7 @@ def owners(tx: Tx, ids: Collection[str], loops: Collection[str]) -> list[Task]:
     """Tasks by their ids and the members of loops, in one look; in a transaction that writes they are its own."""
     if not ids and not loops:
         return []
-    (some, wanted), (those, members) = (_listed(sorted(each)) if each else ("NULL", []) for each in (ids, loops))
+    (some, wanted), (those, members) = (listed(sorted(each)) if each else ("NULL", []) for each in (ids, loops))
     sql = (
         f"SELECT {TASK_COLUMNS} FROM task WHERE id IN (SELECT id FROM task WHERE id IN ({some}) UNION"
         f" SELECT id FROM task WHERE {_IN_LOOP} AND owner_id IN ({those})) ORDER BY id{tx.locks.take}"
@@ -392,7 +395,7 @@ def dependents_of(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[Task, ...]]:
     """The tasks that come directly after any of these, by the one they come after; most have none."""
     if not ids:
         return {}
-    marks, wanted = _listed(ids)
+    marks, wanted = listed(ids)
     found: dict[str, list[str]] = {}
     for after_id, task_id in tx.rows(f"SELECT after_id, task_id FROM dependency WHERE after_id IN ({marks})", wanted):
         found.setdefault(after_id, []).append(task_id)
@@ -404,7 +407,7 @@ def titles(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
     """The titles of these tasks."""
     if not ids:
         return {}
-    marks, wanted = _listed(ids)
+    marks, wanted = listed(ids)
     return dict(tx.rows(f"SELECT id, title FROM task WHERE id IN ({marks})", wanted))
 
 
@@ -412,14 +415,8 @@ def with_role(tx: Tx, ids: Sequence[str], role: str) -> set[str]:
     """Those of these tasks that have a role."""
     if not ids:
         return set()
-    marks, wanted = _listed(ids)
+    marks, wanted = listed(ids)
     return {row[0] for row in tx.rows(f"SELECT id FROM task WHERE id IN ({marks}) AND role = ?", (*wanted, role))}
-
-
-def _listed(ids: Sequence[str]) -> tuple[str, list[str]]:
-    """Marks and values of a list; there are few lengths, so that statements are prepared once."""
-    wanted = [*ids, *[ids[-1]] * (-len(ids) % _LISTED_AT_ONCE)]
-    return ", ".join("?" * len(wanted)), wanted
 
 
 def ids_after(tx: Tx, task_id: str) -> list[str]:
@@ -471,7 +468,7 @@ def page(tx: Tx, wanted: TaskFilter, after: PageKey = ()) -> list[tuple[Task, Pa
     found = [tuple(row) for row in tx.rows(sql, (*params, wanted.limit))]
     if not found:
         return []
-    marks, ids = _listed([key[-1] for key in found])
+    marks, ids = listed([key[-1] for key in found])
     by_id = {
         each.id: each for each in map(task, tx.rows(f"SELECT {TASK_COLUMNS} FROM task WHERE id IN ({marks})", ids))
     }

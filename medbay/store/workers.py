@@ -12,6 +12,7 @@ from medbay.store.database import Tx
 from medbay.store.rows import WORKER_COLUMNS, WORKER_FIELDS, dumps, worker
 
 _LISTS: Final = ("queues", "places")
+GET_SQL: Final = f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?"
 ALIVE_SQL: Final = f"SELECT {WORKER_COLUMNS} FROM worker WHERE stopped_at IS NULL ORDER BY id"
 
 
@@ -23,7 +24,7 @@ def insert(tx: Tx, new: Worker) -> None:
 
 def get(tx: Tx, worker_id: str) -> Worker | None:
     """One worker; in a transaction that writes it is not given up meanwhile."""
-    row = tx.one(f"SELECT {WORKER_COLUMNS} FROM worker WHERE id = ?{tx.locks.keep}", (worker_id,))
+    row = tx.one(GET_SQL + tx.locks.keep, (worker_id,))
     return worker(row) if row else None
 
 

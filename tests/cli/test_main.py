@@ -20,6 +20,7 @@ from medbay.cli.commands import BY_NAME, SYNONYMS, TABLE
 from medbay.errors import ConfigError
 from tests.cli.calling import COMMAND, Cli
 
+LOADED_BY_LIST = "import sys; from medbay.cli.main import main; main(['list']); print(*sys.modules, file=sys.stderr)"
 LOADED_BY_HELP = "import sys; from medbay.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
 
 
@@ -80,6 +81,18 @@ def test_help_imports_no_command(bare: Cli) -> None:
     assert ran.returncode == 0
     assert not loaded & {f"medbay.cli.{entry.module}" for entry in TABLE}
     assert not loaded & {"medbay.bay", "medbay.core.model", "msgspec", "sqlite3", "rich"}
+
+
+def test_a_list_loads_no_engine_and_no_rules(bare: Cli) -> None:
+    """It is asked for all the time: what starts work or decides about it is loaded by the commands that do."""
+    bare.good("init")
+    words = [sys.executable, "-c", LOADED_BY_LIST]
+    ran = subprocess.run(words, cwd=bare.folder, capture_output=True, text=True, timeout=60)
+    loaded = set(ran.stderr.split())
+
+    assert "medbay.service.listing" in loaded, ran.stderr
+    heavy = {"medbay.wiring", "medbay.engine", "medbay.core.rules", "medbay.core.policy.forecast", "yaml", "logging"}
+    assert not loaded & heavy
 
 
 def test_help_answers_within_a_fifth_of_a_second() -> None:

@@ -12,7 +12,7 @@ from medbay.core.outcome import Succeeded
 from medbay.engine.round import Engine
 from medbay.places.here import Here
 from medbay.places.protocol import Leftovers, Runner
-from medbay.service import explain, idle, liveness, tasks
+from medbay.service import circumstances, explain, idle, liveness, tasks
 from medbay.store import history
 from medbay.store import tasks as task_rows
 from medbay.store.database import Store, Violation
@@ -89,7 +89,7 @@ def test_neither_a_forced_retry_nor_a_canary_passes_a_mutex(world: World) -> Non
     assert live(world) == ["first"]
     assert codes(world, waiting) == ["mutex"]
     with world.store.read() as tx:
-        reason = explain.first_reason(tx, tasks.resolve(tx, waiting.id), recovery_share=0.5)
+        reason = circumstances.first_reason(tx, tasks.resolve(tx, waiting.id), recovery_share=0.5)
         assert reason is not None and (reason.number, reason.needs) == (16, "capacity")
         assert first.id in reason.what
         assert not liveness.standstills(tx)

@@ -121,10 +121,10 @@ def test_a_task_whose_daemon_lives_is_ended_by_that(bay: Bay, tmp_path: Path) ->
 
 CLAIMER = """
 import sys, medbay
-from medbay import app
+from medbay import app, wiring
 from medbay.env import SystemClock
 bay = medbay.open()
-engine = app.build_engine(bay.store, bay.place, slots=1000)
+engine = wiring.build_engine(bay.store, bay.place, slots=1000)
 sys.stdin.readline()
 while True:
     claims = engine.claim()

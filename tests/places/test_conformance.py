@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from medbay import app
+from medbay import app, wiring
 from medbay.config.fields import DEFAULTS
 from medbay.config.load import load
 from medbay.core.outcome import (
@@ -105,7 +105,7 @@ def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         if request.param == "here":
             settings = tmp_path_factory.mktemp("here") / "medbay.toml"
             settings.write_text(f'[engine]\ngrace = "1s"\n{KEPT}', encoding="utf-8")
-            here = app.build_here(load(settings, os.environ, {}), workers=4, guard="", passes=None)
+            here = wiring.build_here(load(settings, os.environ, {}), workers=4, guard="", passes=None)
             yield "", here
             here.close()
             return

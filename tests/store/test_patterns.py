@@ -65,10 +65,9 @@ def test_a_correction_carries_over_to_the_same_rule_and_wording(store: Store) ->
     learn(store, Seen(seen("f:3", summary="Error: row 3 looks odd"), "t-1"))
 
     with store.read() as tx:
-        carried = patterns.carried(tx, like, None)
-        third = patterns.carried(tx, seen("f:3", summary="Error: row 3 looks odd"), patterns.get(tx, "f:3"))
-        own = patterns.carried(tx, first, patterns.get(tx, "f:1"))
-        assert patterns.carried(tx, seen("f:4", summary="Error: other words"), None) is None
+        found = patterns.of_failures(tx, [like, seen("f:3", summary="Error: row 3 looks odd"), first, like])
+        carried, third, own = found["f:2"], found["f:3"], found["f:1"]
+        assert patterns.of_failures(tx, [seen("f:4", summary="Error: other words")]) == {"f:4": None}
         assert {each.fingerprint for each in patterns.select(tx, PatternFilter())} == {"f:1", "f:3"}
         assert patterns.with_prefix(tx, "l") == []
     assert carried is not None and (carried.kind, carried.carried) == ("transient/network", True)
@@ -78,7 +77,7 @@ def test_a_correction_carries_over_to_the_same_rule_and_wording(store: Store) ->
     with store.write() as tx:
         patterns.forget(tx, "f:1")
     with store.read() as tx:
-        assert patterns.carried(tx, like, None) is None
+        assert patterns.of_failures(tx, [like]) == {"f:2": None}
 
 
 def test_the_record_of_an_advice_is_kept_per_fingerprint(store: Store) -> None:

@@ -56,7 +56,7 @@ LOOP = {
 
 
 LISTS = {
-    "task_open": TaskFilter(only_open=True, order="need"),
+    "task_listed": TaskFilter(only_open=True, triages=False, order="need", limit=50),
     "task_recent": TaskFilter(statuses=("completed", "cancelled"), ended_since=1, order="need"),
 }
 
@@ -69,6 +69,23 @@ def test_a_list_reads_what_is_open_and_what_ended_lately(index: str) -> None:
         chosen, params = tasks._chosen(tx, LISTS[index])
         plan = str(tx.rows(f"EXPLAIN QUERY PLAN SELECT t.id{chosen} ORDER BY {tasks.PLACE_SQL} LIMIT 50", params))
     assert index in plan
+
+
+def page_plan(store: SqliteStore | PostgresStore) -> str:
+    """How a list of what is open finds its first page."""
+    wanted = TaskFilter(only_open=True, triages=False, order="need")
+    explain = "EXPLAIN QUERY PLAN" if isinstance(store, SqliteStore) else "EXPLAIN"
+    with store.read() as tx:
+        chosen, params = tasks._chosen(tx, wanted)
+        rows = tx.rows(f"{explain} SELECT t.id{chosen} ORDER BY {tasks._ORDERS['need']} LIMIT 50", params)
+    return "\n".join(str(row[-1]) for row in rows)
+
+
+def test_a_page_of_a_list_is_read_in_its_order() -> None:
+    """However many tasks are open: none is sorted."""
+    plan = page_plan(SqliteStore(":memory:", ManualClock(), new_store_id="s", machine_id="m"))
+
+    assert plan == "SCAN t USING INDEX task_listed"
 
 
 @pytest.mark.parametrize("what", [what for what in LOOP if what != "lock what ended"])
@@ -165,3 +182,12 @@ def test_the_loop_reads_by_its_index_on_postgresql(filled: PostgresStore, what: 
     assert "Seq Scan" not in plan, plan
     if what not in ("lock what ended", "find a worker's attempts", "find living workers"):
         assert "Sort" not in plan, plan
+
+
+@pytest.mark.postgres
+def test_a_page_of_a_list_is_read_in_its_order_on_postgresql(filled: PostgresStore) -> None:
+    """By the same index."""
+    plan = page_plan(filled)
+
+    assert "task_listed" in plan, plan
+    assert "Sort" not in plan, plan

@@ -137,4 +137,4 @@ def _line(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
