@@ -40,7 +40,7 @@ from medbay.core.workflow.records import OWNER as STORY
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, prompts, triage
+from medbay.service import budgets, evaluations, learning, owners, prompts, stories, triage
 from medbay.service.prompts import Briefing
 from medbay.store import attempts, breakers, patterns, questions, tasks, workers
 from medbay.store.apply import apply
@@ -183,7 +183,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
             owner = owners.as_left(owned[task.id], met) if task.id in owned else None
             if owner is None and task.owner_kind:
-                owner = _owner_in_turn(tx, task, by)
+                owner = _owner_in_turn(tx, ended, by)
             ended = ended if owner is None else replace(ended, owner=owner)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
@@ -202,11 +202,11 @@ def _is_shared(task: Task) -> bool:
     return bool(task.owner_kind) and task.role != "triage" and task.owner_kind != STORY
 
 
-def _owner_in_turn(tx: Tx, task: Task, by: Judgement) -> Owned:
+def _owner_in_turn(tx: Tx, ended: Ended, by: Judgement) -> Owned:
     """The owner as those that ended before it left it: the parts of a run meet the same story."""
-    if task.role == "triage":
-        return _looked_at(tx, task, by)
-    return owners.of(tx, task) if task.owner_kind == STORY else None
+    if ended.task.role == "triage":
+        return _looked_at(tx, ended.task, by)
+    return stories.case_at_end(tx, ended.task, ended.outcome) if ended.task.owner_kind == STORY else None
 
 
 def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
@@ -259,7 +259,8 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
     if not task.owner_kind:
         return ended
-    return replace(ended, owner=_looked_at(tx, task, by) if task.role == "triage" else owners.of(tx, task))
+    in_turn = task.role == "triage" or task.owner_kind == STORY
+    return replace(ended, owner=_owner_in_turn(tx, ended, by) if in_turn else owners.of(tx, task))
 
 
 def _is_recorded(finished: Finished, task: Task) -> bool:

@@ -34,7 +34,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Iter
     store = ""
     if request.param == "postgres":
         database: Postgres = request.getfixturevalue("postgres")
-        store = database.url(request.getfixturevalue("database"))
+        store = database.url(request.getfixturevalue("own_database"))
     made = project(tmp_path, server, store=store)
     yield made
     made.close()
