@@ -101,7 +101,9 @@ def in_words(error: BaseException, settings: Cluster) -> str:
         return f'namespace "{settings.namespace}" does not exist at {where} namespace'
     if "client cert and private key" in said:
         return f"[places.{settings.name}]: client_cert and client_key go together, and one is missing"
-    if "call error after connection" in said and "transport error" in said and not settings.tls:
+    # Which of the two depends on whether the other side hung up before or after we wrote.
+    broke = "transport error" in said or "transport::Error" in said
+    if "call error after connection" in said and broke and not settings.tls:
         plain = "takes connections, but no plain ones: set tls = true where it speaks TLS, or check address"
         return f"{where} {plain} ({said})"
     if "certificate" in said.lower() or "tls" in said.lower() or "InvalidContentType" in said:

@@ -313,12 +313,14 @@ class Probes:
     def __init__(self) -> None:
         self._tried: dict[str | None, int] = {}  # when it was placed, or a canary was sent that said something
         self._sent: dict[tuple[str, int], tuple[str, int]] = {}  # canary -> its breaker, and when it was tried before
+        self._back: dict[str, str] = {}  # whose canary said nothing -> its breaker: they are held like the rest
         self._triaged: set[str] = set()  # the incidents that had their triage
 
     def kept(self) -> Probes:
         """As they are now, whatever is heard later."""
         kept = Probes()
         kept._tried, kept._sent, kept._triaged = dict(self._tried), dict(self._sent), set(self._triaged)
+        kept._back = dict(self._back)
         return kept
 
     def last(self, key: str | None) -> int:
@@ -340,6 +342,7 @@ class Probes:
                 self._triaged.add(incident)
             elif event.name == "hold:released":
                 over |= {task_id for (task_id, _), (sent_for, _) in self._sent.items() if sent_for == key}
+                over |= {task_id for task_id, sent_for in self._back.items() if sent_for == key}
         return over
 
     def sent(self, key: str, task_id: str, number: int, now: int) -> None:
@@ -350,5 +353,7 @@ class Probes:
     def ended(self, task_id: str, number: int, outcome: str | None) -> None:
         """A canary that was lost or taken back is no probe: the next one may follow at once."""
         key, before = self._sent.pop((task_id, number), (None, 0))
+        self._back.pop(task_id, None)
         if key is not None and outcome in SAYS_NOTHING:
             self._tried[key] = before
+            self._back[task_id] = key

@@ -28,4 +28,5 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (8460032, "the same as 8450005"),
     (8460091, "nobody was asked about what comes after a task that was taken up elsewhere after its cancel"),
     (8460125, "the same as 8450015"),
+    (9710773, "a simulated engine spun over the cancel of what it had not started yet"),
 )

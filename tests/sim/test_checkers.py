@@ -12,7 +12,7 @@ from medbay.core import decision, rules
 from medbay.core.attempt import counting, ending
 from medbay.core.decision import Change, Decision, Draft, QuestionJoined, RetryClosed
 from medbay.core.holds import holding
-from medbay.core.model import Question, Retry, Task
+from medbay.core.model import Event, Question, Retry, Task
 from medbay.core.people import commands
 from medbay.core.policy import policy
 from medbay.core.triage import effects
@@ -24,7 +24,7 @@ from medbay.engine.slots import Slots
 from medbay.env import Clock
 from medbay.service import attempts as attempt_service
 from medbay.sim import world
-from medbay.sim.checker import Checker
+from medbay.sim.checker import Checker, Probes
 from medbay.sim.many import run_seed
 from medbay.store import attempts as attempt_rows
 from medbay.store import tasks as task_rows
@@ -331,3 +331,17 @@ def test_a_bent_rule_is_noticed(bend: Callable[[Patch], None], told: str, first:
 
     assert broken is not None, "no seed noticed"
     assert told in broken
+
+
+@pytest.mark.parametrize(("outcome", "held"), [("lost", True), ("requeued", True), ("failed", False)])
+def test_a_canary_that_was_lost_is_held_like_the_rest_and_released_with_them(outcome: str, held: bool) -> None:
+    """The time that its failure named was the hold's; one that failed again has a time of its own."""
+    probes = Probes()
+    probes.sent("provider:one", "task", 2, 0)
+    probes.ended("task", 2, outcome)
+
+    other = probes.hear([Event(name="hold:released", data={"key": "provider:other"})])
+    its_own = probes.hear([Event(name="hold:released", data={"key": "provider:one"})])
+
+    assert other == set()
+    assert its_own == ({"task"} if held else set())
