@@ -452,7 +452,7 @@ class Snapshot:
 @pytest.mark.parametrize(
     ("what", "stride"),
     [
-        ("merge", 31),
+        ("merge", 12),
         pytest.param("merge", 1, marks=pytest.mark.long),
         pytest.param("revert", 1, marks=pytest.mark.long),
     ],
