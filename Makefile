@@ -18,22 +18,29 @@ INPUTS := pyproject.toml constraints.txt
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 GATE   := --cov=medbay.core --cov-branch --cov-fail-under=100 tests/core
 REST   := --ignore=tests/core tests
+MEMORY := $(shell test -w /dev/shm && test "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 SYSTEM := $(addprefix $(VENV)/.,postgres chromium bubblewrap tmux)
 PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo pictures page-types test test-all test-agents check fix words sim chaos bench lock clean
+.PHONY: help setup demo pictures page-types test tests test-all test-agents check lint types fix words sim chaos bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## make .venv with everything for development; instant when nothing changed
 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(SYSTEM) ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+test: lint $(SYSTEM) ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# The types take one core for a minute, while tests wait for processes. Their folders are in memory where there is room:
+# each commit of a store waits for the disk otherwise. `make test-all` runs them on the disk.
+tests: export TMPDIR := $(MEMORY)
+tests: $(VENV)/.dev
 	$(PYTEST) -n $(JOBS) -m 'not long' $(GATE) $(ARGS)
 	$(PYTEST) -n $(MANY) -m 'not long' $(REST) $(ARGS)
 
@@ -50,16 +57,27 @@ page-types: ## check the types of the page's modules, where npm is there; the ve
 	@command -v npx >/dev/null || { echo "NO NPM: the types of the page are not checked" >&2; exit 0; }; \
 	  ! { npx --yes --package typescript@5 tsc -p medbay/web/static/jsconfig.json | grep -v '^vendor\|/vendor/' | grep 'error TS'; }
 
-test-agents: $(VENV)/.dev build/agents/.installed ## the real Codex, Gemini and OpenCode against an imitation of their APIs
-	PATH="$(CURDIR)/build/agents/node_modules/.bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)
+test-agents: $(VENV)/.dev build/agents/.installed build/agents/.aider ## the real Codex, Gemini, OpenCode and aider against an imitation of their APIs
+	PATH="$(CURDIR)/build/agents/node_modules/.bin:$(CURDIR)/build/agents/bin:$$PATH" $(PYTEST) -m agents tests/agents $(ARGS)
 
 build/agents/.installed:
 	npm install --no-audit --no-fund --prefix build/agents @openai/codex @google/gemini-cli opencode-ai
 	@touch $@
 
-check: $(VENV)/.dev ## lint and types only
+# Only the program itself goes on the PATH: its environment has a Python of its own.
+build/agents/.aider:
+	$(PYTHON) -m venv build/agents/aider
+	build/agents/aider/bin/python -m pip --quiet --no-input install aider-chat
+	mkdir -p build/agents/bin && ln -sf ../aider/bin/aider build/agents/bin/aider
+	@touch $@
+
+check: lint types ## lint and types only
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
 fix: $(VENV)/.dev ## repair what the linter can, then format

@@ -213,6 +213,7 @@ def build_engine(
         zone=env.local_zone(),
         stall_ms=config.runner.stall_ms,
         agent_stall_ms=config.runner.agent_stall_ms,
+        trackers=tuple(config.trackers.values()),
         takes_advice=takes_advice,
         queues=queues or (DEFAULT_QUEUE,),
     )

@@ -58,6 +58,14 @@ def database(postgres: Server) -> Iterator[str]:
     postgres.drop(name)
 
 
+@pytest.fixture
+def own_database(postgres: Server, database: str) -> str:
+    """The same with an identity of its own: engines end what is left of their store, and other tests run beside."""
+    with postgres.connect(database) as connection:
+        connection.execute("UPDATE meta SET value = %s WHERE key = 'store_id'", (database,))
+    return database
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[OpenStore]:
     """Opens one and the same store again and again, on every kind of database there is."""

@@ -121,15 +121,15 @@ class Branches:
             raise NotFound(f"{story.id} has no branch", hint="it has one from its implementation on")
         return story_branch.branch_of(story)
 
-    def of(self, task: Task) -> Branch:
-        """The branch of a task, where its newest attempt worked."""
+    def of(self, task: Task, name: str = "") -> Branch:
+        """The branch of a task, where its newest attempt worked; `name`: that of one of its rounds."""
         for attempt in reversed(self._bay.attempts(task.id, _ATTEMPTS)):
             left = self._bay.output(task.id, attempt.number)
             work = seen(left.result) if left is not None else None
             if work is not None and work.branch:
                 if not Path(work.repository).is_dir():
                     raise NotFound(f"{work.repository} is not on this machine", hint=f"{attempt.host} has it")
-                return Branch(Git(work.repository), work.branch.removeprefix(BRANCHES))
+                return Branch(Git(work.repository), name or work.branch.removeprefix(BRANCHES))
         asked = requested(task)
         if asked is None or (not is_agents(task) and not task.checks) or repository_above(task.cwd or ".") is None:
             raise NotFound(f"{task.id} has no branch", hint="agents in a git repository have one")
@@ -137,7 +137,7 @@ class Branches:
             raise NotFound(
                 f"{task.id} has no branch yet: it was not started", hint=f"medbay explain {task.id} says why"
             )
-        return Branch(Git(task.cwd or "."), asked.name)
+        return Branch(Git(task.cwd or "."), name or asked.name)
 
     def _emit(self, name: str, task: Task, **data: Any) -> None:
         with self._bay.store.write() as tx:

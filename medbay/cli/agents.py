@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.cli.output import fields, note, print_json, say, screen
+from medbay.cli.output import Screen, fields, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.table import Cell, Column, render
+from medbay.cli.table import Cell, Column, aligned, render
 from medbay.core.budget import MILLION
 from medbay.views import moments
 from medbay.views import spending as view
-from medbay.views.text import clean
+from medbay.views.text import clean, width
 
 if TYPE_CHECKING:
     from medbay.areas.agents import KnownAgent
 
-_COLUMNS: Final = (Column(), Column(), Column(cut=True, least=12), Column(), Column(), Column())
+_TITLE: Final = 1  # the column that a narrow screen does without: names say almost the same
+_COLUMNS: Final = (
+    Column(),
+    Column(),
+    Column(cut=True, least=13),
+    Column(cut=True, least=13),
+    Column(),
+    Column(),
+)
 
 
 @click.group(invoke_without_command=True)
@@ -42,7 +50,7 @@ def command(context: click.Context, session: Session) -> None:
         print_json([_as_json(each) for each in known])
         return
     if screen().terminal:
-        for line in render([[Cell(clean(text)) for text in _cells(each, now)] for each in known], _COLUMNS, screen()):
+        for line in _table([_cells(each, now) for each in known], screen()):
             say(line)
         missing = [each for each in known if not each.presence.path and each.presence.install]
         for each in missing[:1]:
@@ -88,6 +96,16 @@ def check(session: Session, name: str) -> None:
         say(f"{name} {how}: {clean(called.said)}" + (f"  [{called.model or 'model unknown'}, {used}]" if used else ""))
     if not called.worked:
         sys.exit(1)
+
+
+def _table(rows: list[list[str]], shown: Screen) -> list[str]:
+    """One line for each agent."""
+    columns: tuple[Column, ...] = _COLUMNS
+    cells = [[Cell(clean(text)) for text in row] for row in rows]
+    if max(map(width, aligned(rows)), default=0) > shown.width:
+        cells = [[*row[:_TITLE], *row[_TITLE + 1 :]] for row in cells]
+        columns = (*columns[:_TITLE], *columns[_TITLE + 1 :])
+    return render(cells, columns, shown)
 
 
 def _signed_in(each: KnownAgent) -> str:

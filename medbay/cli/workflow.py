@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import click
 
-from medbay.cli.output import note, print_json, say
+from medbay.cli.output import Screen, note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session
 from medbay.errors import NotFound
-from medbay.views.text import clean
+from medbay.views.text import clean, wrap
 
 _WRONG: Final = 2
+_NAME: Final = 24  # columns of a name
+_NARROW: Final = 60
 
 
 @click.group()
@@ -46,7 +48,18 @@ def list_(session: Session, /, dispatchable: bool) -> None:
         print_json(found)
         return
     for one in found:
-        say(f"{one['name'].ljust(24)}{clean(one['does'])}")
+        for line in _described(clean(one["name"]), clean(one["does"]), screen()):
+            say(line)
+
+
+def _described(name: str, about: str, shown: Screen) -> list[str]:
+    """What a workflow does beside its name; on a screen that is too narrow for both, below it."""
+    if not shown.terminal:
+        return [name.ljust(_NAME) + about]
+    if shown.width < _NARROW:
+        return [name, *(f"  {line}" for line in wrap(about, shown.width - 2))]
+    first, *more = wrap(about, shown.width - _NAME)
+    return [name.ljust(_NAME) + first, *(" " * _NAME + line for line in more)]
 
 
 @command.command("show")

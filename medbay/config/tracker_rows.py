@@ -37,7 +37,7 @@ TRACKER_ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key,
             partial(choice, "auto", "api", "gh"),
             "GitHub: `api` with a token of the environment, `gh` with the login of that program, `auto` with the token "
-            "where there is one.",
+            "where there is one, but for pull requests with `gh` where it is installed.",
         ),
         "trackers.NAME.token_env": partial(
             Key,

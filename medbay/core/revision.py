@@ -18,8 +18,8 @@ def key_of(task_id: str, words: str) -> str:
     return f"{REVISION}-{task_id}-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
 
 
-def on_came_back(task: Task, now: int, *, new_id: str, words: str) -> Decision:
-    """Add the task that answers: worked on exactly as the completed one was, and landed on its pull request."""
+def on_came_back(task: Task, now: int, *, new_id: str, words: str, round_number: int = 0) -> Decision:
+    """Add the task that answers: worked on exactly as that round of it was, and landed on its pull request."""
     inherited = {name: getattr(task, name) for name in INHERITED}
     about = "\n\n".join(part for part in (task.description.strip(), words) if part)
     made = Task(
@@ -32,6 +32,7 @@ def on_came_back(task: Task, now: int, *, new_id: str, words: str) -> Decision:
         owner_kind="task",
         owner_id=task.id,
         role=REVISION,
+        position=round_number,
         created_at=now,
         created_by=ACTOR,
         since=now,

@@ -85,6 +85,7 @@ class WorkSeen(Struct, frozen=True, kw_only=True):
 class PullRequestMade(Struct, frozen=True, kw_only=True):
     """A task asked for the merge of its branch; a revision of it goes on with the same request."""
 
+    name: str  # of the branch, which each round of a task that recurs has for itself
     task_id: str
     url: str
     host: str  # whose repository has the branch
@@ -116,16 +117,29 @@ class StandingTree(Struct, frozen=True, kw_only=True):
     uncommitted: int  # files
 
 
-def requested(task: Task) -> WorkRequest | None:
-    """What an attempt of this task asks for. Every round of a task that recurs has a worktree of its own.
+def branch_name(task_id: str, round_number: int) -> str:
+    """What the worktree and the branch of a round of a task are called; the first has the plain name."""
+    return f"{task_id}-{round_number}" if round_number > 1 else task_id
 
-    A revision works in that of the task whose work it changes.
-    """
+
+def round_of(task_id: str, name: str) -> int:
+    """Which round of a task has a branch of this name; 0: it has the plain one."""
+    return int(name.removeprefix(task_id).removeprefix("-") or 0)
+
+
+def made_by(task: Task) -> tuple[str, str]:
+    """Whose work an attempt of this task is part of, and the name of its branch; a revision changes that of another."""
+    if task.role == REVISION:
+        return task.owner_id, branch_name(task.owner_id, task.position)
+    return task.id, branch_name(task.id, task.iterations_done + 1)
+
+
+def requested(task: Task) -> WorkRequest | None:
+    """What an attempt of this task asks for. Every round of a task that recurs has a worktree of its own."""
     if task.role in EXEMPT:
         return None
-    again = f"-{task.iterations_done + 1}" if task.iterations_done else ""
     return WorkRequest(
-        name=task.owner_id if task.role == REVISION else f"{task.id}{again}",
+        name=made_by(task)[1],
         title=task.title,
         checks=task.checks,
         shell=task.shell,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from medbay.core.attempt import rescue
 from medbay.core.attempt.checks import LANDING
 from medbay.core.model import CheckResult, Task
+from medbay.core.tracker.source import TrackerSource
 from medbay.core.workspace import WorkSeen, requested
 from medbay.engine.settings import Settings
 from medbay.engine.verification import Verification
@@ -153,7 +154,7 @@ class CheckStarter:
             place=task.place,
         )
         if begun.work is not None:
-            launch = _at_work(launch, begun.work, task, check)
+            launch = _at_work(launch, begun.work, task, check, self._settings.trackers)
         return launch if check.position != rescue.POSITION else self._evaluation(launch, begun.shown)
 
     def _evaluation(self, launch: Launch, shown: str) -> Launch:
@@ -169,11 +170,13 @@ class CheckStarter:
         )
 
 
-def _at_work(launch: Launch, work: WorkSeen, task: Task, check: CheckResult) -> Launch:
+def _at_work(
+    launch: Launch, work: WorkSeen, task: Task, check: CheckResult, trackers: Collection[TrackerSource]
+) -> Launch:
     """A check runs where the agent worked; what merges its work runs in the repository itself."""
     if check.position != LANDING:
         return replace(launch, cwd=Path(work.directory), env={**without_hooks(launch.env), **launch.env})
     asked = requested(task)
-    command = landing.start_command(work, asked.name if asked is not None else task.id, task.title)
+    command = landing.start_command(work, asked.name if asked is not None else task.id, task.title, trackers)
     waits_s = (launch.timeout_s or 0) + (work.pr_wait_s if work.on_pass == "pr" else 0)
     return replace(launch, part="landing", cwd=Path(work.repository), command=command, timeout_s=waits_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -15,6 +15,7 @@ from medbay.core.holds.breaker import Limits
 from medbay.core.model import DEFAULT_QUEUE, Task
 from medbay.core.policy.policy import Policy
 from medbay.core.redaction import Redaction
+from medbay.core.tracker.source import TrackerSource
 from medbay.core.triage.case import Means
 from medbay.core.triage.cycle import RUNNER as TRIAGE
 from medbay.service.attempts import Judgement
@@ -46,6 +47,7 @@ class Settings:
     zone: tzinfo = UTC  # what a time of day in a log means when it names no zone
     stall_ms: int = 0  # without progress for so long a command is ended; 0: never
     agent_stall_ms: int = 0
+    trackers: Collection[TrackerSource] = ()  # which may have the pull requests of what agents did
     takes_advice: Callable[[Task, Path], bool] = _takes_any
     home: Path = field(init=False)  # the directory of a task that names none
     logs: str = field(init=False)  # as text: every attempt has several files there, and parsing a path takes a while

@@ -12,12 +12,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from medbay.core.attempt.checks import PR_GIVEN_UP, PR_REFUSED
+from medbay.core.tracker.source import TrackerSource
 from medbay.core.workspace import Landed, WorkSeen
 from medbay.errors import MedbayError, NotAllowed, NotFound
 from medbay.integrations.git import LONG_S, PACKAGE, Git, GitFailed
@@ -26,7 +29,7 @@ from medbay.integrations.tree_contents import BRANCHES, HEADS, REFS, marked
 from medbay.integrations.worktree import passes
 
 CONFLICT: Final = 1  # exit code: the merge is impossible as it is
-CANNOT: Final = 3  # exit code: it could not be tried
+CANNOT: Final = 126  # exit code, as a shell has it: it could not be tried, which says nothing of the work
 SHOWN_MAX: Final = 20_000
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv.pop(1));"
@@ -34,18 +37,23 @@ _PROGRAM: Final = (
 )
 
 
-def start_command(work: WorkSeen, name: str, title: str) -> tuple[str, ...]:
-    """How the landing of a piece of work is started as a process."""
-    waits = (str(work.pr_wait_s), str(work.pr_rounds))
-    return (sys.executable, "-P", "-c", _PROGRAM, PACKAGE, work.repository, name, work.on_pass, title, *waits)
+def start_command(work: WorkSeen, name: str, title: str, trackers: Collection[TrackerSource] = ()) -> tuple[str, ...]:
+    """How the landing of a piece of work is started as a process; `trackers` may have its pull request."""
+    words: tuple[str, ...] = (PACKAGE, work.repository, name, work.on_pass, title)
+    if work.on_pass == "pr":
+        known = msgspec.json.encode([each for each in trackers if each.kind == "github"]).decode()
+        words += (str(work.pr_wait_s), str(work.pr_rounds), known)
+    return (sys.executable, "-P", "-c", _PROGRAM, *words)
 
 
-def main(repository: str, name: str, on_pass: str, title: str, wait_s: str, rounds: str) -> int:
-    """Land it and say how: 0 done, 1 conflict, 3 it could not be tried, 10 and 11 its pull request came back."""
+def main(repository: str, name: str, on_pass: str, title: str, *request: str) -> int:
+    """Land it and say how: 0 done, 1 conflict, 126 it could not be tried, 10 and 11 its pull request came back."""
     branch = Branch(Git(repository), name)
     try:
         if on_pass == "pr":
-            landed = PullRequest(branch, rounds=int(rounds)).land(title, wait_s=float(wait_s))
+            wait_s, rounds, known = request
+            trackers = msgspec.json.decode(known, type=tuple[TrackerSource, ...])
+            landed = PullRequest(branch, rounds=int(rounds), trackers=trackers).land(title, wait_s=float(wait_s))
         else:
             landed = branch.merge(title)
     except MedbayError as error:

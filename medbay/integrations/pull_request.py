@@ -1,31 +1,25 @@
-"""Pull requests by `gh`: made, waited for, and what their checks and reviewers say. Its words are of others: data."""
+"""A pull request: made, waited for, and what its checks and reviewers say. Its words are of others: data."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from medbay.core.untrusted import block, line
+from medbay.core.tracker.source import TrackerSource
+from medbay.core.untrusted import block
 from medbay.core.workspace import Landed
-from medbay.integrations.git import LONG_S, Git, GitFailed
+from medbay.integrations.git import LONG_S, Git
+from medbay.integrations.trackers.protocol import CodeHost, TrackerError
 
-GH_S: Final = 120.0
+T = TypeVar("T")
 POLL_S: Final = 30.0
 SAID_MAX: Final = 4_000
-_FIELDS: Final = "number,url,state,reviews,comments,statusCheckRollup"
-_OVER: Final = ("MERGED", "CLOSED")
 # What is kept of a pull request, in the configuration of its repository: how often it came back, and up to which
 # moment what people wrote was told.
 _ROUNDS: Final = "medbayRounds"
 _TOLD: Final = "medbayTold"
-_FINE: Final = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED", "STALE"})
-_WAITS: Final = frozenset({"PENDING", "EXPECTED", "QUEUED", "IN_PROGRESS", "WAITING", "REQUESTED", ""})
 
 
 class OwnedBranch(Protocol):
@@ -62,7 +56,7 @@ class CameBack:
 class _Found:
     """How it stands at one moment."""
 
-    state: str = ""
+    state: str = "open"
     url: str = ""
     complaints: Sequence[str] = ()
     waiting: bool = False  # for checks
@@ -70,29 +64,62 @@ class _Found:
     newest: str = ""  # when the last was written
 
 
-class PullRequest:
-    """The pull request of one branch."""
+class _Wait:
+    """A time that is waited for at most, in steps."""
 
-    def __init__(self, branch: OwnedBranch, *, rounds: int) -> None:
+    def __init__(self, wait_s: float) -> None:
+        self._over_s = time.monotonic() + wait_s
+        self._step_s = min(POLL_S, max(0.05, wait_s / 60))
+
+    @property
+    def left_s(self) -> float:
+        """What is left of it."""
+        return self._over_s - time.monotonic()
+
+    def sleep(self, named_s: float = 0.0) -> None:
+        """One step, or as long as was asked for."""
+        time.sleep(max(0.0, min(max(self._step_s, named_s), self.left_s)))
+
+    def answered(self, call: Callable[[], T]) -> T:
+        """What is answered; who is away or has enough of us for the moment is asked again until the time is up."""
+        while True:
+            try:
+                return call()
+            except TrackerError as error:
+                if not error.holds or self.left_s <= 0:
+                    raise
+                self.sleep(error.wait_s or 0.0)
+
+
+class PullRequest:
+    """The pull request of one branch, at the tracker that has it."""
+
+    def __init__(self, branch: OwnedBranch, *, rounds: int, trackers: Sequence[TrackerSource] = ()) -> None:
         self._branch = branch
         self._git = branch.git
         self._rounds = rounds
-        self._gh = shutil.which("gh")
+        self._trackers = trackers
 
     def land(self, title: str, *, wait_s: float) -> Landed:
-        """Push it, ask for its merge, and wait for what its checks say; without `gh` or a remote it is kept."""
-        branch, base = self._branch, self._branch.base.removeprefix("refs/heads/")
-        remote = self._git.ask("config", f"branch.{base}.remote") or "origin"
-        if self._gh is None:
-            return Landed(how="kept", words=f"kept on {branch.branch}: gh is not installed")
+        """Push it, ask for its merge, and wait for what its checks say; with nobody to ask or no remote it is kept."""
+        branch, base, remote = self._branch, self._base, self._remote
         if not base or self._git.ask("remote", "get-url", remote) is None:
             return Landed(how="kept", words=f"kept on {branch.branch}: there is no remote {remote} to push to")
-        pushed = f"{branch.head}:refs/heads/{branch.branch}"
-        self._git.run("push", "--quiet", "--force", remote, pushed, timeout_s=LONG_S)
+        try:
+            host = self._host()
+        except TrackerError as error:
+            if error.kind != "missing":
+                raise
+            return Landed(how="kept", words=f"kept on {branch.branch}: {error}")
+        head = branch.head
+        self._git.run("push", "--quiet", "--force", remote, f"{head}:refs/heads/{branch.branch}", timeout_s=LONG_S)
         if not self._known(_TOLD):
             self._git.run("config", self._key(_TOLD), _moment(time.time()))
-        url = self._made(title, base)
-        found = self._wait(wait_s)
+        kind, owner = branch.owner
+        told = f"Made by the {kind.lower()} {owner}.\n\n{branch.diff(stat=True)}"
+        wait = _Wait(wait_s)
+        url = wait.answered(lambda: host.open_pull_request(branch.branch, base=base, title=title, body=told))
+        found = self._wait(host, head, wait)
         if not found.complaints:
             waiting = found.waiting or not found.checked
             return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
@@ -102,11 +129,9 @@ class PullRequest:
 
     def look(self) -> CameBack | str:
         """What checks and reviewers say that nobody was told; else how it ended, empty while nothing is to be done."""
-        if self._gh is None:
-            raise GitFailed("gh is not installed")
-        found = self._found()
-        if found.state in _OVER:
-            return f"it is {found.state.lower()}"
+        found = self._found(self._host())
+        if found.state != "open":
+            return f"it is {found.state}"
         return self._came_back(found.url, found) if found.complaints and not found.waiting else ""
 
     def note(self, back: CameBack) -> None:
@@ -114,67 +139,54 @@ class PullRequest:
         self._git.run("config", self._key(_ROUNDS), str(back.round))
         self._git.run("config", self._key(_TOLD), back.told)
 
-    def _made(self, title: str, base: str) -> str:
-        """Make it, or find the one that is there; its address."""
-        name = self._branch.branch
-        kind, owner = self._branch.owner
-        told = f"Made by the {kind.lower()} {owner}.\n\n{self._branch.diff(stat=True)}"
-        words = ("pr", "create", "--head", name, "--base", base, "--title", title, "--body", told)
-        code, out = self._call(*words)
-        if code != 0:  # there is one already, or it failed
-            code, seen = self._call("pr", "view", name, "--json", "url", "--jq", ".url")
-            out = seen if code == 0 else out
-        url = next((each for each in reversed(out.split()) if each.startswith("http")), "")
-        if code != 0 or not url:
-            raise GitFailed(f"gh pr create: {line(out, SAID_MAX)}")
-        return url
+    @property
+    def _base(self) -> str:
+        return self._branch.base.removeprefix("refs/heads/")
 
-    def _wait(self, wait_s: float) -> _Found:
+    @property
+    def _remote(self) -> str:
+        return self._git.ask("config", f"branch.{self._base}.remote") or "origin"
+
+    def _host(self) -> CodeHost:
+        """Who has it. The addresses are read as they are written: git may be told to go elsewhere for them."""
+        from medbay.integrations.trackers.code_host import open_code_host  # loads HTTP, which an engine needs seldom
+
+        said = self._git.ask("config", "--get-regexp", r"^remote\..*\.url$") or ""
+        named = (each.partition(" ") for each in said.splitlines())
+        urls = {name.removeprefix("remote.").removesuffix(".url"): url for name, _, url in named}
+        return open_code_host(self._trackers, self._git.directory, urls, self._remote)
+
+    def _wait(self, host: CodeHost, head: str, wait: _Wait) -> _Found:
         """What there is to say once all checks have ended, or the time is up."""
-        over_s = time.monotonic() + wait_s
         while True:
-            found = self._found()
-            left_s = over_s - time.monotonic()
+            try:
+                found = wait.answered(lambda: self._found(host, head))
+            except TrackerError as error:
+                if not error.holds:
+                    raise
+                return _Found()  # it is made; what is said of it is read when who has it answers again
             settled = (found.complaints or found.checked) and not found.waiting
-            if found.state in _OVER or settled or left_s <= 0:
+            if found.state != "open" or settled or wait.left_s <= 0:
                 return found
-            time.sleep(min(POLL_S, max(0.05, wait_s / 60), left_s))
+            wait.sleep()
 
-    def _found(self) -> _Found:
-        """How it stands now."""
-        seen = self._asked("pr", "view", self._branch.branch, "--json", _FIELDS)
-        seen = seen if isinstance(seen, dict) else {}
-        state, told = str(seen.get("state") or ""), self._known(_TOLD)
-        if state in _OVER:
-            return _Found(state=state)
-        checks = [_check(each) for each in seen.get("statusCheckRollup") or ()]
-        failed = [f"{name}: {how.lower()} {where}".rstrip() for name, how, where in checks if how not in _FINE | _WAITS]
-        said = [*_written(seen), *self._in_lines(seen.get("number"))]
+    def _found(self, host: CodeHost, pushed: str = "") -> _Found:
+        """How it stands now. Until the other side has noticed what was `pushed`, its checks are those of before."""
+        seen, told = host.pull_request(self._branch.branch), self._known(_TOLD)
+        if seen is None:  # not listed yet, or deleted
+            return _Found(waiting=True)
+        if seen.state != "open":
+            return _Found(state=seen.state)
+        is_old = bool(pushed and seen.head and seen.head != pushed)
+        checks = () if is_old else seen.checks
+        failed = [each.words for each in checks if each.state == "failed"]
         return _Found(
-            state=state,
-            url=str(seen.get("url") or ""),
-            complaints=[*failed, *(text for at, text in said if at > told)],
-            waiting=any(how in _WAITS for _, how, _ in checks),
+            url=seen.url,
+            complaints=[*failed, *(text for at, text in seen.said if at > told)],
+            waiting=is_old or any(each.state == "waits" for each in checks),
             checked=bool(checks),
-            newest=max((at for at, _ in said), default=""),
+            newest=max((at for at, _ in seen.said), default=""),
         )
-
-    def _in_lines(self, number: object) -> Iterator[tuple[str, str]]:
-        """What reviewers wrote beside lines of the change, which is told apart from their reviews."""
-        path = f"repos/{{owner}}/{{repo}}/pulls/{number}/comments?per_page=100"
-        found = self._asked("api", path) if isinstance(number, int) else None
-        for each in found if isinstance(found, list) else ():
-            if isinstance(each, dict) and each.get("body"):
-                who = str((each.get("user") or {}).get("login") or "a reviewer")
-                where = f"{each.get('path')}:{each.get('line') or each.get('original_line') or '?'}"
-                yield str(each.get("created_at") or ""), f"{who} on {where}: {each['body']}"
-
-    def _asked(self, *words: str) -> Any:
-        code, out = self._call(*words)
-        try:
-            return json.loads(out) if code == 0 else None
-        except ValueError:
-            return None
 
     def _came_back(self, url: str, found: _Found) -> CameBack:
         """What is to be told, and whether that is once too often."""
@@ -190,44 +202,6 @@ class PullRequest:
 
     def _known(self, name: str) -> str:
         return self._git.ask("config", self._key(name)) or ""
-
-    def _call(self, *words: str) -> tuple[int, str]:
-        assert self._gh is not None
-        try:
-            done = subprocess.run(
-                [self._gh, *words],
-                cwd=self._git.directory,
-                env={**os.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=GH_S,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise GitFailed(f"gh {words[0]}: {error}") from None
-        said = done.stdout + b"\n" + done.stderr if done.returncode else done.stdout
-        return done.returncode, said.decode("utf-8", "replace")
-
-
-def _check(each: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Name, how it ended, and where more of it is; a run and a status have different names for the same."""
-    name = str(each.get("name") or each.get("context") or "check")
-    how = str(each.get("conclusion") or each.get("state") or each.get("status") or "").upper()
-    return name, how, str(each.get("detailsUrl") or each.get("targetUrl") or "")
-
-
-def _written(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What people wrote, and when: reviews that do not approve, and comments."""
-    for each in seen.get("reviews") or ():
-        body = each.get("body") or ("asks for changes" if each.get("state") == "CHANGES_REQUESTED" else "")
-        if body and each.get("state") in ("CHANGES_REQUESTED", "COMMENTED"):
-            yield str(each.get("submittedAt") or ""), f"{_author(each)}: {body}"
-    for each in seen.get("comments") or ():
-        if each.get("body"):
-            yield str(each.get("createdAt") or ""), f"{_author(each)}: {each['body']}"
-
-
-def _author(each: Mapping[str, Any]) -> str:
-    return str((each.get("author") or {}).get("login") or "a reviewer")
 
 
 def _moment(seconds: float) -> str:

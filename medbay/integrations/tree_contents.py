@@ -46,6 +46,17 @@ def keep(tree: Git, name: str, left_out: Sequence[str], message: str) -> str:
     return head
 
 
+def overlook(git: Git, patterns: Sequence[str]) -> None:
+    """Have git ignore files, by the list that is the repository's own and no part of what it holds."""
+    path = git.common / "info" / "exclude"
+    known = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    missing = [each for each in patterns if each not in known.splitlines()]
+    if missing:
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n" * (bool(known) and not known.endswith("\n")) + "".join(f"{each}\n" for each in missing))
+
+
 def recalled(path: Path) -> TreeMemory:
     """What is remembered of a worktree, in the file beside it."""
     with suppress(OSError, msgspec.MsgspecError):

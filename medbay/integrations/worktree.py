@@ -49,6 +49,7 @@ from medbay.integrations.tree_contents import (
     lock_path,
     marked,
     memory_path,
+    overlook,
     recalled,
     tree_of,
     write_record,
@@ -73,6 +74,8 @@ _HOMES: Final = {
     "opencode": ("~/.local/share/opencode", "~/.local/state/opencode", "~/.config/opencode", "~/.cache/opencode"),
     "aider": ("~/.aider",),
 }
+# What an agent leaves beside its work. Where git does not overlook it, aider itself changes .gitignore.
+_SCRATCH: Final = {"aider": (".aider*",)}
 _STAT: Final = re.compile(r"(\d+) (file|insertion|deletion)")
 _MARKS: Final = r"^(<<<<<<< |>>>>>>> )"
 _TAIL: Final = 2_000
@@ -278,6 +281,9 @@ class AttemptTree:
     def prepare(self) -> WorkSeen:
         """Make the worktree ready; raises MedbayError where it cannot be."""
         plan, memory = self._plan, TreeMemory(left_out=self._ours)
+        if scratch := _SCRATCH.get(os.path.basename(next(iter(plan.command), ""))):
+            with self._main.locked():
+                overlook(self._main, scratch)
         if self.is_worktree:
             with self._main.locked():
                 self._place_tree()

@@ -63,7 +63,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "budget_day": ("day",),
     "budget_role": ("day", "role"),
     "reservation": ("task_id", "number"),
-    "pull_request": ("task_id",),
+    "pull_request": ("name",),
     "breaker": ("key",),
     "command_resource": ("command", "resource"),
     "failure_pattern": ("fingerprint",),

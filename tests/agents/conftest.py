@@ -42,9 +42,9 @@ def project(home: Path, imitation: Imitation, more: str = "") -> Terminal:
     return here
 
 
-def at(home: Path, imitation: Imitation) -> Terminal:
-    """A person in such a project."""
-    here = Terminal(home / "project", real=True)
+def at(home: Path, imitation: Imitation, *, real: bool = False) -> Terminal:
+    """A person in such a project; `real`: what they type is the installed command, a process each time."""
+    here = Terminal(home / "project", real=real)
     here.limit_s = 300  # the machine may be busy with other tests
     kept = {name: value for name, value in here.environ.items() if name in ("PATH", "LANG")}
     here.environ = {**kept, **QUIET, "HOME": str(home / "home"), "ANTHROPIC_BASE_URL": imitation.url}

@@ -24,8 +24,11 @@ TURN = INPUT + CACHED + OUTPUT
 QUIETLY = "for n in 1 2 3 4 5 6 7 8 9; do touch quiet-$n; python3 -c 'import time; time.sleep(1)'; done"
 SLOWLY = "python3 -c 'import time; time.sleep(1)'"
 
-# What each task is told; what is not said here is the same for all.
+# What each task is told; what is not said here is the same for all. Those that take longest come first.
 TASKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "hangs": ("[[hang 90 1]] [[say Here I am.]] [[say Here I am.]]", ("--stall", "6s", "--provider", "anthropic/slow")),
+    "quiet": (f"[[bash {QUIETLY}]] [[say Written.]]", ("--stall", "6s")),
+    "over": (" ".join(f"[[bash {SLOWLY} {n}]]" for n in range(8)), ("--max-tokens", str(3 * TURN + 100))),
     "fine": ("[[bash echo hi > fine.txt]] [[say All done.]]", ()),
     "learns": ("[[learn touch learnt.txt]]", ("--check", "test -f learnt.txt")),
     "limited": ("[[limit 1]] [[say I am back.]]", ("--provider", "anthropic/limited")),
@@ -37,9 +40,6 @@ TASKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "asks": ("[[say I looked at both. Postgres or SQLite? Please let me know.]]", ()),
     "context": ("[[err 400]]", ()),
     "refused": ("[[refuse]] [[refuse]] [[refuse]]", ()),
-    "hangs": ("[[hang 90 1]] [[say Here I am.]] [[say Here I am.]]", ("--stall", "6s", "--provider", "anthropic/slow")),
-    "quiet": (f"[[bash {QUIETLY}]] [[say Written.]]", ("--stall", "6s")),
-    "over": (" ".join(f"[[bash {SLOWLY} {n}]]" for n in range(8)), ("--max-tokens", str(3 * TURN + 100))),
 }
 MORE = """
 [agents.brief]
@@ -97,7 +97,7 @@ def spend_the_night(home: Path, imitation: Imitation) -> dict[str, Any]:
     for name, (told, options) in TASKS.items():
         agent = () if "--agent" in options else ("--agent", "claude")
         ids[name] = terminal.must("add", name, *agent, "--description", told, *options).strip()
-    terminal.must("up", "--until-idle", code=75)
+    at(home, imitation, real=True).must("up", "--until-idle", code=75)
     bill = {"tokens_in": imitation.bill.tokens_in, "tokens_out": imitation.bill.tokens_out}
     attempts = [each for task in ids.values() for each in terminal.show(task)["attempts"]]
     figures = json.loads(terminal.must("stats", "--cost", "--json"))

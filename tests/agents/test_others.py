@@ -1,9 +1,10 @@
-"""The real Codex, Gemini and OpenCode against the imitation, where they are installed: `make test-agents`."""
+"""The real Codex, Gemini, OpenCode and aider against the imitation, where they are installed: `make test-agents`."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,34 @@ def test_a_budget_and_turns_hold_while_a_real_agent_runs(agent: str, tmp_path: P
     assert (stopped["outcome"], stopped["diagnosis"]["subcategory"]) == ("failed", "max_turns")
     # One call beside the turns: OpenCode has its sessions named by the model.
     assert imitation.bill.tokens_out - billed <= 4 * OUTPUT * len(here.show(turns)["attempts"])
+
+
+def edit(old: str, new: str) -> str:
+    """A message of a model that changes a file, as aider takes it."""
+    return f"[[say I change it.\n\napp.py\n```python\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n```\n]]"
+
+
+@pytest.mark.timeout(600)
+def test_aider_works_is_refused_and_is_held_to_its_budget(tmp_path: Path, imitation: Imitation) -> None:
+    """An edit on a branch of its own, credentials that are refused with exit 0, edits that never fit."""
+    here = project("aider", tmp_path, imitation)
+    (here.home / "app.py").write_text("print('old')\n", encoding="utf-8")
+    who = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
+    for words in (("init", "--quiet"), ("add", "-A"), (*who, "commit", "--quiet", "-m", "The beginning")):
+        subprocess.run(["git", *words], cwd=here.home, check=True)
+    wrong = edit("print('no such line')", "print('new')")
+    fine, auth = add(
+        here, "aider", {"fine": edit("print('old')", "print('new')") + " in app.py", "auth": "[[err 401]]"}
+    ).values()
+    over = add(here, "aider", {"over": f"{wrong * 10} in app.py"}, "--max-tokens", str(2 * TURN + 10))["over"]
+
+    here.must("up", "--until-idle", code=75)
+
+    done, refused = here.show(fine), here.show(auth)["attempts"][0]
+    assert (done["status"], done["attempts"][0]["tokens"]) == ("completed", TURN)
+    changed = here.must("diff", fine)
+    assert "+print('new')" in changed and changed.count("diff --git") == 1  # nothing of its own beside it
+    assert (refused["outcome"], refused["diagnosis"]["subcategory"]) == ("failed", "auth")
+    (first, *_) = here.show(over)["attempts"]
+    assert (first["outcome"], first["diagnosis"]["subcategory"]) == ("over_budget", "budget")
+    assert 2 * TURN < first["tokens"] <= 4 * TURN

@@ -25,7 +25,7 @@ def everyday(request: pytest.FixtureRequest, bare: Cli, monkeypatch: pytest.Monk
     """A project with short delays, on each kind of database."""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        monkeypatch.setenv("MEDBAY_STORE", server.url(request.getfixturevalue("database")))
+        monkeypatch.setenv("MEDBAY_STORE", server.url(request.getfixturevalue("own_database")))
     bare.good("init")
     # A copy of the template has its name: engines of other tests would take our processes for leftovers of theirs.
     with bare.bay() as bay, bay.store.write() as tx:

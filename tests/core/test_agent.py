@@ -153,6 +153,7 @@ def test_an_agent_that_asks_is_blocked_with_its_own_words_and_not_charged() -> N
     assert (asked.need, asked.evidence) == ("build: Postgres or SQLite?", "Postgres\nor SQLite?")
     assert (asked.scope, asked.free_text, asked.options[0].effect) == (None, True, "answer")
     assert told(made, "agent:asked").data["agent"] == "claude"
+    assert after(made).reason == "claude asks: Postgres or SQLite?"
 
 
 def asked_and_blocked() -> tuple[Task, Question]:

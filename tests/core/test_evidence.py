@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from medbay.core import workspace
 from medbay.core.agent import Profile
-from medbay.core.attempt.checks import LANDING, PR_GIVEN_UP, PR_REFUSED, judge, pull_request_made
+from medbay.core.attempt.checks import LANDING, PR_GIVEN_UP, PR_REFUSED, judge
 from medbay.core.decision import Added, ChecksPlanned
 from medbay.core.evidence import judged
 from medbay.core.model import Check, CheckResult, Question, Task
@@ -24,6 +24,7 @@ from medbay.core.workspace import (
     diff_stat,
     means_for,
     requested,
+    round_of,
     seen,
     to_land,
 )
@@ -108,6 +109,13 @@ def test_the_gate_looks_at_the_checks_and_then_at_the_landing(
     assert found.verdict == verdict and why in found.why
 
 
+def test_work_that_could_not_be_landed_says_why() -> None:
+    """The first line of what was said, which is no word on the work."""
+    found = judge(results("PASS", landing="ERROR", tail="GET user: HTTP 401: Bad credentials\nmore"))
+
+    assert found.why.endswith("could not be done: GET user: HTTP 401: Bad credentials")
+
+
 def test_work_that_could_only_be_kept_passes_with_a_warning() -> None:
     """A dirty main tree is no failure of the work."""
     found = judge(results("PASS", landing="PASS", tail="kept on medbay/t-1: the main tree has changes\n"))
@@ -162,17 +170,22 @@ def test_a_pull_request_comes_back_to_its_agent_and_then_to_a_person() -> None:
 
 
 def test_a_pull_request_that_was_made_is_remembered_by_the_task_whose_branch_it_is_of() -> None:
-    """A revision goes on with that of its task; a task that recurs is done with each; a merge is none."""
+    """A revision goes on with that of its task, or of the round of it that it answers; a merge is none."""
     verifying = {"status": "pending_verification", "runner": "agent:x"}
     made = Checked(results=results(landing="PASS", tail="pull request https://example.org/7\n"))
     merged = Checked(results=results(landing="PASS", tail="merged into main as 1234"))
     revises = running(**verifying, role="revision", owner_kind="task", owner_id="t-0")
+    works = (running(**verifying), running(**verifying, every_ms=1_000, planned_at=0, iterations_done=2), revises)
 
-    first, again = only(end(running(**verifying), made), PullRequestMade), only(end(revises, made), PullRequestMade)
+    first, third, again, later = (
+        only(end(each, made), PullRequestMade) for each in (*works, replace(revises, position=3))
+    )
 
-    assert (first.task_id, first.url, again.task_id) == ("t-1", "https://example.org/7", "t-0")
+    assert (first.name, first.task_id, first.url) == ("t-1", "t-1", "https://example.org/7")
+    assert (third.name, third.task_id) == ("t-1-3", "t-1")
+    assert [(each.name, each.task_id) for each in (again, later)] == [("t-0", "t-0"), ("t-0-3", "t-0")]
+    assert [round_of("t-0", each) for each in ("t-0", "t-0-3")] == [0, 3]
     assert end(running(**verifying), merged).all(PullRequestMade) == ()
-    assert pull_request_made(running(**verifying, every_ms=1_000), made.results, host="h") is None
     asked = requested(revises)
     assert asked is not None and asked.name == "t-0"
 

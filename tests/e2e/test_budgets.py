@@ -28,7 +28,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest
     """A project with a greedy agent, on either database."""
     here = Terminal(tmp_path)
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
         here.environ["MEDBAY_STORE"] = url
         monkeypatch.setenv("MEDBAY_STORE", url)
     here.must("init")

@@ -37,7 +37,9 @@ def bay(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     command = f'[triage]\nagent = "command"\ncommand = ["{sys.executable}", "-c", "{ANSWERS_BY_PIPE}"]\n'
     (tmp_path / "medbay.toml").write_text(ONCE + command, encoding="utf-8")
     if request.param == "postgres":
-        monkeypatch.setenv("MEDBAY_STORE", request.getfixturevalue("postgres").url(request.getfixturevalue("database")))
+        monkeypatch.setenv(
+            "MEDBAY_STORE", request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
+        )
     return medbay.open()
 
 

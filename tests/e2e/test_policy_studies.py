@@ -24,7 +24,7 @@ def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Terminal:
     here.must("init")
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        here.environ["MEDBAY_STORE"] = server.url(request.getfixturevalue("database"))
+        here.environ["MEDBAY_STORE"] = server.url(request.getfixturevalue("own_database"))
     return here
 
 

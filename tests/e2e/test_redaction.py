@@ -28,7 +28,7 @@ def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Terminal:
     """A project with a pattern of its own, on either database."""
     here = Terminal(tmp_path)
     if request.param == "postgres":
-        name = request.getfixturevalue("database")
+        name = request.getfixturevalue("own_database")
         here.environ["MEDBAY_STORE"] = request.getfixturevalue("postgres").url(name)
     here.environ["MY_SECRET"] = "just some words"
     here.must("init")

@@ -97,7 +97,7 @@ class Project:
 
 def store_of(kind: str, request: pytest.FixtureRequest) -> str:
     """Where the store is; nothing: in the project."""
-    return "" if kind == "sqlite" else request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+    return "" if kind == "sqlite" else request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
 
 
 @pytest.mark.long

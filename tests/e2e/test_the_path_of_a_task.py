@@ -28,7 +28,7 @@ def store_of(request: pytest.FixtureRequest) -> str:
     """The address of the store that a fixture with `EITHER_STORE` is to use; empty for the usual one."""
     if request.param == "sqlite":
         return ""
-    url: str = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+    url: str = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
     return url
 
 

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -138,6 +137,27 @@ def test_a_check_confirms_what_no_change_shows(project: Project, script: str, ch
     assert [each["outcome"] for each in project.show(task)["attempts"]] == ["succeeded"]
 
 
+@pytest.mark.long
+def test_what_aider_leaves_beside_its_work_is_no_work(project: Project) -> None:
+    """Its history shows nothing that was done, and is in no commit; git overlooks it without a change of .gitignore."""
+    program = project.state / "aider"
+    said = "Tokens: 10 sent, 5 received. Cost: $0.00 message, $0.00 session."
+    work = '[ "$MEDBAY_ATTEMPT" = 1 ] || echo four >> list.txt'
+    program.write_text(f"#!/bin/sh\necho x > .aider.chat.history.md\n{work}\necho 'Done.'\necho '{said}'\n", "utf-8")
+    program.chmod(0o755)
+    project.write("medbay.toml", f'{QUICK}\n[agents.aider]\nprogram = "{program}"\nmodel = "m"\n')
+    project.commit("Configure")
+
+    task = project.must("add", "Add four", "--agent", "aider").strip()
+    project.must("up", "--until-idle")
+
+    first, _ = project.show(task)["attempts"]
+    assert first["diagnosis"]["subcategory"] == "no_evidence"
+    assert project.git("diff", "--name-only", "main", f"medbay/{task}").split() == ["list.txt"]
+    project.write(".aider.input.history", "x\n")
+    assert project.is_clean()
+
+
 MERGING = """
 case $(head -1 "$PROMPT") in
 *left*) sed -i 's/two/TWO/' list.txt ;;
@@ -212,12 +232,13 @@ def test_a_sandboxed_agent_writes_its_worktree_alone_and_reaches_the_hosts_it_na
     """Not the repository, not the home, not another host; its result file and its temporary files it may."""
     if shutil.which("bwrap") is None:
         pytest.skip("NO BUBBLEWRAP: agents in a sandbox are not tested; install the package bubblewrap")
+    own = Path(f"/tmp/{tmp_path.parent.name}-{os.getpid()}")  # in the temporary files of the agent alone
     with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = server.server_address[1]
         project.agent(
             f"""
-            echo mine > mine.txt; echo x > /tmp/x && echo '{{"summary": "wrote"}}' > "$MEDBAY_RESULT"
+            echo mine > mine.txt; echo x > {own} && echo '{{"summary": "wrote"}}' > "$MEDBAY_RESULT"
             for each in "{project.home}/a" "{project.home}/.git/a" "$HOME/a" "{tmp_path}/a"; do touch "$each"; done
             {sys.executable} -c "
 import urllib.request as u, urllib.error
@@ -239,7 +260,7 @@ except OSError: print('no way')
 
     assert project.show(task)["status"] == "completed"
     outside = (project.home, project.home / ".git", project.state, tmp_path)
-    assert not any((each / "a").exists() for each in outside) and not Path("/tmp/x").exists()
+    assert not any((each / "a").exists() for each in outside) and not own.exists()
     assert project.git("show", f"medbay/{task}:network.txt").split("\n") == ["200", "403", "no way", ""]
 
 
@@ -488,197 +509,6 @@ def test_a_regression_is_found_by_bisection(project: Project) -> None:
     assert any("Change 3" in each["data"].get("fails_since", "") for each in project.events())
     project.must("bisect", task, "--bad", culprit + "~1", code=4)
     project.must("bisect", task, "--check", "9", code=2)
-
-
-# What of `gh` is used, on files: the pull request, and what its checks and reviewers say in each round.
-GH = """#!/bin/sh
-echo "$@" >> "$GH_STATE/calls"
-[ "$1" = api ] && { cat "$GH_STATE/lines.json" 2> /dev/null; exit; }
-case "$2" in
-create) [ -f "$GH_STATE/made" ] && { echo "already exists" >&2; exit 1; }
-        touch "$GH_STATE/made"; echo https://example.org/pull/7 ;;
-view) case "$*" in
-      *--jq*) echo https://example.org/pull/7 ;;
-      *) round=$(git -C "$GH_STATE/remote.git" rev-list --count "$3" -- list.txt); cat "$GH_STATE/round-$round.json" ;;
-      esac ;;
-esac
-"""
-
-
-def rounds(project: Project, *, fine_from: int) -> None:
-    """A remote and a `gh` whose pull request comes back until the branch has so many commits of the file."""
-    project.git("init", "--quiet", "--bare", str(project.state / "remote.git"))
-    project.git("remote", "add", "origin", str(project.state / "remote.git"))
-    gh = project.state / "bin" / "gh"
-    gh.parent.mkdir()
-    gh.write_text(GH, encoding="utf-8")
-    gh.chmod(0o755)
-    project.environ |= {"GH_STATE": str(project.state), "PATH": f"{gh.parent}:{project.environ['PATH']}"}
-    for number in range(1, 8):
-        check = {"name": "build", "status": "COMPLETED", "conclusion": "SUCCESS" if number >= fine_from else "FAILURE"}
-        said = {"author": {"login": "ada"}, "body": f"please do {number}", "createdAt": "2999-01-01T00:00:00Z"}
-        seen = {"state": "OPEN", "statusCheckRollup": [check], "comments": [said] if number < fine_from else []}
-        (project.state / f"round-{number}.json").write_text(json.dumps(seen), encoding="utf-8")
-
-
-def test_a_pull_request_comes_back_as_failure_and_guidance(project: Project) -> None:
-    """Its failing check and what a reviewer wrote are told to the next attempt, which pushes to the same request."""
-    rounds(project, fine_from=3)
-    project.agent('cp "$PROMPT" "$GH_STATE/prompt-$MEDBAY_ATTEMPT"; echo "$MEDBAY_ATTEMPT" >> list.txt', on_pass="pr")
-
-    task = project.add("Count")
-    project.must("up", "--until-idle")
-
-    done = project.show(task)
-    first, second = done["attempts"]
-    assert done["status"] == "completed"
-    assert (first["diagnosis"]["subcategory"], first["charged"]) == ("pull_request", False)
-    told = (project.state / "prompt-2").read_text(encoding="utf-8")
-    assert "build: failure" in told and "> " in told and "please do 2" in told
-    assert second["outcome"] == "succeeded"
-    assert (
-        project.git("ls-remote", "origin", f"medbay/{task}").split()[0]
-        == project.git("rev-parse", f"medbay/{task}").strip()
-    )
-    assert "pull request https://example.org/pull/7" in [each["data"].get("landed") for each in project.events()]
-    assert project.is_clean()
-
-
-def test_a_pull_request_that_keeps_coming_back_is_a_persons(project: Project) -> None:
-    """After as many rounds as are allowed; without `gh` the branch is kept."""
-    rounds(project, fine_from=99)
-    project.agent('echo "$MEDBAY_ATTEMPT" >> list.txt', on_pass="pr")
-    path = project.home / "medbay.toml"
-    path.write_text(path.read_text(encoding="utf-8") + "[git]\nmax_pr_rounds = 1\n", encoding="utf-8")
-
-    task = project.add("Count")
-    project.must("up", "--until-idle", code=75)
-
-    asked = project.show(task)
-    assert (asked["status"], asked["attempts_total"]) == ("blocked", 2)
-    assert "more than 1 times" in asked["question"]["why"]
-
-    (project.state / "bin" / "gh").unlink()
-    kept = project.add("Kept")
-    project.must("up", "--until-idle")
-    assert project.show(kept)["status"] == "completed"
-    assert any("gh is not installed" in str(each["data"]) for each in project.events())
-
-
-def say(project: Project, at: int, *, state: str = "OPEN", **said: object) -> None:
-    """What `gh` says of the pull request from now on, written at some second of a far day, whatever its commits."""
-    when = f"2998-01-01T00:00:{at:02d}Z"
-    told = {"number": 7, "url": "https://example.org/pull/7", "state": state, "statusCheckRollup": []}
-    if "review" in said:
-        told["reviews"] = [
-            {"author": {"login": "ada"}, "state": "CHANGES_REQUESTED", "body": said["review"], "submittedAt": when}
-        ]
-    if "check" in said:
-        told["statusCheckRollup"] = [{"name": "build", "status": "COMPLETED", "conclusion": said["check"]}]
-    if "line" in said:
-        entry = {"user": {"login": "bob"}, "path": "list.txt", "line": 2, "body": said["line"], "created_at": when}
-        (project.state / "lines.json").write_text(json.dumps([entry]), encoding="utf-8")
-    for number in range(1, 9):
-        (project.state / f"round-{number}.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-def revisions(project: Project) -> list[dict[str, Any]]:
-    """The tasks that change the work of a completed one, the oldest first."""
-    every = [project.show(each["id"]) for each in json.loads(project.must("list", "--all", "--json"))]
-    return sorted((each for each in every if each["role"] == "revision"), key=lambda each: str(each["created_at"]))
-
-
-def watched(project: Project) -> str:
-    """A completed task whose pull request is open and looked at every second."""
-    rounds(project, fine_from=1)
-    project.agent('cp "$PROMPT" "$GH_STATE/prompt-$MEDBAY_TASK"; date +%N >> list.txt', on_pass="pr")
-    path = project.home / "medbay.toml"
-    watch = '[git]\nmax_pr_rounds = 2\npr_poll = "1s"\npr_wait = "1s"\n'
-    path.write_text(path.read_text(encoding="utf-8") + watch, encoding="utf-8")
-    project.commit("Watch")
-    task = project.add("Count")
-    project.must("up", "--until-idle")
-    assert project.show(task)["status"] == "completed"
-    return task
-
-
-def look_again(project: Project, *, code: int = 0) -> None:
-    """Let the time pass after which it is looked at, and work on what came back."""
-    time.sleep(1.1)
-    project.must("up", "--until-idle", code=code)
-
-
-def test_what_reviewers_write_after_a_task_is_completed_is_answered_on_the_same_pull_request(project: Project) -> None:
-    """In reviews and beside lines, each once: a task of its own changes the work on the branch that is there."""
-    task = watched(project)
-    say(project, 1, review="name it better", line="off by one", check="SUCCESS")
-
-    look_again(project)
-
-    (first,) = revisions(project)
-    told = (project.state / f"prompt-{first['id']}").read_text(encoding="utf-8")
-    assert first["status"] == "completed" and f"({task})" in told
-    assert "> ada: name it better" in told and "> bob on list.txt:2: off by one" in told
-    pushed = project.git("ls-remote", "origin", f"medbay/{task}").split()[0]
-    assert pushed == project.git("rev-parse", f"medbay/{task}").strip()
-    assert project.git("rev-list", "--count", f"main..medbay/{task}").strip() == "2"
-    look_again(project)  # nothing new is said: nothing is done
-    assert len(revisions(project)) == 1 and project.is_clean()
-
-
-@pytest.mark.long
-def test_a_pull_request_is_answered_so_often_and_then_by_a_person(project: Project) -> None:
-    """What is read twice, because what was told is forgotten, is answered once; too often, and a person has it."""
-    task = watched(project)
-    say(project, 1, review="name it better")
-    look_again(project)
-    assert len(revisions(project)) == 1
-    project.git("config", f"branch.medbay/{task}.medbayTold", "2020-01-01T00:00:00Z")
-    project.git("config", f"branch.medbay/{task}.medbayRounds", "0")
-    look_again(project)
-    assert len(revisions(project)) == 1
-
-    say(project, 2, check="FAILURE")
-    look_again(project, code=75)
-    second = revisions(project)[-1]
-    assert "build: failure" in (project.state / f"prompt-{second['id']}").read_text(encoding="utf-8")
-    assert second["status"] == "blocked" and "more than 2 times" in second["question"]["why"]
-    say(project, 3, check="SUCCESS")
-    project.must("answer", second["id"], "1")
-    project.must("up", "--until-idle")
-    say(project, 4, review="and again")
-    look_again(project)
-    (asked,) = json.loads(project.must("inbox", "--json"))
-    assert "Answer the pull request of" in str(asked) and "and again" in str(asked)
-    assert len(revisions(project)) == 2
-
-
-@pytest.mark.long
-def test_a_pull_request_that_is_merged_or_whose_answer_was_cancelled_is_left_alone(project: Project) -> None:
-    """Nor is one looked at for longer than is said, or at all where that is switched off."""
-    watched(project)
-    say(project, 1, review="name it better")
-    project.agent("echo it cannot be done; exit 3", on_pass="pr")
-    path = project.home / "medbay.toml"
-    path.write_text(path.read_text(encoding="utf-8") + '[git]\npr_watch = "0s"\n', encoding="utf-8")
-    look_again(project)
-    assert not revisions(project)
-    path.write_text(path.read_text(encoding="utf-8").replace("0s", '1d"\npr_poll = "1s'), encoding="utf-8")
-    project.must("up", "--until-idle", code=75)
-    (first,) = revisions(project)
-    project.must("cancel", first["id"])
-    say(project, 2, review="still")
-    look_again(project)
-    assert len(revisions(project)) == 1
-
-    project.agent("date +%N >> list.txt", on_pass="pr")
-    path.write_text(path.read_text(encoding="utf-8") + '[git]\npr_poll = "1s"\npr_wait = "1s"\n', encoding="utf-8")
-    say(project, 3, check="SUCCESS")
-    project.add("Other")
-    project.must("up", "--until-idle")
-    say(project, 4, state="MERGED", review="too late")
-    look_again(project)
-    assert len(revisions(project)) == 1
 
 
 def test_an_agent_that_writes_files_in_its_worktree_is_not_stuck(project: Project) -> None:

@@ -85,7 +85,7 @@ def test_two_daemons_on_one_store_bring_them_to_the_end(
     """Each with a conductor of its own; no phase is run by both."""
     url = ""
     if kind == "postgres":
-        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
     one = begun(tmp_path / "p", clock, url)
     two = StoryProcess(tmp_path / "p", clock, url=url, said=one.runner.said)
     two.world._pids = iter(range(20_000, 30_000))

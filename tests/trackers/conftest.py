@@ -137,7 +137,7 @@ def any_space(
 ) -> Workspace:
     """The same, on every kind of database there is."""
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres").url(request.getfixturevalue("database"))
+        url = request.getfixturevalue("postgres").url(request.getfixturevalue("own_database"))
         monkeypatch.setenv("MEDBAY_STORE", url)
     return workspace(bare)
 

@@ -1,5 +1,7 @@
 """`gh api --include` as the real program prints it, for machines without one; talks to `GH_DOUBLE_URL`.
 
+`gh repo view` takes every work tree for acme/shop.
+
 Status line and headers (sorted, those of several lines joined) come first, then an empty line and the body as it came.
 A status above 299 is exit 1, with `gh: MESSAGE (HTTP N)` on the second stream.
 """
@@ -15,6 +17,9 @@ import urllib.parse
 
 def main(words: list[str]) -> int:
     """Send one request; 0, or 1 where its status is no success, or 4 without a login."""
+    if words == ["repo", "view", "--json", "url"]:
+        print('{"url":"https://github.com/acme/shop"}')
+        return 0
     if words[:2] != ["api", "--include"]:
         sys.stderr.write(f"unknown command {words}\n")
         return 1

@@ -158,7 +158,7 @@ def github(board: Board, method: str, path: str, query: dict[str, str], body: An
     if part == "comments":
         if method == "POST":
             return Reply(201, _github_note(board.comment(str(number), body["body"], OURSELVES)))
-        return _github_page([_github_note(each) for each in entry.notes], query, f"{base}{path}")
+        return github_page([_github_note(each) for each in entry.notes], query, f"{base}{path}")
     if part == "labels":
         if method == "POST":
             entry.labels += [each for each in body["labels"] if each not in entry.labels]
@@ -189,7 +189,7 @@ def _github_issues(board: Board, method: str, query: dict[str, str], body: Any, 
     entries = [each for each in board.entries if state == "all" or bool(each.closed) == (state == "closed")]
     entries = [each for each in entries if all(name in each.labels for name in wanted)]
     entries.sort(key=lambda each: each.number, reverse=query.get("direction", "desc") == "desc")
-    return _github_page([_github_issue(each) for each in entries], query, f"{base}/repositories/7/issues")
+    return github_page([_github_issue(each) for each in entries], query, f"{base}/repositories/7/issues")
 
 
 def _github_comment(board: Board, method: str, comment_id: str, body: Any) -> Reply:
@@ -203,7 +203,7 @@ def _github_comment(board: Board, method: str, comment_id: str, body: Any) -> Re
     return _github_missing()
 
 
-def _github_page(entries: list[Any], query: dict[str, str], url: str) -> Reply:
+def github_page(entries: list[Any], query: dict[str, str], url: str) -> Reply:
     """Link headers as GitHub has them; the host and path in them may differ from what was asked."""
     page, size = int(query.get("page", "1")), min(PAGE_MAX, int(query.get("per_page", "30")))
     rest = {**query, "page": str(page + 1)}
@@ -561,10 +561,10 @@ SERVED: dict[str, Answers] = {"github": github, "linear": linear, "jira": jira, 
 
 
 @contextmanager
-def imitation(kind: str, unix: str = "") -> Iterator[tuple[Board, str]]:
-    """An imitation that runs, and its address."""
+def imitation(kind: str, unix: str = "", *, answers: Answers | None = None) -> Iterator[tuple[Board, str]]:
+    """An imitation that runs, and its address; `answers`: one that knows more than issues."""
     server = _UnixServer(unix, _Handler) if unix else _Server(("127.0.0.1", 0), _Handler)  # type: ignore[arg-type]
-    server.board, server.answers = Board(PREFIXES[kind]), SERVED[kind]
+    server.board, server.answers = Board(PREFIXES[kind]), answers or SERVED[kind]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

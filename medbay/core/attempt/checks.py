@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from medbay.core import untrusted
 from medbay.core.decision import ChecksPlanned, Decision, Draft, WorkingSet
 from medbay.core.diagnosis.record import Diagnosis, known
 from medbay.core.model import CHECKS_MAX, Check, CheckResult, CheckStatus, Task
@@ -25,7 +26,7 @@ from medbay.core.outcome import (
     Succeeded,
     TimedOut,
 )
-from medbay.core.workspace import CONFLICT, PULL_REQUEST, REVISION, PullRequestMade, to_land
+from medbay.core.workspace import CONFLICT, PULL_REQUEST, PullRequestMade, made_by, to_land
 
 LANDING: Final = CHECKS_MAX + 1  # the position of what merges the work: it begins when all checks have passed
 PR_REFUSED: Final = 10  # the exit code of a landing whose pull request came back, and of one that did so too often
@@ -66,7 +67,9 @@ def _landed(found: Gate, landing: CheckResult) -> Gate:
         came_back = landing.exit_code in (PR_REFUSED, PR_GIVEN_UP)
         why = "its pull request came back" if came_back else "it conflicts with what was merged before it"
         return Gate(verdict="FAIL", why=why, blamed=landing)
-    return Gate(verdict="ERROR", why=f"{shown(landing.command)} could not be done", blamed=landing)
+    said = untrusted.line(landing.tail.strip().partition("\n")[0], EXCERPT_MAX)
+    why = f"{shown(landing.command)} could not be done" + (f": {said}" if said else "")
+    return Gate(verdict="ERROR", why=why, blamed=landing)
 
 
 def _added_up(results: Sequence[CheckResult], threshold: float) -> Gate:
@@ -210,12 +213,12 @@ def emit(draft: Draft[Task], number: int, found: Gate, results: Sequence[CheckRe
 
 
 def pull_request_made(task: Task, results: Sequence[CheckResult], *, host: str) -> PullRequestMade | None:
-    """The pull request that a landing made. A task that recurs has a branch for each round: it is done with it."""
+    """The pull request that a landing made: one for each round of a task that recurs."""
     landing = next((each for each in results if each.position == LANDING and each.status == "PASS"), None)
-    if landing is None or task.recurs or not landing.tail.startswith(ASKED):
+    if landing is None or not landing.tail.startswith(ASKED):
         return None
-    made_by = task.owner_id if task.role == REVISION else task.id
-    return PullRequestMade(task_id=made_by, url=landing.tail.split()[-1], host=host)
+    task_id, name = made_by(task)
+    return PullRequestMade(name=name, task_id=task_id, url=landing.tail.split()[-1], host=host)
 
 
 def facts(each: CheckResult) -> dict[str, Any]:

@@ -28,8 +28,10 @@ from medbay.core.policy.policy import NextStep, Policy
 from medbay.core.schedule import recurring
 from medbay.core.tracker import tiers
 from medbay.core.triage.cycle import is_wanted
+from medbay.core.untrusted import line
 
 ERROR_MAX: Final = 2_000
+REASON_MAX: Final = 400
 FALL_OVER_MS: Final = 1_000
 FAR_AWAY: Final = 12  # times as far as a person is asked after: half a day, unless that is set
 DIFFERENTLY: Final = 3  # the rung at which something else is tried
@@ -193,7 +195,7 @@ def _ask_for_agent(draft: Draft[Task], failure: Failure, step: NextStep, work: W
     words = failure.question or failure.diagnosis.summary
     asked = draft.ask(question.ask_for_agent(draft.task, words, draft.now, agent=name))
     draft.emit("agent:asked", attempt=failure.attempt, agent=name, question=asked.id, words=asked.evidence)
-    draft.block("human", f"{name or 'it'} asks: {failure.diagnosis.summary}", attempt=failure.attempt)
+    draft.block("human", f"{name or 'it'} asks: {line(words, REASON_MAX)}", attempt=failure.attempt)
     return Decision(writes=(asked,), work=work)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from medbay.core.tracker.issue import Issue, Listing
@@ -20,6 +21,7 @@ TrackerFault = Literal[
     "unreachable",
     "failed",
 ]
+PullRequestState = Literal["open", "merged", "closed"]
 HOLDING: Final[frozenset[TrackerFault]] = frozenset({"limited", "unreachable"})
 """Faults after which a tracker is left alone for a while."""
 WHOLE: Final[frozenset[TrackerFault]] = HOLDING | {"unauthorized", "missing", "no_workspace"}
@@ -78,4 +80,35 @@ class Tracker(Protocol):
 
     def pause(self, issue_id: str) -> None:
         """Take an issue out of the way until a person brings it back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSeen:
+    """One check of a pull request, in words of others."""
+
+    words: str
+    state: Literal["waits", "fine", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestSeen:
+    """A pull request as it is now. Of one that is not open nothing more is asked than that."""
+
+    url: str
+    state: PullRequestState
+    head: str = ""  # the commit it asks to merge, as far as the other side knows
+    checks: tuple[CheckSeen, ...] = ()
+    said: tuple[tuple[str, str], ...] = ()  # what people wrote, each with its moment in ISO 8601
+
+
+class CodeHost(Protocol):
+    """What is asked of a tracker that has the pull requests of a repository too. A call may raise TrackerError."""
+
+    def pull_request(self, branch: str) -> PullRequestSeen | None:
+        """The pull request of a branch with its checks and what was written; None where there is none."""
+        ...
+
+    def open_pull_request(self, branch: str, *, base: str, title: str, body: str) -> str:
+        """Ask for the merge of a branch, or find where that is asked already; the address."""
         ...
