@@ -541,7 +541,7 @@ class Bay:
         *,
         workers: int | None = None,
         queues: tuple[str, ...] | None = None,
-        on_round: Callable[[], None] | None = None,
+        on_round: Callable[[], object] | None = None,
         round_every_s: float | None = None,
     ) -> Daemon:
         """An engine of this machine on this store, ready to run."""

@@ -116,7 +116,7 @@ def build_daemon(
     door: DoorLike | None,
     slots: int | None,
     queues: tuple[str, ...] | None,
-    on_round: Callable[[], None] | None,
+    on_round: Callable[[], object] | None,
     round_every_s: float | None,
 ) -> Daemon:
     """An engine of this machine with what runs beside it, ready to run."""

@@ -54,6 +54,7 @@ class Conductor:
         self.by = bay.ids.store()
         self._renewed: dict[str, int] = {}
         self._looked_at: dict[str, int] = {}  # stories, with the time of their last turn
+        self.made_work = False  # whether the last cycle left something for an engine, or for the next cycle
         self.work = StoryWork(bay)
         self.notes: list[str] = []  # what did not work and stops no story, in words
         self.stuck: dict[str, MedbayError] = {}  # why a driven story cannot start its next phase
@@ -66,6 +67,7 @@ class Conductor:
             found, now = stories.to_conduct(tx, looked_at=self._looked_at), tx.now
         self._looked_at = {each: at for each, at in self._looked_at.items() if now - at < stories.LOOK_MS}
         errors: list[str] = []
+        self.made_work = False
         self.taken.clear()
         for each in found:
             mine = each.id in only if only is not None else not each.queue.startswith(PRIVATE_QUEUES)
@@ -148,6 +150,7 @@ class Conductor:
             apply(tx, rules.completed(now, runs, kept.evidence, tx.now, resolved=resolved))
 
         self._bay.write(settle)
+        self.made_work = True
 
     def write_files(self, story_id: str) -> None:
         """Bring the folder to what the store says: hand edits are read first, then it is moved and written."""
@@ -230,6 +233,7 @@ class Conductor:
                 tx, phase.set_up(stories.loaded(tx, story_id), context, told, str(folder), tx.now, git=git)
             )
         )
+        self.made_work = True
 
     def _prepared(self, case: StoryCase, run: PhaseRun, wanted: Phase) -> tuple[StoryGit | None, str]:
         """Where a run works, if not in the project, and why that cannot be made."""
@@ -351,6 +355,7 @@ class Conductor:
             )
         )
         self.stuck.pop(story.id, None)
+        self.made_work = True
         return made
 
     def rules(self, *, forced: bool = False) -> StoryRules:

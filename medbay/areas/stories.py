@@ -331,8 +331,9 @@ class Stories:
         daemon.run(until=over)
         self.conductor.cycle(only=tuple(ids))
 
-    def _round(self, ids: Sequence[str]) -> None:
+    def _round(self, ids: Sequence[str]) -> bool:
         self.conductor.cycle(only=tuple(ids))
+        return self.conductor.made_work
 
     def _run_at_rest(self, story_id: str, number: int) -> bool:
         """Whether a run has ended and all of it is written, or waits for a person."""

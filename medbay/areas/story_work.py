@@ -101,8 +101,10 @@ class StoryWork:
         if not number or story.status == rules.BLOCKED or case.run is not None:
             return
         run = next(each for each in case.runs if each.number == number)
-        unresolved, git = self._tree(story).unresolved() if story.git.conflicts else [], self._bay.place.config.git
-        found = story_branch.land(story, run.rules.on_pass, unresolved, rounds=git.max_pr_rounds)
+        config = self._bay.place.config
+        git, trackers = config.git, tuple(config.trackers.values())
+        unresolved = self._tree(story).unresolved() if story.git.conflicts else []
+        found = story_branch.land(story, run.rules.on_pass, unresolved, rounds=git.max_pr_rounds, trackers=trackers)
         since = max(run.ended_at or 0, story.since)
         waiting = found.how == "pr" and found.waiting and self._bay.now() < since + git.pr_wait_ms
         self._look_at.pop(story_id, None)

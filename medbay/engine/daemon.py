@@ -55,17 +55,20 @@ class Daemon:
         engine: Engine,
         clock: Clock,
         *,
-        on_round: Callable[[], None] | None = None,
+        on_round: Callable[[], object] | None = None,
         round_every_s: float = LOOK_EVERY_S,
         deliveries: DeliveryThread | None = None,
         door: DoorLike | None = None,
     ) -> None:
-        """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens."""
+        """`on_round` is called after a tick, once for many in a moment, and this often while nothing happens.
+
+        Where it returns True it has made work, on the same connection, which `changed` does not tell of.
+        """
         self.engine = engine
         self._clock = clock
         self._on_round = on_round or (lambda: None)
         self._round_every_s = round_every_s if on_round else NOTIFIED_LOOK_S
-        self._rounded_s, self._unemitted = 0.0, False
+        self._rounded_s, self._unemitted, self._made_work = 0.0, False, False
         self._stops = 0
         self._away_since_s: float | None = None
         self._drained_by_s = 0.0
@@ -125,6 +128,7 @@ class Daemon:
     def _round(self) -> bool:
         """One tick; whether the store was there for it."""
         try:
+            self._made_work = False
             self.engine.tick()
             self._unemitted = True
             if not self.engine.live or self._clock.monotonic_s() >= self._emit_at_s():
@@ -155,7 +159,7 @@ class Daemon:
 
     def _emit(self) -> None:
         self._rounded_s, self._unemitted = self._clock.monotonic_s(), False
-        self._on_round()
+        self._made_work = self._on_round() is True
 
     def _emit_at_s(self) -> float:
         """When to emit next: soon, if a round was not emitted."""
@@ -178,7 +182,7 @@ class Daemon:
         try:
             wake_s, look_s = self.engine.next_wake_s(), FIRST_LOOK_S
             store, gathered_s = self.engine.store, self._clock.monotonic_s() + GATHER_S
-            while not store.changed():
+            while not (self._made_work or store.changed()):
                 self._looked()
                 notified = store.fileno()
                 left_s = wake_s - self._clock.monotonic_s() if wake_s is not None else look_s

@@ -295,6 +295,7 @@ def test_people_block_release_rescope_and_cancel(cli: Cli) -> None:
     assert cli("story", "show", "nothing").code == 3
 
 
+@pytest.mark.long
 def test_a_new_scope_is_audited_again_also_from_blocked(cli: Cli) -> None:
     """With the work and the evidence there is; until a status means until it is reached with the new scope."""
     project()

@@ -21,6 +21,7 @@ def made(cli: Cli, story_id: str) -> list[tuple[str | None, str | None]]:
     return [(each["answer"], (each["answered_by"] or "").split(":")[0] or None) for each in found]
 
 
+@pytest.mark.long
 def test_two_stories_that_ask_the_same_are_each_answered(cli: Cli) -> None:
     """A person's answer to one leaves the other open; for small things it is a preference from then on."""
     project(elaborate=PASS | {"decisions": [TABLE, NAME | {"kind": "costly"}]}, implement=PASS | {"decisions": [NAME]})
@@ -66,6 +67,7 @@ def test_a_sitting_goes_through_all_of_them(cli: Cli) -> None:
     assert shown(cli, "A-2")["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_what_a_review_refused_is_in_the_next_prompt_of_the_role(cli: Cli) -> None:
     """In this story and in the next one; the context it comes with is kept, shown and cleared."""
     project()
@@ -107,6 +109,7 @@ def test_a_story_fits_the_screen(cli: Cli) -> None:
         assert "word59" in said or words[0] == "policy"
 
 
+@pytest.mark.long
 def test_roles_that_report_what_they_used_are_held_to_the_budget(cli: Cli) -> None:
     """At the limit of their phase, by the level of the story; TOKEN-LOG.md has it under every level."""
     project(generate=PASS | {"usage": {"tokens_in": 90_000, "tokens_out": 10_000}})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,9 @@ from medbay.integrations import story_branch
 from medbay.integrations.git import Git
 from medbay.integrations.story_tree import StoryTree
 from tests.cli.calling import Cli
+from tests.trackers import gh_double
+from tests.trackers.imitated_pulls import URL, Pulls, run
+from tests.trackers.imitations import TOKEN, imitation
 
 ROLE = """#!/bin/sh
 here=$(dirname "$0")
@@ -28,15 +33,6 @@ cp "$here/${ANSWER:-pass}.json" "$MEDBAY_RESULT"
 """
 WRITES = "echo mine > app.txt"
 RESOLVES = "if grep -q '<<<<' app.txt; then echo both > app.txt; else test -e app.txt || echo mine > app.txt; fi"
-GH = """#!/bin/sh
-echo "$*" >> "$GH_LOG"
-case "$1 $2" in
-"pr create") echo https://example.org/pull/1 ;;
-"pr view") at=$(grep -c "^pr view" "$GH_LOG"); state=$(sed -n "${at}p" "$GH_LOG.states")
-  test -z "$state" || checks='{"name": "ci", "status": "'$state'", "conclusion": "'$state'"}'
-  echo '{"url": "https://example.org/pull/1", "state": "OPEN", "statusCheckRollup": ['$checks']}' ;;
-esac
-"""
 
 
 class Repository:
@@ -228,38 +224,47 @@ def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
 ) -> None:
     """The same landing is tried again when the person has seen to it; then its checks are waited for."""
     repository.commit_settings('on_pass = "pr"', "[git]", 'pr_wait = "30s"')
-    repository.works("implement", f'{WRITES}; cat "$MEDBAY_INPUT" >> "$here/told.txt"')
+    repository.works("implement", 'echo mine >> app.txt; cat "$MEDBAY_INPUT" >> "$here/told.txt"')
     beside = tmp_path_factory.mktemp("gh")
-    tools = beside / "bin"
+    tools, bare = beside / "bin", beside / "remote.git"
     tools.mkdir()
-    for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd", "grep", "sed"):
+    for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd"):
         (tools / name).symlink_to(shutil.which(name) or name)
     monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setenv("GH_LOG", str(beside / "said"))
-    repository.git("init", "--quiet", "--bare", str(beside / "remote.git"))
-    repository.git("remote", "add", "origin", str(beside / "remote.git"))
+    repository.git("init", "--quiet", "--bare", str(bare))
+    repository.git("remote", "add", "origin", "https://github.com/acme/shop.git")
+    repository.git("config", f"url.{bare}.insteadOf", "https://github.com/acme/shop.git")
+    seen: list[str] = []
+
+    def runs(commit: str) -> list[dict[str, Any]]:
+        """A check of each commit goes on when it is first asked about; that of the first one fails."""
+        seen.append(commit)
+        return [run("ci", None if seen.count(commit) == 1 else "failure" if commit == seen[0] else "success")]
+
+    pulls = Pulls(
+        commit_of=lambda branch: repository.git("--git-dir", str(bare), "rev-parse", f"refs/heads/{branch}"),
+        runs=runs,
+    )
     repository.new()
 
     assert repository.cli("story", "run", "W-1").code == 75
     (asked,) = repository.shown()["questions"]
     assert "gh is not installed" in asked["why"]
-    (tools / "gh").write_text(GH)
+    (tools / "gh").write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-S", gh_double.__file__])} "$@"\n')
     (tools / "gh").chmod(0o755)
-    (beside / "said.states").write_text("IN_PROGRESS\nFAILURE\nIN_PROGRESS\nSUCCESS\n")
-    repository.cli.good("answer", asked["id"], "1")
-    repository.cli.good("story", "run", "W-1")
+    with imitation("github", answers=pulls.answers) as (_, url):
+        for name, value in {"GH_DOUBLE_URL": url, "GH_TOKEN": TOKEN, "no_proxy": "127.0.0.1"}.items():
+            monkeypatch.setenv(name, value)
+        repository.cli.good("answer", asked["id"], "1")
+        repository.cli.good("story", "run", "W-1")
 
-    found = repository.shown()
+    found, (pull,) = repository.shown(), pulls.made
     assert [each["phase"] for each in found["phases"]] == ["implement", "review", "gate"] * 2
-    assert (
-        "pull request https://example.org/pull/1 came back\\nci: failure" in (repository.roles / "told.txt").read_text()
-    )
-    assert (found["status"], found["merged"]) == ("completed", False)
-    assert found["git"]["pull_request"] == "https://example.org/pull/1"
-    assert "https://example.org/pull/1" in repository.cli.good("story", "show", "W-1").out
-    assert "pr create --head medbay/story-W-1 --base main" in (beside / "said").read_text()
-    assert (beside / "said").read_text().count("pr view") == 4
-    assert repository.git("--git-dir", str(beside / "remote.git"), "rev-parse", "medbay/story-W-1")
+    assert f"{pull.number} came back\\nci: failure" in (repository.roles / "told.txt").read_text()
+    assert (found["status"], found["merged"], len(set(seen))) == ("completed", False, 2)
+    assert found["git"]["pull_request"] == f"{URL}/{pull.number}"
+    assert f"{URL}/{pull.number}" in repository.cli.good("story", "show", "W-1").out
+    assert (pull.head, pull.base, pull.title) == ("acme:medbay/story-W-1", "main", "Story W-1: Print it")
     assert not Path("app.txt").exists()
 
 
@@ -452,7 +457,7 @@ class Snapshot:
 @pytest.mark.parametrize(
     ("what", "stride"),
     [
-        ("merge", 31),
+        ("merge", 12),
         pytest.param("merge", 1, marks=pytest.mark.long),
         pytest.param("revert", 1, marks=pytest.mark.long),
     ],

@@ -504,6 +504,32 @@ def test_a_daemon_that_lost_its_lease_stops_at_once_and_leaves_the_rest_to_the_n
     assert (outcomes_of(world, task.id), world.task(task.id).status) == (["lost", "succeeded"], "completed")
 
 
+@pytest.mark.parametrize("made_work", [True, None])
+def test_work_that_was_made_beside_a_round_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch, made_work: bool | None
+) -> None:
+    """Its commit is of the same connection, which tells of others' commits only; once, not for ever."""
+    engine = world.engine()
+    engine.start()
+    slept: list[float] = []
+    daemon = Daemon(engine, world.clock, on_round=lambda: made_work)
+
+    def sleep(seconds: float, **_: object) -> str:
+        slept.append(seconds)
+        world.clock.advance(60_000)
+        return "nothing"
+
+    monkeypatch.setattr(daemon, "_sleep", sleep)
+
+    daemon._round()
+    while world.store.changed():
+        pass
+    daemon._wait()
+
+    assert bool(slept) == (not made_work)
+    engine.stop()
+
+
 def test_a_waiting_daemon_hears_of_commits_apart_from_ends(world: World) -> None:
     """A commit is worth a look; a stop ends the wait."""
     store = world.store
