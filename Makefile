@@ -18,22 +18,29 @@ INPUTS := pyproject.toml constraints.txt
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 GATE   := --cov=medbay.core --cov-branch --cov-fail-under=100 tests/core
 REST   := --ignore=tests/core tests
+MEMORY := $(shell test -w /dev/shm && test "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 SYSTEM := $(addprefix $(VENV)/.,postgres chromium bubblewrap tmux)
 PIP    := $(BIN)/python -m pip --quiet --no-input install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo pictures page-types test test-all test-agents check fix words sim chaos bench lock clean
+.PHONY: help setup demo pictures page-types test tests test-all test-agents check lint types fix words sim chaos bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## make .venv with everything for development; instant when nothing changed
 
 demo: $(VENV)/.run ## a small fleet failing in every way and healing, live, within a minute
 	@$(BIN)/medbay demo $(ARGS)
 
-test: check $(SYSTEM) ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+test: lint $(SYSTEM) ## what has to pass: lint, types, the core with its coverage gate, the rest but for what is long
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# The types take one core for a minute, while tests wait for processes. Their folders are in memory where there is room:
+# each commit of a store waits for the disk otherwise. `make test-all` runs them on the disk.
+tests: export TMPDIR := $(MEMORY)
+tests: $(VENV)/.dev
 	$(PYTEST) -n $(JOBS) -m 'not long' $(GATE) $(ARGS)
 	$(PYTEST) -n $(MANY) -m 'not long' $(REST) $(ARGS)
 
@@ -64,9 +71,13 @@ build/agents/.aider:
 	mkdir -p build/agents/bin && ln -sf ../aider/bin/aider build/agents/bin/aider
 	@touch $@
 
-check: $(VENV)/.dev ## lint and types only
+check: lint types ## lint and types only
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
 fix: $(VENV)/.dev ## repair what the linter can, then format

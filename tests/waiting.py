@@ -8,13 +8,13 @@ from collections.abc import Callable
 LOOK_EVERY_S = 0.005
 
 
-def eventually(condition: Callable[[], object], seconds: float = 10.0) -> bool:
+def eventually(condition: Callable[[], object], seconds: float = 10.0, *, every_s: float = LOOK_EVERY_S) -> bool:
     """Whether something comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(every_s)
     return True
 
 

@@ -27,7 +27,7 @@ from medbay.core.workflow.workflow import Phase
 from medbay.errors import MedbayError, NotAllowed, StaleClaim
 from medbay.integrations import reviewers, roles
 from medbay.integrations.story_context import StoryContext
-from medbay.integrations.story_folder import StoryFolders, evidence_hash
+from medbay.integrations.story_folder import PhaseInProgress, StoryFolders, evidence_hash
 from medbay.service import stories
 from medbay.store import learnings
 from medbay.store import stories as rows
@@ -51,13 +51,13 @@ class Conductor:
 
     def __init__(self, bay: Bay) -> None:
         self._bay = bay
-        self._by = bay.ids.store()
+        self.by = bay.ids.store()
         self._renewed: dict[str, int] = {}
         self._looked_at: dict[str, int] = {}  # stories, with the time of their last turn
         self.work = StoryWork(bay)
         self.notes: list[str] = []  # what did not work and stops no story, in words
-        self.stuck: dict[str, str] = {}  # why a driven story cannot start its next phase, in words
-        self.taken: list[str] = []  # in the last cycle, from files that people edited, in words
+        self.stuck: dict[str, MedbayError] = {}  # why a driven story cannot start its next phase
+        self.taken: list[str] = []  # what the last cycle took over from files that people edited, or cleared away
         self.wrong: dict[str, list[str]] = {}  # what such a file says that could not be taken over, by story
 
     def cycle(self, only: Collection[str] | None = None) -> list[str]:
@@ -77,7 +77,7 @@ class Conductor:
             except StaleClaim:  # it moved meanwhile: the next cycle sees it as it is
                 continue
             except MedbayError as error:
-                self.stuck[each.id] = str(error)
+                self.stuck[each.id] = error
                 errors.append(f"{each.id}: {error}")
             errors += self.wrong.get(each.id, ()) if each.files_due else ()
         errors += self.notes
@@ -85,6 +85,8 @@ class Conductor:
         return errors
 
     def _conduct(self, story: Story, *, phases: bool) -> None:
+        if self.work.waits(story):
+            return
         with self._leased(story) as mine:
             if not mine:
                 return
@@ -95,22 +97,21 @@ class Conductor:
             if phases:
                 self._set_up(story.id)
                 self._take_back(story.id)
-        if phases:
-            self._start_next(story.id)
+                self._start_next(story.id)
 
     @contextmanager
     def _leased(self, story: Story) -> Iterator[bool]:
         """The folder of a story is this conductor's for a while."""
 
         def take(tx: Tx) -> bool:
-            return rows.claim_files(tx, story, by=self._by, until=tx.now + stories.LEASE_MS)
+            return rows.claim_files(tx, story, by=self.by, until=tx.now + stories.LEASE_MS)
 
         mine = self._bay.write(take)
         try:
             yield mine
         finally:
             if mine:
-                self._bay.write(lambda tx: rows.release_files(tx, story.id, by=self._by))
+                self._bay.write(lambda tx: rows.release_files(tx, [story.id], by=self.by))
 
     def folders(self, story: Story) -> StoryFolders:
         """The folders a story's is among."""
@@ -161,20 +162,36 @@ class Conductor:
             taken, self.wrong[story_id] = hand_edits.take_over(self._bay, case, edited)
             self.taken += taken
             case = self.case(story_id)
+        story = case.story
+        directory = self.put_files(case, folders)
+        self.commit(story)
+        if not self.work.waits(story):  # else they stay due: it is looked at again
+            self._bay.write(lambda tx: rows.files_written(tx, [(story, directory)]))
+
+    def commit(self, story: Story) -> None:
+        """Commit the folders of stories where that is configured; what git cannot now, the next change commits too."""
+        try:
+            self.work.commit_folder(story)
+        except MedbayError as error:
+            self.notes.append(f"{story.id}: its folder is not committed: {error}")
+
+    def put_files(self, case: StoryCase, folders: StoryFolders) -> str:
+        """Put the folder of a story where it belongs and write it; in which directory it is then.
+
+        `folders` are those in which edits by hand were looked for: one that came after that is not written over.
+        """
         story, run = case.story, case.run
         running = run.phase if run is not None and run.status == "RUNNING" else ""
         self.work.mark_root(story)
         folder = folders.place(story, case.workflow.machine, running=running)
+        self.taken += [
+            f"{story.id}: {each}, left by a process that died, was removed" for each in folders.clear(folder)
+        ]
         runs = (*case.runs, *((run,) if run is not None else ()))
         folders.write(story, artifacts.files_of(story, runs, case.decisions, case.workflow), folder)
         for each in case.runs:
             folders.unlock(folder, run=_key(each))
-        try:
-            self.work.commit_folder(story)
-        except MedbayError as error:  # the next change commits it too
-            self.notes.append(f"{story.id}: its folder is not committed: {error}")
-        directory = case.workflow.machine.places.get(story.status, "") if not running else story.directory
-        self._bay.write(lambda tx: rows.files_written(tx, story, directory))
+        return case.workflow.machine.places.get(story.status, "") if not running else story.directory
 
     def _renew(self, case: StoryCase) -> None:
         """A phase that runs keeps its lock fresh."""
@@ -201,8 +218,10 @@ class Conductor:
         git, missing = self._prepared(case, run, wanted)
         if git is not None:
             case = replace(case, story=replace(story, git=git))
-        if missing := missing or self.unproven(case, wanted):
-            self._bay.write(lambda tx: apply(tx, phase.refuse(stories.loaded(tx, story_id), missing, tx.now)))
+        unproven = "" if missing else self.unproven(case, wanted)
+        if why := missing or unproven:
+            refuse = partial(phase.refuse, why=why, verdict="FAIL" if unproven else "ERROR")
+            self._bay.write(lambda tx: apply(tx, refuse(stories.loaded(tx, story_id), now=tx.now)))
             return
         folders.set_aside(folder, wanted.artifact)
         context, told = self._context(case, run, folder)
@@ -277,14 +296,16 @@ class Conductor:
             return
         try:
             self.start(case, wanted, command=f"story {wanted.name}", queue=story.queue)
-        except StaleClaim:
+        except (StaleClaim, PhaseInProgress):  # it is looked at again
             raise
         except NotAllowed as error:
             if story.queue.startswith(PRIVATE_QUEUES):  # who drives it is told
                 raise
-            why = str(error)
+            why, version = str(error), story.version
             self._bay.write(
-                lambda tx: apply(tx, rules.cannot_start(stories.loaded(tx, story_id), wanted.name, why, tx.now))
+                lambda tx: apply(
+                    tx, rules.cannot_start(stories.as_it_was(tx, story_id, version), wanted.name, why, tx.now)
+                )
             )
 
     def _fast_tracks(self, case: StoryCase, wanted: Phase) -> bool:
@@ -320,7 +341,7 @@ class Conductor:
         made = self._bay.write(
             lambda tx: stories.start(
                 tx,
-                story.id,
+                story,
                 wanted.name,
                 self.workers(case, wanted),
                 self.rules(forced=forced),

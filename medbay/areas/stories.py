@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from medbay import app
+from medbay.areas import story_sync
 from medbay.areas.conductor import Conductor, private_queue
 from medbay.config import workflows
 from medbay.config.workflows import WorkflowFile
@@ -18,6 +19,7 @@ from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import PhaseRun, Story
 from medbay.core.workflow.workflow import Workflow
 from medbay.errors import NotAllowed, UsageError
+from medbay.integrations.story_folder import PhaseInProgress
 from medbay.service import stories
 from medbay.service.stories import StoryDetail
 from medbay.store import attempts, workers
@@ -110,7 +112,7 @@ class Stories:
             description=description,
             workflow=found.workflow.name,
             definition=found.hash,
-            criteria=tuple(each.strip() for each in criteria if each.strip())[: rules.CRITERIA_MAX],
+            criteria=rules.clean_criteria(criteria),
             depends_on=tuple(dict.fromkeys(depends_on)),
             root=str((home / config.story.root).absolute()),
             project=str(home.absolute()),
@@ -217,17 +219,7 @@ class Stories:
 
     def sync(self) -> list[str]:
         """Make the folders equal to the store; what was repaired, in words."""
-        said: list[str] = []
-        listed = self.listed()
-        found, machines = [each for each, _ in listed], {each.workflow: made.machine for each, made in listed}
-        for root in sorted({each.root for each in found}):
-            mine = [each for each in found if each.root == root]
-            running = {each.id: "running" for each in mine if each.run}
-            said += self.conductor.folders(mine[0]).sync(mine, machines, running)
-        self._bay.write(lambda tx: rows.mark_files_due(tx))
-        said += self.conductor.cycle(only=[each.id for each in found if not each.driven])
-        said += self.conductor.taken
-        return list(dict.fromkeys(said))
+        return story_sync.sync(self._bay, self.conductor)
 
     def settle_files(self, story_id: str) -> None:
         """The folder follows at once, unless a phase runs: then it does when that has ended."""
@@ -304,11 +296,16 @@ class Stories:
         for each in watched.ids:
             if self.get(each).driven and not self.get(each).run:
                 self.act(each, lambda case, _, now, actor: rules.rest(case, now, actor=actor))
+        held = [self.conductor.stuck.get(each) for each in watched.ids]
+        if isinstance(held[0], PhaseInProgress) and all(held):
+            raise held[0]
         return max((self._code(each, until) for each in watched), key=[DONE, FAILED, WAITS].index)
 
-    def hand_over(self, story_id: str, *, until: str = "") -> Story:
-        """Let a daemon drive a story."""
+    def hand_over(self, story_id: str, *, until: str = "", force_continue: bool = False) -> Story:
+        """Let a daemon drive a story; a blocked one is released first where that is forced."""
         found = self.get(story_id).id
+        if force_continue and self.get(found).status == rules.BLOCKED:
+            self.unblock(found)
         self._let_go(found, until, DEFAULT_QUEUE)
         return self.get(found)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from medbay import app
 from medbay.core.decision import Decision
 from medbay.core.workflow import landing
+from medbay.core.workflow import story as rules
 from medbay.core.workflow.phase import StoryCase
 from medbay.core.workflow.records import PhaseRun, Story, StoryGit
 from medbay.core.workflow.workflow import Phase
@@ -27,11 +28,15 @@ if TYPE_CHECKING:
     from medbay.bay import Bay
 
 
+LOOK_MS: Final = 30_000  # how often a pull request is looked at whose checks are waited for
+
+
 class StoryWork:
     """The work of stories in git; without a repository their roles work in the project itself."""
 
     def __init__(self, bay: Bay) -> None:
         self._bay = bay
+        self._look_at: dict[str, int] = {}  # when pull requests that are waited for are looked at again, by story
 
     def directory(self, story: Story) -> Path:
         """Where the roles of a story work."""
@@ -85,17 +90,28 @@ class StoryWork:
         actor = self._bay.actor
         self._decide(story.id, lambda case, tx: landing.finished(case, found, tx.now, actor=actor))
 
+    def waits(self, story: Story) -> bool:
+        """Whether the pull request of a story is waited for, and was looked at just now."""
+        lands = story.git.landing and story.status != rules.BLOCKED
+        return bool(lands) and self._bay.now() < self._look_at.get(story.id, 0)
+
     def _land(self, story_id: str) -> None:
         case = self._case(story_id)
         story, number = case.story, case.story.git.landing
-        if not number or story.status == "blocked" or case.run is not None:
+        if not number or story.status == rules.BLOCKED or case.run is not None:
             return
         run = next(each for each in case.runs if each.number == number)
-        unresolved = self._tree(story).unresolved() if story.git.conflicts else []
-        found = story_branch.land(story, run.rules.on_pass, unresolved)
+        unresolved, git = self._tree(story).unresolved() if story.git.conflicts else [], self._bay.place.config.git
+        found = story_branch.land(story, run.rules.on_pass, unresolved, rounds=git.max_pr_rounds)
+        since = max(run.ended_at or 0, story.since)
+        waiting = found.how == "pr" and found.waiting and self._bay.now() < since + git.pr_wait_ms
+        self._look_at.pop(story_id, None)
+        if waiting:
+            self._look_at[story_id] = self._bay.now() + min(LOOK_MS, git.pr_wait_ms // 60)
+        decided = landing.waits if waiting else landing.landed
 
         def rule(now: StoryCase, tx: Tx) -> Decision | None:
-            return landing.landed(now, found, tx.now) if now.story.git.landing == number else None
+            return decided(now, found, tx.now) if now.story.git.landing == number else None
 
         self._decide(story_id, rule)
 

@@ -350,8 +350,8 @@ def _standstills(bay: Bay, now_ms: int) -> Iterator[DoctorLine]:
     if not found:
         counts = bay.counts()
         still = sum(number for status, number in counts.items() if status not in ("completed", "cancelled"))
-        each = "each have an owner, a wake time or a question"
-        yield DoctorLine("fine", "no standstill", f"{still} open tasks {each}")
+        whose = "1 open task has" if still == 1 else f"{still} open tasks each have"
+        yield DoctorLine("fine", "no standstill", f"{whose} an owner, a wake time or a question")
 
 
 def _git() -> Iterator[DoctorLine]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medbay.errors import NotAllowed
+from medbay.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from medbay.app import StoreLocation
@@ -106,6 +106,8 @@ def _json_settings() -> dict[str, Any]:
 
 
 def _remember(ctx: click.Context, attribute: str, given: object) -> None:
+    if given == "":  # of a variable that is not set: the store found here would not be the one that is meant
+        raise UsageError(f"--{attribute} is empty", hint="leave it out, or name what is meant")
     if given:
         if attribute in _FOR_PEOPLE:
             refuse_inside_attempts(f"--{attribute.replace('_', '-')}", kind="option")

@@ -9,7 +9,7 @@ import click
 
 from medbay.cli.output import note, print_json, say, screen
 from medbay.cli.session import Session, json_option, pass_session, refuse_inside_attempts
-from medbay.cli.story_board import board, schema, stats
+from medbay.cli.story_board import NO_STORIES, board, schema, stats
 from medbay.cli.table import Cell, Column, render
 from medbay.errors import NotFound, UsageError
 from medbay.views.text import clean
@@ -144,7 +144,7 @@ def run(session: Session, story_ids: Sequence[str], until: str, force_continue: 
     stories = bay.stories
     if detach:
         for each in story_ids:
-            stories.hand_over(each, until=until)
+            stories.hand_over(each, until=until, force_continue=force_continue)
         code = 0
     else:
         code = stories.run(story_ids, until=until, force_continue=force_continue)
@@ -236,7 +236,7 @@ def rescope(
     The work, its evidence and its sessions are kept. A blocked story goes on with it.
     """
     refuse_inside_attempts("medbay story rescope")
-    kept = tuple(each.strip() for each in criteria if each.strip()) or None
+    kept = tuple(each for each in criteria if each.strip()) or None
     if kept is None and title is None and description is None:
         raise UsageError("nothing to change was named", hint="--criterion, --title, --description")
     bay = session.bay()
@@ -270,6 +270,8 @@ def list_(session: Session, statuses: Sequence[str]) -> None:
     if session.json:
         print_json(found)
         return
+    if not found and not statuses:
+        note(NO_STORIES)
     shown = screen()
     rows = [[Cell(each["id"]), Cell(each["status"]), Cell(clean(each["title"]))] for each in found]
     if shown.terminal:

@@ -12,6 +12,7 @@ from medbay.views import board as view
 from medbay.views import moments
 from medbay.views.text import clean
 
+NO_STORIES = "no stories; medbay story new ID --title T makes one"
 _CARDS = (Column(), Column(cut=True, least=10), Column(cut=True, least=8), Column(cut=True, least=8))
 _PHASES = (Column(cut=True, least=10), Column(), Column(), Column(), Column(), Column())
 _HEAD = ("phase", "runs", "passed", "half within", "longest", "tokens")
@@ -57,7 +58,7 @@ def board(session: Session) -> None:
         for line in render(rows, _CARDS, shown, indent=2):
             say(line)
     if not cards:
-        note("no stories; medbay story new ID --title T makes one")
+        note(NO_STORIES)
 
 
 @click.command("stats")
@@ -75,6 +76,8 @@ def stats(session: Session, since: str) -> None:
     if session.json:
         print_json(found)
         return
+    if not found["stories"]:
+        note(NO_STORIES)
     shown = screen()
     if not shown.terminal:
         for each in found["phases"]:

@@ -23,7 +23,7 @@ from medbay.core.untrusted import decoder, number
 KEY: Final = "budget:"
 MILLION: Final = 1_000_000
 WARN_FROM_PERCENT: Final = 80
-TOKEN_PARTS: Final = ("input_tokens", "output_tokens")
+TOKEN_PARTS: Final = ("input_tokens", "output_tokens", "tokens_in", "tokens_out")
 INPUT_OF_A_CALL: Final = 4_000  # tokens that an attempt of which nothing is known has cost at least
 _USAGE: Final = re.compile(r'"usage"\s{0,9}:\s{0,9}(?=\{)', re.IGNORECASE)
 _USAGE_MAX: Final = 2_000  # characters of what is read as usage
@@ -161,7 +161,8 @@ def usage_of(outcome: Outcome) -> Amount | None:
 def read_usage(said: object) -> Amount | None:
     """`{"tokens": N, "cost": X}`, the cost in whole units of money; None where neither can be read.
 
-    The tokens may be a table of them (input, output), or `input_tokens` and `output_tokens`: the sum counts.
+    The tokens may be a table of them (input, output), `input_tokens` and `output_tokens`, or `tokens_in` and
+    `tokens_out`: the sum counts.
     """
     if not isinstance(said, Mapping):
         return None

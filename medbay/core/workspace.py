@@ -99,6 +99,7 @@ class Landed(Struct, frozen=True, kw_only=True):
     commit: str = ""
     into: str = ""
     url: str = ""
+    waiting: bool = False  # checks of the pull request have not ended, or none has begun
 
 
 class StandingTree(Struct, frozen=True, kw_only=True):

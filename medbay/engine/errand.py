@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from medbay.core import workspace
 from medbay.core.attempt import checks as gate
 from medbay.core.model import CheckResult
-from medbay.core.outcome import Checked, Failed, Outcome, Output, Requeued, Succeeded, redacted
+from medbay.core.outcome import Cancelled, Checked, Failed, Outcome, Output, Requeued, Succeeded, redacted
 from medbay.core.redaction import Redaction
 from medbay.engine.verification import Verification
 from medbay.errors import SpawnFailed
@@ -82,6 +82,7 @@ class Errand:
         self._now_ms = now_ms
         self._work: Outcome | None = None
         self._handed_back = ""
+        self._cancelled = False
         self._shown = (0, "")  # how much there was to see when it was last looked at, and what that was
         self._running = _started(launch, place, monotonic_s)
 
@@ -107,6 +108,8 @@ class Errand:
             return None
         if self._work is None:
             self._place.ended((self._launch.task_id, self._launch.number), self._running)
+            if self._cancelled and isinstance(outcome, Succeeded) and self._launch.checks:
+                return self._report(Cancelled(output=outcome.output))  # it ended before that, and is not judged now
             if self._launch.checks and isinstance(outcome, Succeeded) and not self._handed_back:
                 self._work = outcome
                 self._running = self._verification(outcome, monotonic_s)
@@ -118,6 +121,7 @@ class Errand:
 
     def cancel(self, monotonic_s: float) -> None:
         """End it because a person asked."""
+        self._cancelled = True
         self._running.cancel(monotonic_s)
 
     def hand_back(self, monotonic_s: float, *, why: str) -> None:
@@ -130,8 +134,8 @@ class Errand:
         self._running.kill()
 
     def _report(self, outcome: Outcome, results: tuple[CheckResult, ...] = ()) -> AttemptReport:
-        if self._handed_back and not isinstance(outcome, Requeued) and not results and self._launch.checks:
-            outcome = Requeued(asked=False, why=self._handed_back)  # its work may be done, its checks were not begun
+        if self._handed_back and isinstance(outcome, Succeeded) and not results and self._launch.checks:
+            outcome = Requeued(asked=False, why=self._handed_back)  # its work is done, its checks were not begun
         shown = redacted(workspace.kept(outcome), self._redaction)
         judged = redacted(Checked(results=results), self._redaction)
         assert isinstance(judged, Checked)

@@ -87,8 +87,7 @@ class Slots:
         """What can be claimed now."""
         self.begin_waiting()
         live = [each.claim.task for each in self._live.values()]
-        held = [task for task in live if not task.place]
-        recovery = sum(task.recovery for task in (*held, *self._checker.waiting))  # checks have their attempt's slot
+        held = [task for task in (*live, *self._checker.waiting) if not task.place]  # checks have their attempt's slot
         free = self.free
         # What waits for its checks needs a slot: nothing is handed ahead that would take it first.
         ahead = {} if self._checker.waiting else self._place.room_ahead(free)
@@ -98,7 +97,7 @@ class Slots:
             waiting=self.waiting,
             ahead=ahead,
             home=str(self._settings.home),
-            live_recovery=recovery,
+            live_recovery=sum(task.recovery for task in held),
             live_suspects=sum(task.crashes > 0 for task in held),
             recovery_share=self._settings.recovery_share,
             recovery_first=recovery_first,
@@ -112,7 +111,7 @@ class Slots:
         """The same for each other place that can be reached: what runs there takes no slot here."""
         away, found = self._place.unreachable(), {}
         for place, slots in self._settings.place_slots.items():
-            there = [task for task in live if task.place == place]
+            there = [task for task in (*live, *self._checker.waiting) if task.place == place]  # until they are read
             if place not in away:
                 found[place] = Capacity(
                     slots=slots,

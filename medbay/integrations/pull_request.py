@@ -121,7 +121,8 @@ class PullRequest:
         url = wait.answered(lambda: host.open_pull_request(branch.branch, base=base, title=title, body=told))
         found = self._wait(host, head, wait)
         if not found.complaints:
-            return Landed(how="pr", url=url, into=base, words=f"pull request {url}")
+            waiting = found.waiting or not found.checked
+            return Landed(how="pr", url=url, into=base, words=f"pull request {url}", waiting=waiting)
         back = self._came_back(url, found)
         self.note(back)
         return Landed(how="given_up" if back.given_up else "refused", url=url, words=back.words)

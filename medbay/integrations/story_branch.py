@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from medbay.core.workflow.records import Story
 from medbay.core.workspace import Landed
 from medbay.errors import MedbayError
@@ -12,8 +10,6 @@ from medbay.integrations.landing import Branch
 from medbay.integrations.pull_request import PullRequest
 from medbay.integrations.story_tree import name_of
 from medbay.integrations.tree_contents import BRANCHES, HEADS, REFS
-
-_ROUNDS: Final = 1_000_000  # what the checks of its pull request say is a person's
 
 
 def branch_of(story: Story) -> Branch:
@@ -28,8 +24,11 @@ def exists(story: Story) -> bool:
     return Git(story.project).commit_of(f"{HEADS}{BRANCHES}{name_of(story.id)}") is not None
 
 
-def land(story: Story, on_pass: str, unresolved: list[str]) -> Landed:
-    """Merge the branch of a story, or make it a pull request; what stands in the way is said, not raised."""
+def land(story: Story, on_pass: str, unresolved: list[str], *, rounds: int = 0) -> Landed:
+    """Merge the branch of a story, or make it a pull request; what stands in the way is said, not raised.
+
+    A pull request may come back to the developer so many `rounds`.
+    """
     title = f"story {story.id}: {story.title}"
     try:
         branch = branch_of(story)
@@ -40,7 +39,7 @@ def land(story: Story, on_pass: str, unresolved: list[str]) -> Landed:
             back = f"git revert {story.git.revert_commit[:12]} brings it back"
             return Landed(how="kept", words=f"kept on {branch.branch}: its merge was reverted, and {back}")
         if on_pass == "pr":
-            return PullRequest(branch, rounds=_ROUNDS).land(f"Story {story.id}: {story.title}", wait_s=0.0)
+            return PullRequest(branch, rounds=rounds).land(f"Story {story.id}: {story.title}", wait_s=0.0)
         return branch.merge(title)
     except MedbayError as error:
         return Landed(how="kept", words=str(error))

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from medbay.core.workflow.frontmatter import StoryText
 from medbay.core.workflow.phase_lock import PhaseLock
 from medbay.core.workflow.records import Story
 from medbay.errors import MedbayError, NotAllowed, StaleClaim, UsageError
+from medbay.integrations import story_leftovers
 
 FOLDERS_MAX: Final = 20_000
 EVIDENCE_MAX: Final = 64 * 1024 * 1024  # bytes of a file that is hashed
@@ -34,6 +36,10 @@ class FolderProblem(MedbayError):
     """A folder cannot be read, moved or written now."""
 
 
+class PhaseInProgress(NotAllowed):
+    """Another tool says that a phase runs in a folder: it is waited for, nobody has to decide anything."""
+
+
 class StoryFolders:
     """The folders below `[story] root`."""
 
@@ -42,6 +48,10 @@ class StoryFolders:
         self._seen: dict[str, str | None] = {}  # the text of story.md in which edits were looked for, by story
 
     # Where a folder is
+
+    def directory(self, story: Story, machine: Machine) -> str:
+        """The directory that a story's status belongs in."""
+        return machine.places.get(story.status) or _ELSEWHERE
 
     def find(self, story_id: str) -> Path | None:
         """Where the folder of a story is now, wherever a person put it."""
@@ -56,7 +66,7 @@ class StoryFolders:
         """Bring the folder into the directory of the story's status, or make it; where it is now."""
         if not folder_sync.is_folder_name(story.id):
             raise UsageError(f"{story.id!r} cannot name a folder", hint="letters, digits, dots, dashes; no other signs")
-        wanted = FolderWanted(id=story.id, directory=_directory(story, machine), running=running)
+        wanted = FolderWanted(id=story.id, directory=self.directory(story, machine), running=running)
         target = self.root / wanted.path
         if _is_folder(target):
             return target
@@ -78,7 +88,7 @@ class StoryFolders:
         phases = running or {}
         wanted = [
             FolderWanted(
-                id=each.id, directory=_directory(each, machines[each.workflow]), running=phases.get(each.id, "")
+                id=each.id, directory=self.directory(each, machines[each.workflow]), running=phases.get(each.id, "")
             )
             for each in stories
         ]
@@ -148,6 +158,8 @@ class StoryFolders:
         before = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1)
         if before != self._seen.pop(story.id, before):
             raise _edited(story)
+        if before is None and os.path.lexists(at / shapes.STORY) and not _is_file(at / shapes.STORY):
+            raise FolderProblem(f"{at / shapes.STORY} is no file", hint="move it away: story.md is written there")
         text = frontmatter.render(story, before)
         if text != before:
             if known.get("story"):
@@ -183,6 +195,20 @@ class StoryFolders:
         _refuse_links(at, kept)
         _replace(at / kept, text)
 
+    def clear(self, folder: Path) -> list[str]:
+        """Remove what a process that died left half written; what was removed or kept, by its name.
+
+        A story.md that a person saved at the moment it was replaced is kept: those words are nowhere else.
+        """
+        removed = []
+        with _saying(f"what a process left in {folder} cannot be removed"):
+            for path in story_leftovers.found_in(folder):
+                if story_leftovers.holds_words(path):
+                    self._keep(folder, shapes.STORY, story_leftovers.text_of(path))
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        return removed
+
     def set_aside(self, folder: Path, artifact: str) -> list[str]:
         """Before a phase begins: what another wrote as its artifact, or in a wrong shape, is kept out of its way."""
         known, moved = _known(folder), []
@@ -198,9 +224,9 @@ class StoryFolders:
                     moved.append(each)
         return moved
 
-    def hand_edit(self, story: Story) -> StoryText | None:
+    def hand_edit(self, story: Story, folder: Path | None = None) -> StoryText | None:
         """What a person changed in story.md since we wrote it; None for nothing."""
-        at = self.find(story.id)
+        at = folder or self.find(story.id)
         text = _read(at / shapes.STORY, frontmatter.FILE_MAX + 1) if at is not None else None
         self._seen[story.id] = text
         if at is None or text is None:
@@ -235,7 +261,8 @@ class StoryFolders:
             how = phase_lock.standing(found, written_at=written_at, now=now_ms, run=run, alive=_alive(found))
             if how == "live":
                 held = phase_lock.described(found)
-                raise NotAllowed(f"Phase in progress: {held}", hint=f"wait for it, or remove {path} if nothing runs")
+                hint = f"wait for it, or remove {path} if nothing runs"
+                raise PhaseInProgress(f"Phase in progress: {held}", hint=hint)
             _replace(path, phase_lock.render(mine))
 
     def renew(self, folder: Path, *, run: str, now_ms: int) -> None:
@@ -271,10 +298,6 @@ def evidence_hash(project: Path, path: str, folder: Path | None = None) -> str:
     return ""
 
 
-def _directory(story: Story, machine: Machine) -> str:
-    return machine.places.get(story.status) or _ELSEWHERE
-
-
 def _file_hash(path: Path) -> str:
     digest = hashlib.sha256()
     try:
@@ -304,6 +327,10 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
@@ -314,11 +341,11 @@ def _read(path: Path, limit: int) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # a folder of this name
+        os.close(fd)
+        return None
     with open(fd, encoding="utf-8", errors="replace", newline="") as file:
-        try:
-            return file.read(limit)
-        except OSError:  # a folder of this name
-            return None
+        return file.read(limit)
 
 
 def _refuse_links(folder: Path, name: str) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 from medbay.integrations.git import Git, repository_above
 
 IGNORED: Final = "*\n"
-COMMITTED: Final = ".phase-lock\n.written.json\n.*.new\n"
+COMMITTED: Final = ".phase-lock\n.written.json\n.*.new\n.*.old\n"
+_BEFORE: Final = ".phase-lock\n.written.json\n.*.new\n"  # as it was written until the second name was known
 FILE: Final = ".gitignore"
 
 
@@ -22,7 +23,7 @@ def mark(root: Path, *, commit: bool) -> None:
         before = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         before = None
-    if before == wanted or before not in (None, IGNORED, COMMITTED):
+    if before == wanted or before not in (None, IGNORED, COMMITTED, _BEFORE):
         return
     root.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{FILE}.{os.getpid()}.new")

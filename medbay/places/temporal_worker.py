@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from medbay.core.cluster import Cluster
+from medbay.core.outcome import Cancelled
 from medbay.env import Clock
 from medbay.errors import SpawnFailed
 from medbay.places.orders import AttemptReport, write_report
@@ -236,7 +237,7 @@ class TemporalWorker:
                 errand.kill()
                 raise ApplicationError("its worker was cut off from the cluster", type=CUT_OFF, non_retryable=True)
             if report is not None:
-                if cancelled:
+                if cancelled and isinstance(report.outcome, Cancelled):
                     raise asyncio.CancelledError
                 return write_report(report)
             if self._clock.monotonic_s() >= beat_at_s:

@@ -40,7 +40,7 @@ from medbay.core.workflow.records import OWNER as STORY
 from medbay.core.workspace import CONFLICT, PULL_REQUEST
 from medbay.env import Ids
 from medbay.errors import StaleClaim
-from medbay.service import budgets, evaluations, learning, owners, prompts, triage
+from medbay.service import budgets, evaluations, learning, owners, prompts, stories, triage
 from medbay.service.prompts import Briefing
 from medbay.store import attempts, breakers, patterns, questions, tasks, workers
 from medbay.store.apply import apply
@@ -109,7 +109,13 @@ class Capacity(Struct, frozen=True, kw_only=True):
     @property
     def has_room(self) -> bool:
         """Whether anything can be claimed, here or elsewhere."""
-        return self.room > 0 or any(each.room > 0 for each in self.elsewhere.values())
+        return bool(self.places)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where anything can be claimed for."""
+        there = tuple(place for place, each in self.elsewhere.items() if each.room > 0)
+        return ("", *there) if self.room > 0 else there
 
 
 def claim(
@@ -126,7 +132,7 @@ def claim(
     if owner is None or owner.stopped_at is not None or owner.lease_until <= tx.now:
         return []
     patience_ms = capacity.fallback_after_ms
-    behind = _not_held(tx, _behind_mutexes(tx, worker), work, patience_ms)
+    behind = _not_held(tx, _behind_mutexes(tx, worker, capacity.places), work, patience_ms)
     offer = _Offer(tx, worker, work, _queues_left(tx, worker, capacity), behind, capacity.short_of, patience_ms)
     chosen = _chosen(offer, capacity)
     for place, there in capacity.elsewhere.items():
@@ -166,7 +172,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
     Raises StaleClaim when any of them is not as it was claimed: then nothing counts, and each is ended alone.
     """
     claims = [_known_claim(each, worker_id) for each in finished]
-    after = tasks.dependents_of(tx, [each.task_id for each in finished if _can_be_final(each.outcome)])
+    after = tasks.dependents_of(tx, [each.task_id for each in finished if _concerns_dependents(each)])
     owned = owners.of_many(tx, [each.task for each in claims if _is_shared(each.task)], work.breakers)
     met: dict[str, Task] = {}  # what several of them concern, as the last one left it
     known: dict[str, Known | None] = {}
@@ -177,7 +183,7 @@ def end_together(tx: Tx, finished: Sequence[Finished], work: WorkingSet, *, work
             ended = _ended(each, task, claim.attempt, dependents, by, tx.now)
             owner = owners.as_left(owned[task.id], met) if task.id in owned else None
             if owner is None and task.owner_kind:
-                owner = _owner_in_turn(tx, task, by)
+                owner = _owner_in_turn(tx, ended, by)
             ended = ended if owner is None else replace(ended, owner=owner)
             decision = rules.on_attempt_ended(_with_what_is_known(tx, ended, known, work), tx.now, work)
             apply(tx, decision)
@@ -196,11 +202,11 @@ def _is_shared(task: Task) -> bool:
     return bool(task.owner_kind) and task.role != "triage" and task.owner_kind != STORY
 
 
-def _owner_in_turn(tx: Tx, task: Task, by: Judgement) -> Owned:
+def _owner_in_turn(tx: Tx, ended: Ended, by: Judgement) -> Owned:
     """The owner as those that ended before it left it: the parts of a run meet the same story."""
-    if task.role == "triage":
-        return _looked_at(tx, task, by)
-    return owners.of(tx, task) if task.owner_kind == STORY else None
+    if ended.task.role == "triage":
+        return _looked_at(tx, ended.task, by)
+    return stories.case_at_end(tx, ended.task, ended.outcome) if ended.task.owner_kind == STORY else None
 
 
 def end_broken(tx: Tx, finished: Finished, work: WorkingSet, *, worker_id: str, by: Judgement, traceback: str) -> None:
@@ -220,7 +226,7 @@ def lock(tx: Tx, finished: Sequence[Finished], work: WorkingSet) -> None:
     asked = [each.task_id for each in finished if together or failing_scope(each.task_id) in work.questions]
     if asked:
         questions.lock_of_tasks(tx, asked)
-    final = {each.task_id for each in finished if _can_be_final(each.outcome)}
+    final = {each.task_id for each in finished if _concerns_dependents(each)}
     tasks.lock(tx, {each.task_id for each in finished}, dependents_of=final)
 
 
@@ -253,7 +259,8 @@ def _load_ended(tx: Tx, finished: Finished, *, worker_id: str, by: Judgement) ->
     ended = evaluations.looked_at(tx, ended, threshold=by.means.rescue_threshold)
     if not task.owner_kind:
         return ended
-    return replace(ended, owner=_looked_at(tx, task, by) if task.role == "triage" else owners.of(tx, task))
+    in_turn = task.role == "triage" or task.owner_kind == STORY
+    return replace(ended, owner=_owner_in_turn(tx, ended, by) if in_turn else owners.of(tx, task))
 
 
 def _is_recorded(finished: Finished, task: Task) -> bool:
@@ -305,6 +312,12 @@ def _known_claim(finished: Finished, worker_id: str) -> Claim:
 def _can_be_final(outcome: Outcome) -> bool:
     """Whether tasks that come after this one may be concerned."""
     return isinstance(outcome, Succeeded | Checked | Cancelled)
+
+
+def _concerns_dependents(finished: Finished) -> bool:
+    """The same, also where its worker took it up after its cancel was requested: then every ending is one for good."""
+    known = finished.claim
+    return _can_be_final(finished.outcome) or (known is not None and known.task.cancel_requested)
 
 
 def _with_what_is_known(tx: Tx, ended: Ended, known: dict[str, Known | None], work: WorkingSet) -> Ended:
@@ -396,11 +409,11 @@ def _queues_left(tx: Tx, worker: Worker, capacity: Capacity) -> dict[str, int]:
     return left
 
 
-def _behind_mutexes(tx: Tx, worker: Worker) -> list[Task]:
-    """The most urgent task behind each free mutex, which is this transaction's from now on."""
+def _behind_mutexes(tx: Tx, worker: Worker, places: Collection[str]) -> list[Task]:
+    """The most urgent task behind each free mutex that one of these places has room for; it is ours from now on."""
     first: dict[str, Task] = {}
     for queue in worker.queues:
-        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX):
+        for task_id, mutex in tasks.free_mutexes(tx, queue, HEAD_MAX, places):
             found = tasks.take_mutex(tx, task_id, mutex)
             if found is not None and (mutex not in first or _urgency(found) < _urgency(first[mutex])):
                 first[mutex] = found

@@ -14,12 +14,13 @@ from medbay.core import agent
 from medbay.core.decision import Decision
 from medbay.core.holds.breaker import Breaker, phase_key
 from medbay.core.model import Attempt, Question, Task
+from medbay.core.outcome import Outcome, Succeeded
 from medbay.core.people.answer import AskedStory
-from medbay.core.workflow import phase, question, story, workflow
+from medbay.core.workflow import budget, phase, question, story, workflow
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PartAttempt, PhaseRun, RunPart, Story, StoryDecision, StoryRules
 from medbay.core.workflow.workflow import Phase, Workflow
-from medbay.errors import NotAllowed, NotFound, UsageError
+from medbay.errors import NotAllowed, NotFound, StaleClaim, UsageError
 from medbay.store import attempts, breakers, questions, stories, tasks
 from medbay.store.apply import apply
 from medbay.store.database import Tx
@@ -92,6 +93,23 @@ def to_conduct(tx: Tx, *, looked_at: Mapping[str, int]) -> list[Story]:
     return [each for each in found if is_due(each)]
 
 
+def cases(tx: Tx, found: Sequence[Story]) -> list[StoryCase]:
+    """Stories with their runs and decisions, of many in one look: what their folders are written from."""
+    ids = [each.id for each in found]
+    known, decided = workflows_of(tx, found), stories.decisions_of(tx, ids)
+    runs = stories.runs_of(tx, ids)
+    return [
+        StoryCase(
+            story=each,
+            workflow=known[each.definition],
+            run=next((run for run in runs[each.id] if run.is_open), None),
+            runs=tuple(run for run in runs[each.id] if not run.is_open),
+            decisions=decided[each.id],
+        )
+        for each in found
+    ]
+
+
 @lru_cache(maxsize=64)
 def _read(text: str) -> Workflow:
     return workflow.read(json.loads(text))
@@ -121,7 +139,17 @@ def case_of(tx: Tx, story_id: str) -> StoryCase | None:
         dependents=_dependents(tx, found),
         taken=frozenset(stories.ids_like(tx, f"{story_id}-", 1_000)),
         breakers=_open_breakers(tx, found),
+        spent=attempts.spent(tx, ids),
     )
+
+
+def case_at_end(tx: Tx, task: Task, outcome: Outcome) -> StoryCase | None:
+    """The case of the story of a task whose attempt ends like this: one that brings no answer has used something."""
+    found = case_of(tx, task.owner_id)
+    if found is None or isinstance(outcome, Succeeded):
+        return found
+    before, now = found.spent.get(task.id, (0, 0)), budget.spent_by(outcome)
+    return replace(found, spent={**found.spent, task.id: (before[0] + now[0], before[1] + now[1])})
 
 
 def _open_breakers(tx: Tx, found: Story) -> tuple[Breaker, ...]:
@@ -141,7 +169,7 @@ def create(tx: Tx, new: Story, definition: tuple[str, str], *, actor: str) -> St
     """Add a story; one that is there already is refused, and so are dependencies that do not exist or go round."""
     key, text = definition
     if exists(tx, new.id):
-        raise NotAllowed("Story already exists. Use --force to overwrite.", hint=f"medbay story show {new.id}")
+        raise NotAllowed(f"there is a story {new.id} already", hint=f"another id, or medbay story show {new.id}")
     refuse_dependencies(tx, new.id, new.depends_on)
     stories.save_workflow(tx, key, new.workflow, text)
     apply(tx, story.created(new, tx.now, actor=actor))
@@ -180,6 +208,15 @@ def loaded(tx: Tx, given: str) -> StoryCase:
     return found
 
 
+def as_it_was(tx: Tx, story_id: str, version: int) -> StoryCase:
+    """The case of a story that nobody has moved since it was read; StaleClaim where another process was faster."""
+    found = loaded(tx, story_id)
+    if found.story.version != version:
+        why = "Phase in progress" if found.run is not None else f"{story_id} moved meanwhile"
+        raise StaleClaim(why, hint=f"another process was faster; medbay story show {story_id}")
+    return found
+
+
 def open_questions(tx: Tx, story_id: str) -> list[Question]:
     """The open questions about a story."""
     found = (questions.get(tx, each) for each in stories.open_question_ids(tx, story_id))
@@ -214,7 +251,7 @@ def detail(tx: Tx, given: str) -> StoryDetail:
 
 def start(
     tx: Tx,
-    given: str,
+    before: Story,
     phase_name: str,
     workers: Sequence[PhaseWorker],
     rules: StoryRules,
@@ -223,12 +260,10 @@ def start(
     command: str,
     queue: str,
 ) -> PhaseRun:
-    """Start a run of a phase; its tasks wait for their setup."""
-    found = loaded(tx, given)
+    """Start a run of a phase of a story as it was read; its tasks wait for their setup."""
+    found = as_it_was(tx, before.id, before.version)
     wanted = found.workflow.phase(phase_name)
     assert wanted is not None
-    if found.run is not None:
-        raise NotAllowed("Phase in progress", hint=f"{found.run.phase} of {found.story.id} runs")
     apply(tx, phase.start(found, wanted, workers, rules, tx.now, actor=actor, command=command, queue=queue))
     made = stories.run(tx, found.story.id, found.story.runs + 1)
     assert made is not None
@@ -288,12 +323,15 @@ def _counted(tx: Tx, part: RunPart) -> RunPart:
     if not tried:
         return part
     newest = tried[-1]
-    known = sum((each.tokens_in or 0) + (each.tokens_out or 0) for each in tried)
-    told = part if known < part.tokens_in + part.tokens_out else None
+    known = sum(sum(_used(each)) for each in tried)
+    total = part.tokens_in + part.tokens_out
+    told = part if total > known or (total == known and newest.tokens_in is None) else None
     results = attempts.results(tx, part.task_id)
     spans = [_span(each, results.get(each.number)) for each in tried]
-    if told is not None:  # what a command says of itself
-        spans[-1] = replace(spans[-1], tokens_in=told.tokens_in, tokens_out=told.tokens_out)
+    if told is not None:  # what a command says of itself, less what it said in earlier attempts
+        before = [sum(column) for column in zip((0, 0), *map(_used, tried[:-1]), strict=True)]
+        left = (max(0, told.tokens_in - before[0]), max(0, told.tokens_out - before[1]))
+        spans[-1] = replace(spans[-1], tokens_in=left[0], tokens_out=left[1])
     return replace(
         part,
         attempts=len(tried),
@@ -303,8 +341,8 @@ def _counted(tx: Tx, part: RunPart) -> RunPart:
         model=newest.model or part.model,
         session=newest.session,
         cost=_sum(tried, "cost"),
-        tokens_in=told.tokens_in if told else _sum(tried, "tokens_in"),
-        tokens_out=told.tokens_out if told else _sum(tried, "tokens_out"),
+        tokens_in=told.tokens_in if told else sum(_used(each)[0] for each in tried),
+        tokens_out=told.tokens_out if told else sum(_used(each)[1] for each in tried),
         tool_calls=max(part.tool_calls, _sum(tried, "tool_calls")),
         tried=tuple(spans),
     )
@@ -315,10 +353,15 @@ def _span(each: Attempt, result: Mapping[str, Any] | None) -> PartAttempt:
         started_at=each.started_at,
         ended_at=each.ended_at,
         model=each.model,
-        tokens_in=each.tokens_in or 0,
-        tokens_out=each.tokens_out or 0,
+        tokens_in=_used(each)[0],
+        tokens_out=_used(each)[1],
         tools=agent.tools_used(result),
     )
+
+
+def _used(each: Attempt) -> budget.Spent:
+    """Tokens in and out; a command that does not tell them apart says how many."""
+    return (each.tokens or 0) if each.tokens_in is None else each.tokens_in, each.tokens_out or 0
 
 
 def _sum(tried: Sequence[Attempt], name: str) -> int:

@@ -281,7 +281,7 @@ class SimPlaceWorker:
         return f"takes {entry.key[0]} {entry.key[1]}"
 
     def _report(self, key: AttemptKey, errand: SimErrand, report: AttemptReport) -> None:
-        if errand.cancelled:
+        if errand.cancelled and isinstance(report.outcome, Cancelled):
             self._outbox[key] = ToldResult(outcome=Cancelled())
         else:
             self._outbox[key] = ToldResult(report=write_report(report))

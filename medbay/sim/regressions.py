@@ -23,4 +23,9 @@ REGRESSIONS: Final[tuple[tuple[int, str], ...]] = (
     (8300004, "an attempt whose checks were to be read was taken up as if its work went on, and a rule broke"),
     (8300005, "an engine that did not know the place gave up what ran there, and its result was thrown away"),
     (8300036, "a result was recorded by a commit without an answer, and a rule broke when it was recorded again"),
+    (8450005, "a failure that came in the moment its worker was told to stop was handed back, without its named time"),
+    (8450015, "what had ended elsewhere gave up its slot there before its checks were read"),
+    (8460032, "the same as 8450005"),
+    (8460091, "nobody was asked about what comes after a task that was taken up elsewhere after its cancel"),
+    (8460125, "the same as 8450015"),
 )

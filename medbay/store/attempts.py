@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -158,6 +158,17 @@ def tokens_of_session(tx: Tx, task_id: str, session: str) -> tuple[int, int]:
         (task_id, session, session),
     )
     return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def spent(tx: Tx, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """What the attempts of these tasks have used that ended, in and out; one that only says how many, all in."""
+    if not task_ids:
+        return {}
+    sql = (
+        "SELECT task_id, SUM(COALESCE(tokens_in, tokens, 0)), SUM(COALESCE(tokens_out, 0)) FROM attempt"
+        f" WHERE task_id IN ({', '.join('?' * len(task_ids))}) AND ended_at IS NOT NULL GROUP BY task_id"
+    )
+    return {row[0]: (int(row[1]), int(row[2])) for row in tx.rows(f"{sql} ORDER BY task_id", tuple(task_ids))}
 
 
 def output(tx: Tx, task_id: str, number: int) -> Output | None:

@@ -23,6 +23,7 @@ from medbay.store.database import Row, Tx
 from medbay.store.rows import RecordTable, dumps, dumps_any, loads
 
 R = TypeVar("R", bound=Struct)
+V = TypeVar("V")
 _AT_ONCE: Final = 500  # ids in one statement
 
 
@@ -131,20 +132,41 @@ def claim_files(tx: Tx, story: Story, *, by: str, until: int) -> bool:
     return tx.execute(sql, (by, until, story.id, tx.now, by)) == 1
 
 
-def release_files(tx: Tx, story_id: str, *, by: str) -> None:
-    """Give the folder of a story back."""
-    tx.execute("UPDATE story SET files_by = '', files_until = NULL WHERE id = ? AND files_by = ?", (story_id, by))
+def claim_many(tx: Tx, story_ids: Collection[str], *, by: str, until: int) -> dict[str, int]:
+    """Take the folders of these stories for a while; those that could be had, with the versions of their records."""
+    got: dict[str, int] = {}
+    for some in _portions(sorted(story_ids)):
+        mine = f"id IN ({', '.join('?' * len(some))})"
+        free = "(files_until IS NULL OR files_until <= ? OR files_by = ?)"
+        tx.execute(
+            f"UPDATE story SET files_by = ?, files_until = ? WHERE {mine} AND {free}", (by, until, *some, tx.now, by)
+        )
+        got.update(tx.rows(f"SELECT id, version FROM story WHERE {mine} AND files_by = ? ORDER BY id", (*some, by)))
+    return got
 
 
-def files_written(tx: Tx, story: Story, directory: str) -> bool:
-    """The folder is as this version of the record says; False when the record has moved on."""
-    sql = "UPDATE story SET files_due = 0, directory = ? WHERE id = ? AND version = ?"
-    return tx.execute(sql, (directory, story.id, story.version)) == 1
+def release_files(tx: Tx, story_ids: Collection[str], *, by: str) -> None:
+    """Give the folders of these stories back."""
+    for some in _portions(sorted(story_ids)):
+        mine = f"id IN ({', '.join('?' * len(some))})"
+        tx.execute(f"UPDATE story SET files_by = '', files_until = NULL WHERE files_by = ? AND {mine}", (by, *some))
 
 
-def mark_files_due(tx: Tx) -> None:
-    """Have every folder compared with the store again."""
-    tx.execute("UPDATE story SET files_due = 1 WHERE files_due = 0")
+def files_written(tx: Tx, written: Sequence[tuple[Story, str]]) -> None:
+    """The folders of these stories are in these directories, as their records said; one that has moved on is due."""
+    for directory in sorted({where for _, where in written}):
+        there = sorted((each.id, each.version) for each, where in written if where == directory)
+        for some in _portions(there):
+            either = " OR ".join(["(id = ? AND version = ?)"] * len(some))
+            sql = f"UPDATE story SET files_due = 0, directory = ? WHERE {either}"
+            tx.execute(sql, (directory, *(value for pair in some for value in pair)))
+
+
+def mark_files_due(tx: Tx, story_ids: Collection[str]) -> None:
+    """Have the folders of these stories compared with the store again."""
+    for some in _portions(sorted(story_ids)):
+        marks = ", ".join("?" * len(some))
+        tx.execute(f"UPDATE story SET files_due = 1 WHERE files_due = 0 AND id IN ({marks})", some)
 
 
 def passed(tx: Tx, story_id: str) -> frozenset[str]:
@@ -188,7 +210,7 @@ def setups(tx: Tx) -> set[str]:
     return {row[0] for row in tx.rows("SELECT story_id FROM phase_run WHERE status = 'SETUP' ORDER BY story_id")}
 
 
-def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def _portions(values: Sequence[V]) -> Iterator[Sequence[V]]:
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
@@ -213,6 +235,17 @@ def decisions(tx: Tx, story_id: str) -> tuple[StoryDecision, ...]:
     """What was decided or is to be decided about a story, in its order."""
     rows = tx.rows(f"{_DECISION} WHERE story_id = ? ORDER BY number", (story_id,))
     return tuple(_record(StoryDecision, row) for row in rows)
+
+
+def decisions_of(tx: Tx, story_ids: Collection[str]) -> dict[str, tuple[StoryDecision, ...]]:
+    """What was decided or is to be decided about each of these stories, in its order."""
+    found: dict[str, list[StoryDecision]] = {each: [] for each in story_ids}
+    for some in _portions(sorted(story_ids)):
+        marks = ", ".join("?" * len(some))
+        for row in tx.rows(f"{_DECISION} WHERE story_id IN ({marks}) ORDER BY story_id, number", some):
+            made = _record(StoryDecision, row)
+            found[made.story_id].append(made)
+    return {each: tuple(decided) for each, decided in found.items()}
 
 
 def decided_alone(tx: Tx, since: int, limit: int) -> tuple[StoryDecision, ...]:

@@ -33,17 +33,17 @@ NEXT_DUE_SQL: Final = (
     " AND live IS NULL ORDER BY due_at, id LIMIT 1"
 )
 _BEHIND_MUTEX: Final = "mutex <> '' AND hold = 'mutex:' || mutex"
-# The first that waits behind each mutex, from name to name by the index: what waits behind them costs nothing.
+# The first behind each mutex for each place, from one to the next by the index: what waits behind them costs nothing.
+_FIRST_BEHIND: Final = f"(SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
+_IN_ORDER: Final = " ORDER BY mutex, place, priority, ready_at, id LIMIT 1)"
+_OF_HEAD: Final = "(SELECT b.{0} FROM task b WHERE b.id = head.id)"
 MUTEX_HEADS_SQL: Final = (
-    "WITH RECURSIVE head (id, number) AS ("
-    f" SELECT (SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
-    " ORDER BY mutex, priority, ready_at, id LIMIT 1), 1 UNION ALL"
-    f" SELECT (SELECT id FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
-    " AND mutex > (SELECT b.mutex FROM task b WHERE b.id = head.id)"
-    " ORDER BY mutex, priority, ready_at, id LIMIT 1), number + 1 FROM head WHERE id IS NOT NULL AND number < ?)"
-    " SELECT id, mutex, priority, ready_at FROM (SELECT id, (SELECT b.mutex FROM task b WHERE b.id = head.id) AS mutex,"
-    " (SELECT b.priority FROM task b WHERE b.id = head.id) AS priority,"
-    " (SELECT b.ready_at FROM task b WHERE b.id = head.id) AS ready_at FROM head WHERE id IS NOT NULL) first"
+    f"WITH RECURSIVE head (id, number) AS (SELECT {_FIRST_BEHIND}{_IN_ORDER}, 1 UNION ALL SELECT COALESCE("
+    f"{_FIRST_BEHIND} AND mutex = {_OF_HEAD.format('mutex')} AND place > {_OF_HEAD.format('place')}{_IN_ORDER},"
+    f" {_FIRST_BEHIND} AND mutex > {_OF_HEAD.format('mutex')}{_IN_ORDER}), number + 1 FROM head"
+    " WHERE id IS NOT NULL AND number < ?) SELECT id, mutex, priority, ready_at, place FROM (SELECT id, "
+    + ", ".join(f"{_OF_HEAD.format(name)} AS {name}" for name in ("mutex", "priority", "ready_at", "place"))
+    + " FROM head WHERE id IS NOT NULL) first"
     " WHERE (SELECT l.id FROM task l WHERE l.mutex = first.mutex AND l.mutex <> '' AND l.live IS NOT NULL LIMIT 1)"
     " IS NULL"
 )
@@ -52,7 +52,8 @@ MUTEX_HEAD_SQL: Final = (
     " WHERE l.mutex = task.mutex AND l.mutex <> '' AND l.live IS NOT NULL)"
 )
 BEHIND_MUTEX_SQL: Final = (
-    f"SELECT 1 FROM task WHERE queue = ? AND {_BEHIND_MUTEX} ORDER BY queue, mutex, priority, ready_at, id LIMIT 1"
+    f"SELECT 1 FROM task WHERE queue = ? AND {_BEHIND_MUTEX}"
+    " ORDER BY queue, mutex, place, priority, ready_at, id LIMIT 1"
 )
 MUTEX_HOLDER_SQL: Final = "SELECT id FROM task WHERE mutex = ? AND mutex <> '' AND live IS NOT NULL"
 COUNT_LIVE_SQL: Final = "SELECT count(*) FROM task WHERE queue = ? AND live IS NOT NULL"
@@ -223,11 +224,17 @@ def suspects(tx: Tx, queue: str, limit: int) -> list[Task]:
     return [task(row) for row in tx.rows(CLAIM_SUSPECTS_SQL + tx.locks.take_free, (queue, limit))]
 
 
-def free_mutexes(tx: Tx, queue: str, limit: int) -> list[tuple[str, str]]:
-    """The most urgent tasks of a queue that wait behind a mutex nobody has: id and mutex, one for each mutex."""
-    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, _MUTEXES_LOOKED_AT))
-    ordered = sorted(rows, key=lambda row: (row[2], row[3] or 0, row[0]))
-    return [(row[0], row[1]) for row in ordered[:limit]]
+def free_mutexes(tx: Tx, queue: str, limit: int, places: Collection[str] | None = None) -> list[tuple[str, str]]:
+    """The most urgent tasks of a queue that wait behind a mutex nobody has: id and mutex, one for each mutex.
+
+    With `places`, of those that would run there.
+    """
+    rows = tx.rows(MUTEX_HEADS_SQL, (queue, queue, queue, _MUTEXES_LOOKED_AT))
+    first: dict[str, str] = {}
+    for row in sorted(rows, key=lambda row: (row[2], row[3] or 0, row[0])):
+        if places is None or row[4] in places:
+            first.setdefault(row[1], row[0])
+    return [(task_id, mutex) for mutex, task_id in first.items()][:limit]
 
 
 def take_mutex(tx: Tx, task_id: str, mutex: str) -> Task | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from medbay.core.durations import format_duration
 from medbay.core.policy.forecast import Forecast
@@ -12,6 +12,8 @@ from medbay.core.snapshot import Explanation
 from medbay.views import attempt, breaker, moments, pattern, question, schedule, triage
 from medbay.views import task as tasks
 from medbay.views.status import status_phrase
+
+_SHORTEST_SAID_MS: Final = 1_000
 
 When = Callable[[int], str]
 
@@ -60,7 +62,8 @@ def _coming_once_released(forecasts: Sequence[Forecast]) -> str:
         if each.step.due_at is None:
             parts.append(f"after attempt {each.attempt} {_stop(each.step.action)}: {each.step.why}")
         else:
-            parts.append(f"attempt {each.attempt + 1} {moments.short(each.step.due_at - each.at)} later")
+            wait = max(_SHORTEST_SAID_MS, each.step.due_at - each.at)  # one of 1s less its jitter is no wait of 0s
+            parts.append(f"attempt {each.attempt + 1} {moments.short(wait)} later")
     return " · ".join(parts)
 
 

@@ -12,7 +12,7 @@ from tests.agents.conftest import project
 from tests.agents.imitation import CACHED, GUIDANCE, INPUT, OUTPUT, Imitation
 from tests.e2e.test_the_path_of_a_task import Terminal
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.long]  # a story with questions is walked by the example
+pytestmark = [pytest.mark.timeout(400), pytest.mark.long]  # the example walks through the rest in every run
 ROLES = """
 [roles.pm]
 agent = "claude"

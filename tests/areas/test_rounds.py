@@ -57,6 +57,7 @@ def logs_of(bay: Bay, task_id: str, text: str = "x\n") -> Path:
 
 def test_a_trace_is_written_when_an_attempt_has_ended(opened: Opened, tmp_path: Path) -> None:
     """Beside its logs, in the shapes that `export` prints; once more after the next attempt."""
+    (tmp_path / "medbay.toml").write_text('[policy.ladder.transient]\ndelays = ["50ms"]\n', encoding="utf-8")
     bay = opened()
     traces = Traces(bay)
     traces.cycle()  # reads from now on

@@ -117,6 +117,7 @@ def test_the_version_is_one_line(bare: Cli) -> None:
         (["--frob"], "medbay: there is no option --frob; medbay --help lists what there is\n"),
         (["policy", "shwo"], 'medbay: there is no command "shwo"; did you mean show?\n'),
         (["show"], "medbay: missing argument 'ID'; medbay show --help says how\n"),
+        (["list", "--store", ""], "medbay: --store is empty; leave it out, or name what is meant\n"),
         (["list", "--limit", "x"], None),
         (["list", "--limit", "0"], None),
     ],

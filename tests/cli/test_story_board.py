@@ -27,7 +27,9 @@ def roles(**verdicts: str) -> None:
 
 def test_an_empty_board_says_how_to_fill_it(cli: Cli) -> None:
     """In words and as data."""
-    assert "medbay story new" in cli.good("story", "board").err
+    for name in ("board", "list", "stats"):
+        said = cli.good("story", name)
+        assert (said.out, "medbay story new" in said.err) == ("", True), name
     assert all(not each["stories"] for each in cli.good("story", "board", "--json").json["columns"])
     assert cli.good("story", "stats", "--json").json["stories"] == 0
 
@@ -35,7 +37,9 @@ def test_an_empty_board_says_how_to_fill_it(cli: Cli) -> None:
 @pytest.mark.parametrize("columns", [40, 80])
 def test_lists_and_boards_fit_the_screen(cli: Cli, columns: int) -> None:
     """A long title is cut; markup and line breaks in it are text."""
-    cli.good("story", "new", "LONG-STORY-1", "--title", "A title with <b>markup</b>\n[red]and[/red] " + "words " * 20)
+    title = "A title with <b>markup</b>\n[red]and[/red] " + "words " * 20
+    cli.good("story", "new", "LONG-STORY-1", "--title", title, "--criterion", "two\nlines", "--criterion", "two lines")
+    assert cli.good("story", "show", "LONG-STORY-1", "--json").json["criteria"] == ["two lines"]
 
     for words in ("list", "board"):
         said = cli.screen("story", words, columns=columns).out

@@ -32,7 +32,9 @@ GH = """#!/bin/sh
 echo "$*" >> "$GH_LOG"
 case "$1 $2" in
 "pr create") echo https://example.org/pull/1 ;;
-"pr view") echo '{"url": "https://example.org/pull/1", "state": "OPEN"}' ;;
+"pr view") at=$(grep -c "^pr view" "$GH_LOG"); state=$(sed -n "${at}p" "$GH_LOG.states")
+  test -z "$state" || checks='{"name": "ci", "status": "'$state'", "conclusion": "'$state'"}'
+  echo '{"url": "https://example.org/pull/1", "state": "OPEN", "statusCheckRollup": ['$checks']}' ;;
 esac
 """
 
@@ -224,12 +226,13 @@ def test_a_conflict_that_stays_is_a_persons(repository: Repository) -> None:
 def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The same landing is tried again when the person has seen to it."""
-    repository.commit_settings('on_pass = "pr"')
+    """The same landing is tried again when the person has seen to it; then its checks are waited for."""
+    repository.commit_settings('on_pass = "pr"', "[git]", 'pr_wait = "30s"')
+    repository.works("implement", f'{WRITES}; cat "$MEDBAY_INPUT" >> "$here/told.txt"')
     beside = tmp_path_factory.mktemp("gh")
     tools = beside / "bin"
     tools.mkdir()
-    for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd"):
+    for name in ("git", "sh", "dirname", "cp", "test", "cat", "pwd", "grep", "sed"):
         (tools / name).symlink_to(shutil.which(name) or name)
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("GH_LOG", str(beside / "said"))
@@ -242,14 +245,20 @@ def test_a_pull_request_is_asked_for_and_without_gh_a_person_is(
     assert "gh is not installed" in asked["why"]
     (tools / "gh").write_text(GH)
     (tools / "gh").chmod(0o755)
+    (beside / "said.states").write_text("IN_PROGRESS\nFAILURE\nIN_PROGRESS\nSUCCESS\n")
     repository.cli.good("answer", asked["id"], "1")
     repository.cli.good("story", "run", "W-1")
 
     found = repository.shown()
+    assert [each["phase"] for each in found["phases"]] == ["implement", "review", "gate"] * 2
+    assert (
+        "pull request https://example.org/pull/1 came back\\nci: failure" in (repository.roles / "told.txt").read_text()
+    )
     assert (found["status"], found["merged"]) == ("completed", False)
     assert found["git"]["pull_request"] == "https://example.org/pull/1"
     assert "https://example.org/pull/1" in repository.cli.good("story", "show", "W-1").out
     assert "pr create --head medbay/story-W-1 --base main" in (beside / "said").read_text()
+    assert (beside / "said").read_text().count("pr view") == 4
     assert repository.git("--git-dir", str(beside / "remote.git"), "rev-parse", "medbay/story-W-1")
     assert not Path("app.txt").exists()
 
@@ -443,7 +452,7 @@ class Snapshot:
 @pytest.mark.parametrize(
     ("what", "stride"),
     [
-        ("merge", 15),
+        ("merge", 31),
         pytest.param("merge", 1, marks=pytest.mark.long),
         pytest.param("revert", 1, marks=pytest.mark.long),
     ],

@@ -232,12 +232,13 @@ def test_a_sandboxed_agent_writes_its_worktree_alone_and_reaches_the_hosts_it_na
     """Not the repository, not the home, not another host; its result file and its temporary files it may."""
     if shutil.which("bwrap") is None:
         pytest.skip("NO BUBBLEWRAP: agents in a sandbox are not tested; install the package bubblewrap")
+    own = Path(f"/tmp/{tmp_path.parent.name}-{os.getpid()}")  # in the temporary files of the agent alone
     with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = server.server_address[1]
         project.agent(
             f"""
-            echo mine > mine.txt; echo x > /tmp/x && echo '{{"summary": "wrote"}}' > "$MEDBAY_RESULT"
+            echo mine > mine.txt; echo x > {own} && echo '{{"summary": "wrote"}}' > "$MEDBAY_RESULT"
             for each in "{project.home}/a" "{project.home}/.git/a" "$HOME/a" "{tmp_path}/a"; do touch "$each"; done
             {sys.executable} -c "
 import urllib.request as u, urllib.error
@@ -259,7 +260,7 @@ except OSError: print('no way')
 
     assert project.show(task)["status"] == "completed"
     outside = (project.home, project.home / ".git", project.state, tmp_path)
-    assert not any((each / "a").exists() for each in outside) and not Path("/tmp/x").exists()
+    assert not any((each / "a").exists() for each in outside) and not own.exists()
     assert project.git("show", f"medbay/{task}:network.txt").split("\n") == ["200", "403", "no way", ""]
 
 

@@ -136,16 +136,16 @@ class StoryProcess:
         made.start()
         return made
 
-    def walk(self, *story_ids: str, slots: int = 4) -> None:
-        """Drive stories to their end as a daemon does, answering what is asked."""
+    def walk(self, *story_ids: str, slots: int = 4, until: str = "completed") -> None:
+        """Drive stories to a status as a daemon does, answering what is asked."""
         with stepped_files(self._told):
             engine = self.engine(slots=slots)
             for _ in range(ROUNDS_MAX):
-                if all(each.status == "completed" and not each.files_due for each in self.stories(story_ids)):
+                if all(each.status == until and not each.files_due for each in self.stories(story_ids)):
                     return
                 self.round(engine)
         left = {each.id: (each.status, each.reason) for each in self.stories(story_ids)}
-        raise AssertionError(f"not completed after {ROUNDS_MAX} rounds: {left}, {self.bay.inbox()}")
+        raise AssertionError(f"not {until} after {ROUNDS_MAX} rounds: {left}, {self.bay.inbox()}")
 
     def round(self, engine: Engine) -> None:
         """One round of everything."""

@@ -17,7 +17,7 @@ from tests.worlds import ManualClock
 ASKS: dict[str, Any] = {"decisions": [{"question": "Drop the table?", "options": ["yes", "no"]}]}
 NO: dict[str, Any] = {"verdict": "FAIL", "summary": "a line is too long"}
 SAID = {"review-lint review": [NO], "qa elaborate": [ASKS]}
-SAMPLE = 61  # every so many steps, in the run of every day
+SAMPLE = 101  # every so many steps, in the run of every day
 SHARES = 8  # of the whole, each a test of its own
 
 
@@ -135,10 +135,11 @@ def test_what_a_command_that_died_left_is_taken_to_the_queue_of_the_daemon(tmp_p
         clock.advance(AFTER_A_CRASH_MS)
 
         daemon = StoryProcess(folder, clock, said=SAID)
-        daemon.bay.stories.hand_over("S-1")
-        daemon.walk("S-1")
+        daemon.bay.stories.hand_over("S-1", until="ready-to-work")
+        daemon.walk("S-1", until="ready-to-work")
 
-        _check(daemon, f"{rounds} rounds")
+        runs = [(run.phase, run.status, run.agent_spawns) for run in daemon.runs("S-1")]
+        assert runs == [(phase, "PASS", 1) for phase in WALK[:2]], f"{rounds} rounds"
         with daemon.bay.store.read() as tx:
             left = tx.rows("SELECT DISTINCT queue FROM task WHERE status NOT IN ('completed', 'cancelled')")
         assert left == []

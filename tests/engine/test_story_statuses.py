@@ -39,7 +39,7 @@ PLACES = lifecycles.STORY.places
 MOVES = st.sampled_from([*ALL, *(["forward"] * 12), "unblock", "sync", "moved by hand", "deleted by hand", "edited"])
 
 
-@settings(max_examples=12)
+@settings(max_examples=7)
 @given(st.lists(MOVES, max_size=25))
 def test_a_person_may_do_what_the_table_says_and_the_folder_follows(steps: list[str]) -> None:
     """Any sequence of commands, with hands in the folders in between."""

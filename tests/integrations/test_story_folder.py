@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,6 +159,19 @@ def test_a_frontmatter_that_is_not_yaml_is_named_and_left(folders: StoryFolders)
     assert (at / "story.md").read_text() == broken
 
 
+def test_a_folder_or_a_link_where_story_md_belongs_is_named(folders: StoryFolders, tmp_path: Path) -> None:
+    """Nothing is read from it, nothing is written, and the others go on."""
+    at = put(folders, STORY)
+    (at / "story.md").unlink()
+    for make in (os.mkdir, lambda path: os.symlink(tmp_path, path)):
+        make(at / "story.md")
+        assert folders.hand_edit(STORY) is None
+        with pytest.raises(FolderProblem, match="is no file"):
+            folders.write(STORY, {})
+        assert folders.sync([STORY], MACHINES) == []
+        os.rename(at / "story.md", tmp_path / make.__name__)
+
+
 def test_nothing_is_written_through_a_link(folders: StoryFolders, tmp_path: Path) -> None:
     """A folder that is a link is refused; a file that is one is replaced by a file."""
     at = put(folders, STORY)
@@ -223,6 +237,48 @@ def test_a_crash_between_two_files_makes_nothing_of_ours_anothers(
 
     assert [(at / name).read_text() for name in (gate, elab)] == ["3\n", "3\n"]
     assert not (at / written.KEPT).exists()
+
+
+def gone() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_what_a_dead_process_left_half_written_is_cleared(folders: StoryFolders) -> None:
+    """By its name and its number alone: files of the living, of people and behind links stay."""
+    at = put(folders, STORY)
+    inside, dead, alive = at / shapes.FOLDER, gone(), os.getppid()
+    left = [at / f".story.md.{dead}.new", inside / f".phase-lock.{dead}.new", at / f".story.md.{dead}.old"]
+    stay = [
+        at / f".story.md.{alive}.new",
+        at / f".story.md.{os.getpid()}.new",
+        at / "draft.12.new",
+        at / ".notes.new",
+        inside / f".{dead}.new",
+    ]
+    for path in (*left, *stay):
+        path.write_text("half")
+    os.utime(left[2], (1, 1))
+    (inside / f".link.{dead}.new").symlink_to(stay[0])
+
+    removed = folders.clear(at)
+
+    assert sorted(removed) == sorted(each.name for each in left)
+    assert all(path.exists() for path in stay) and (inside / f".link.{dead}.new").is_symlink()
+    assert not (inside / "kept").exists() and folders.clear(at) == []
+
+
+def test_words_that_were_saved_while_story_md_was_replaced_are_kept(folders: StoryFolders) -> None:
+    """The process that would have put them back died: they are in a file of their own."""
+    at = put(folders, STORY)
+    last = at / f".story.md.{gone()}.old"
+    last.write_text("my last words\n")
+    os.utime(at / "story.md", (1, 1))
+
+    assert folders.clear(at) == [last.name]
+    assert [each.read_text() for each in (at / shapes.FOLDER / "kept").iterdir()] == ["my last words\n"]
 
 
 def test_before_a_phase_begins_what_is_not_of_its_run_is_set_aside(folders: StoryFolders) -> None:

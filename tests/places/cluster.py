@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,9 +20,10 @@ import pytest
 from medbay.core.cluster import Cluster
 from medbay.places.temporal import probe
 from tests.e2e.test_the_path_of_a_task import MEDBAY, QUICK, Terminal
-from tests.waiting import wait_for
+from tests.waiting import eventually
 
 SERVER = shutil.which("temporal", path=str(Path(sys.executable).parent)) or ""
+LOOK_EVERY_S = 0.1  # at a store or at many processes: looks without a pause would take the CPU of what they wait for
 BEAT_S = 10  # long enough for a busy machine; tests of silence take less
 NEEDS_A_SERVER = [
     pytest.mark.timeout(180),
@@ -35,6 +38,11 @@ def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something is so, with a pause between one look and the next."""
+    assert eventually(condition, seconds, every_s=LOOK_EVERY_S), "it never came true"
 
 
 def runs(pid: str) -> bool:
@@ -71,7 +79,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "HOME": str(self.folder)},
         )
-        wait_for(lambda: probe(self.cluster) == "")
+        wait_until(lambda: probe(self.cluster) == "")
 
     def kill(self) -> None:
         """kill -9."""
@@ -197,14 +205,14 @@ class Fleet(Terminal):
         """A worker of the place; it has read its settings and serves."""
         process = self.start("worker", "--place", "cluster", **environ)
         out = self.home / f"worker-{len(self.processes) - 1}.out"
-        wait_for(lambda: "serving" in out.read_text("utf-8"))
+        wait_until(lambda: "serving" in out.read_text("utf-8"))
         return process
 
     def engine(self, **environ: str) -> subprocess.Popen[bytes]:
         """An engine; it has read its settings."""
         process = self.start("up", "--no-web", **environ)
         out = self.home / f"up-{len(self.processes) - 1}.out"
-        wait_for(lambda: out.stat().st_size > 0)
+        wait_until(lambda: out.stat().st_size > 0)
         return process
 
     def add(self, run: str, *more: str) -> str:
@@ -231,3 +239,10 @@ class Fleet(Terminal):
                 each.send_signal(signal.SIGCONT)
                 each.kill()
             each.wait()
+
+
+def project(folder: Path, server: Server, *, store: str = "") -> Fleet:
+    """A project with a task queue that nobody else has."""
+    home = folder / f"project-{os.getpid()}-{time.monotonic_ns()}"
+    home.mkdir()
+    return Fleet(home, server, folder / "state", store=store)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.places.cluster import Fleet, Server
+from tests.places.cluster import Fleet, Server, project
+from tests.postgres_server import Server as Postgres
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +23,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def fleet(tmp_path: Path, server: Server) -> Iterator[Fleet]:
     """A project beside the server."""
-    home = tmp_path / f"project-{os.getpid()}-{tmp_path.name}"
-    home.mkdir()
-    made = Fleet(home, server, tmp_path / "state")
+    made = project(tmp_path, server)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.long])])
+def both(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Iterator[Fleet]:
+    """A project beside the server, its store on each kind of database."""
+    store = ""
+    if request.param == "postgres":
+        database: Postgres = request.getfixturevalue("postgres")
+        store = database.url(request.getfixturevalue("own_database"))
+    made = project(tmp_path, server, store=store)
     yield made
     made.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import signal
 import time
@@ -16,9 +15,7 @@ from typing import Any
 import pytest
 
 from medbay.places.temporal import connect
-from tests.places.cluster import NEEDS_A_SERVER, Fleet, Network, Server, runs
-from tests.postgres_server import Server as Postgres
-from tests.waiting import wait_for
+from tests.places.cluster import NEEDS_A_SERVER, Fleet, Network, Server, project, runs, wait_until
 
 pytestmark = [*NEEDS_A_SERVER, pytest.mark.long]
 
@@ -27,25 +24,6 @@ WAITS = (
     "echo $$ $(cut -d' ' -f22 /proc/$$/stat) $MEDBAY_ATTEMPT_KEY >> began;"
     " while [ ! -f go ]; do sleep 0.1; done; echo done; echo x >> ended"
 )
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def both(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Iterator[Fleet]:
-    """A project beside the server, its store on each kind of database."""
-    store = ""
-    if request.param == "postgres":
-        database: Postgres = request.getfixturevalue("postgres")
-        store = database.url(request.getfixturevalue("own_database"))
-    made = project(tmp_path, server, store=store)
-    yield made
-    made.close()
-
-
-def project(folder: Path, server: Server, *, store: str = "") -> Fleet:
-    """A project with a task queue that nobody else has."""
-    home = folder / f"project-{os.getpid()}-{time.monotonic_ns()}"
-    home.mkdir()
-    return Fleet(home, server, folder / "state", store=store)
 
 
 @pytest.fixture
@@ -90,7 +68,7 @@ def test_a_result_that_came_while_no_engine_was_there_is_settled_once(both: Flee
     both.worker()
     task = both.add(WAITS)
     first = both.engine()
-    wait_for(lambda: began(both))
+    wait_until(lambda: began(both))
     ((pid, start, key),) = began(both)
     (before,) = both.show(task)["attempts"]
     run = run_id(both, server, key)
@@ -98,7 +76,7 @@ def test_a_result_that_came_while_no_engine_was_there_is_settled_once(both: Flee
     first.kill()
     first.wait()
     (both.home / "go").touch()
-    wait_for(lambda: both.file("ended"))
+    wait_until(lambda: both.file("ended"))
     both.must("up", "--until-idle")
 
     shown = ended_once(both, task)
@@ -114,18 +92,18 @@ def test_another_engine_takes_up_what_a_silent_one_left(both: Fleet, server: Ser
     both.worker()
     task = both.add(WAITS)
     first = both.engine()
-    wait_for(lambda: began(both))
+    wait_until(lambda: began(both))
     ((pid, start, key),) = began(both)
     run = run_id(both, server, key)
     owner = both.show(task)["attempts"][0]["worker"]
 
     first.send_signal(signal.SIGSTOP)
     both.engine()
-    wait_for(lambda: both.show(task)["attempts"][0]["worker"] != owner)
+    wait_until(lambda: both.show(task)["attempts"][0]["worker"] != owner)
     first.send_signal(signal.SIGCONT)
     assert runs(pid)
     (both.home / "go").touch()
-    wait_for(lambda: both.status(task) == "completed")
+    wait_until(lambda: both.status(task) == "completed")
 
     shown = ended_once(both, task)
     assert len(shown["attempts"]) == 1 and "task:lost" not in both.names(task)
@@ -140,24 +118,24 @@ def test_an_engine_that_was_suspended_before_it_sent_its_order_cannot_send_it_la
     both.configure(network.port)
     slow = both.engine()
     ready = both.add("true")
-    wait_for(lambda: both.status(ready) == "completed")
+    wait_until(lambda: both.status(ready) == "completed")
     helper.kill()
     helper.wait()
     network.swallow()  # it does not know yet: what it claims now never arrives
     task = both.add(WAITS)
-    wait_for(lambda: both.show(task)["attempts"])
+    wait_until(lambda: both.show(task)["attempts"])
     slow.send_signal(signal.SIGSTOP)
     both.configure(server.port)
     both.worker()
     both.engine()
-    wait_for(lambda: len(began(both)) == 1)
+    wait_until(lambda: len(began(both)) == 1)
 
     network.mend()
     slow.send_signal(signal.SIGCONT)
-    wait_for(lambda: "lost its lease" in (both.home / "up-1.out").read_text("utf-8"))
+    wait_until(lambda: "lost its lease" in (both.home / "up-1.out").read_text("utf-8"))
     time.sleep(2)  # long enough for an order to arrive and begin
     (both.home / "go").touch()
-    wait_for(lambda: both.status(task) == "completed")
+    wait_until(lambda: both.status(task) == "completed")
 
     shown = ended_once(both, task)
     assert [each["outcome"] for each in shown["attempts"]] == ["lost", "succeeded"]
@@ -175,20 +153,20 @@ def test_an_engine_that_is_cut_off_reads_what_ended_meanwhile(
         fleet.configure(network.port)
         fleet.engine()
         task = fleet.add(WAITS)
-        wait_for(lambda: began(fleet))
+        wait_until(lambda: began(fleet))
 
         getattr(network, how)()
-        wait_for(happened(fleet, "place:away"))
+        wait_until(happened(fleet, "place:away"))
         (fleet.home / "go").touch()
-        wait_for(lambda: fleet.file("ended"))
+        wait_until(lambda: fleet.file("ended"))
         here, there = fleet.must("add", "here", "--run", "true").strip(), fleet.add("echo later")
-        wait_for(lambda: fleet.status(here) == "completed")
+        wait_until(lambda: fleet.status(here) == "completed")
         assert fleet.status(task) == "in_progress" and fleet.status(there) == "pending"
         network.mend()
-        wait_for(lambda: fleet.status(task) == fleet.status(there) == "completed")
+        wait_until(lambda: fleet.status(task) == fleet.status(there) == "completed")
 
         assert len(ended_once(fleet, task)["attempts"]) == 1 and len(began(fleet)) == 1
-        wait_for(happened(fleet, "place:back"))
+        wait_until(happened(fleet, "place:back"))
     finally:
         fleet.close()
 
@@ -205,20 +183,20 @@ def test_a_worker_that_is_cut_off_ends_its_trees_before_they_begin_elsewhere(
         fleet.configure(server.port, heartbeat="4s")
         fleet.engine()
         task = fleet.add(WAITS)
-        wait_for(lambda: began(fleet))
+        wait_until(lambda: began(fleet))
         pid = began(fleet)[0][0]
 
         getattr(network, how)()
         other = fleet.worker()
-        wait_for(lambda: len(began(fleet)) == 2)
+        wait_until(lambda: len(began(fleet)) == 2)
         assert not runs(pid), "both run"
         network.mend()
         (fleet.home / "go").touch()
-        wait_for(lambda: fleet.status(task) == "completed")
+        wait_until(lambda: fleet.status(task) == "completed")
         other.kill()
         other.wait()
         again = fleet.add("true")
-        wait_for(lambda: fleet.status(again) == "completed")
+        wait_until(lambda: fleet.status(again) == "completed")
 
         # The server may hand some to a worker that it cannot reach any more: they never begin.
         *before, last = (each["outcome"] for each in ended_once(fleet, task)["attempts"])
@@ -235,15 +213,15 @@ def test_a_worker_that_stops_in_order_hands_its_attempts_back_at_once(tmp_path: 
         first = fleet.worker()
         fleet.engine()
         task = fleet.add(WAITS)
-        wait_for(lambda: began(fleet))
+        wait_until(lambda: began(fleet))
         pid = began(fleet)[0][0]
 
         first.send_signal(signal.SIGTERM)
         assert first.wait(30) == 0 and not runs(pid)
         fleet.worker()
-        wait_for(lambda: len(began(fleet)) == 2)
+        wait_until(lambda: len(began(fleet)) == 2)
         (fleet.home / "go").touch()
-        wait_for(lambda: fleet.status(task) == "completed")
+        wait_until(lambda: fleet.status(task) == "completed")
 
         shown = ended_once(fleet, task)
         assert [each["outcome"] for each in shown["attempts"]] == ["requeued", "succeeded"]
@@ -262,7 +240,7 @@ def test_a_storm_of_kills_loses_nothing_and_runs_no_attempt_twice(tmp_path: Path
         tasks = [fleet.add(f"bash -c '{work}'") for _ in range(40)]
         workers = [fleet.worker(), fleet.worker()]
         engine = fleet.engine()
-        wait_for(lambda: fleet.file("done"))
+        wait_until(lambda: fleet.file("done"))
         for blow in ("engine", "worker", "server", "engine", "worker", "engine", "server", "worker"):
             time.sleep(chance.uniform(0.2, 1.5))
             if blow == "engine":
@@ -277,7 +255,7 @@ def test_a_storm_of_kills_loses_nothing_and_runs_no_attempt_twice(tmp_path: Path
             else:
                 own.kill()
                 own.start()
-        wait_for(lambda: all(fleet.status(task) == "completed" for task in tasks), 120)
+        wait_until(lambda: all(fleet.status(task) == "completed" for task in tasks), 120)
 
         for task in tasks:
             ended_once(fleet, task)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import medbay
-from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server
-from tests.waiting import wait_for
+from tests.places.cluster import NEEDS_A_SERVER, Fleet, Server, wait_until
 
 pytestmark = NEEDS_A_SERVER
 SECRETS = {"DEPLOY_TOKEN": "kept-on-the-worker-81734", "OTHER_PASSWORD": "never-to-be-seen-55120"}
@@ -29,9 +30,9 @@ def test_no_secret_reaches_the_server_by_any_way(fleet: Fleet, server: Server) -
         *("--env-from", "DEPLOY_TOKEN", "--env-file", "vars", "--check", "env | grep ^DEPLOY_; true"),
     )
     fleet.engine()
-    wait_for(lambda: "mark-4711" in fleet.run("log", task).stdout)
+    wait_until(lambda: "mark-4711" in fleet.run("log", task).stdout)
     (fleet.home / "go").touch()
-    wait_for(lambda: fleet.status(task) == "completed")
+    wait_until(lambda: fleet.status(task) == "completed")
 
     seen = recorded_by(server)
 
@@ -41,6 +42,7 @@ def test_no_secret_reaches_the_server_by_any_way(fleet: Fleet, server: Server) -
     assert not [name for name, secret in SECRETS.items() if secret in shown]
 
 
+@pytest.mark.long  # what is kept and what is sent is also held by the tests of orders and reports
 def test_a_large_result_stays_on_the_worker_and_is_named(fleet: Fleet) -> None:
     """The task is done; its result says where the whole of it is."""
     fleet.worker()

@@ -111,7 +111,7 @@ def test_a_waiting_task_is_paused_guided_and_cancelled(house: House, opened: Ope
     page = opened(f"/tasks/{task.id}")
 
     press(page, "Pause")
-    wait_for(lambda: house.bay.get(task.id).paused)
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()  # a key acts on what is shown
     press(page, "Undo")
     wait_for(lambda: not house.bay.get(task.id).paused)
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()

@@ -166,9 +166,12 @@ def not_before(named: int | None, scheduled: int, now: int, record: Record) -> i
 
 
 def _again_in_phase(diagnosis: Diagnosis, record: Record, now: int, advice: Advice) -> NextStep:
-    """By the table of the preset `phase`: so often, after exact waits; then the phase has failed."""
+    """By the table of the preset `phase`: so often, after exact waits; then the phase has failed.
+
+    The same failure after the same advice passes over no retry here, as it does on the ladder.
+    """
     row = phases.row_of(diagnosis)
-    if record.rung > row.retries and not record.under_grant:
+    if record.charged - record.granted > row.retries and not record.under_grant:
         why = f"{row.name}: {diagnosis.summary}"
         return _stop("mark_as_blocked", why, "exhausted", "task:retry_exhausted")
     why = f"{row.name}, retry {record.charged} of {row.retries}"

@@ -6,8 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from medbay.core.agent import agent_facts
+from medbay.core.budget import usage_of
+from medbay.core.outcome import Outcome
 from medbay.core.workflow.records import Story
 from medbay.core.workflow.workflow import Phase, Workflow
+
+Spent = tuple[int, int]  # tokens in and out
 
 
 class BudgetState(Struct, frozen=True, kw_only=True):
@@ -46,3 +51,11 @@ def acts(story: Story, state: BudgetState | None) -> str:
     if state is None or state.level != "limit" or state.group in story.confirmed:
         return ""
     return story.enforcement if story.enforcement in ("soft_gate", "hard_gate") else ""
+
+
+def spent_by(outcome: Outcome) -> Spent:
+    """What an attempt used that brought no answer: as its agent's record says, else as it says itself."""
+    if (known := agent_facts(outcome.output)) is not None:
+        return known[2], known[3]
+    said = usage_of(outcome)
+    return (said.tokens if said is not None else 0), 0

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from medbay.core.decision import Decision, Draft
+from medbay.core.decision import NOTHING, Decision, Draft
 from medbay.core.model import Option, Owner, Question
 from medbay.core.untrusted import line
 from medbay.core.workflow.phase import StoryCase, block, draft_of, step
@@ -30,9 +30,15 @@ def landed(case: StoryCase, found: Landed, now: int) -> Decision:
     draft = draft_of(case, now)
     if found.how in ("merged", "pr"):
         done = replace(git, landing=0, conflict="", conflicts=0, reverting="", revert_branch="", revert_commit="")
+        done = replace(done, came_back="")
         commit, url = found.commit or git.merge_commit, found.url or git.pull_request
         draft.set(merged=found.how == "merged", git=replace(done, merge_commit=commit, pull_request=url))
         step(draft, case, phase, run.verdict, found.words, run.rules)
+        return draft.decision()
+    if found.how == "refused" and _goes_back(case, phase):
+        back = replace(git, landing=0, came_back=found.words[:SHOWN_MAX], pull_request=found.url or git.pull_request)
+        draft.set(git=back)
+        step(draft, case, phase, "FAIL", line(found.words, 200), run.rules)
         return draft.decision()
     if found.how == "conflict":
         draft.set(git=replace(git, conflict=found.words[:SHOWN_MAX], conflicts=git.conflicts + 1))
@@ -41,6 +47,13 @@ def landed(case: StoryCase, found: Landed, now: int) -> Decision:
             step(draft, case, phase, "FAIL", line(found.words, 200), run.rules)
             return draft.decision()
     return _ask_about(draft, case, found)
+
+
+def waits(case: StoryCase, found: Landed, now: int) -> Decision:
+    """Its pull request is there, and what its checks say is waited for."""
+    draft = draft_of(case, now)
+    draft.set(git=replace(case.story.git, pull_request=found.url))
+    return draft.decision() if found.url != case.story.git.pull_request else NOTHING
 
 
 def _landing(case: StoryCase) -> tuple[PhaseRun, Phase]:

@@ -7,7 +7,7 @@ last one is the end of the run, and the verdict moves the story by the table of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -32,6 +32,7 @@ from medbay.core.policy import phases
 from medbay.core.workflow import answer as answers
 from medbay.core.workflow import budget, question, verdict
 from medbay.core.workflow.answer import RoleAnswer, WantedDecision
+from medbay.core.workflow.budget import Spent
 from medbay.core.workflow.records import (
     OWNER,
     PRESET,
@@ -48,6 +49,7 @@ from medbay.core.workflow.records import (
 from medbay.core.workflow.workflow import Phase, Workflow
 
 ACTOR: Final = "story"
+FAIL: Final = "FAIL"  # as a verdict: judged, and refused; a run that ends FAIL without it was never judged
 ERRORS_ALLOWED: Final = 2  # gates that could not answer in a row, then a person is asked
 _LADDER: Final = frozenset(
     """
@@ -70,6 +72,7 @@ class StoryCase(Struct, frozen=True, kw_only=True):
     dependents: tuple[Story, ...] = ()  # unfinished stories that depend on it
     taken: frozenset[str] = frozenset()  # ids of stories that begin like its own
     breakers: tuple[Breaker, ...] = ()  # of its phases, those that are open
+    spent: Mapping[str, Spent] = field(default_factory=dict)  # what attempts of its tasks used that brought no answer
 
 
 class PhaseWorker(Struct, frozen=True, kw_only=True):
@@ -220,8 +223,11 @@ def set_up(
     return together(Decision(writes=(RunChanged(before=run, after=after),)), *made)
 
 
-def refuse(case: StoryCase, why: str, now: int) -> Decision:
-    """What a phase needs is missing after it was started: it ends without having run, and says what is missing."""
+def refuse(case: StoryCase, why: str, now: int, *, verdict: Literal["FAIL", "ERROR"]) -> Decision:
+    """What a phase needs is missing after it was started: it ends without having run, and says what is missing.
+
+    FAIL is a gate's answer to what nothing shows, and moves the story; with ERROR nothing was judged.
+    """
     run = case.run
     assert run is not None
     made = []
@@ -232,7 +238,7 @@ def refuse(case: StoryCase, why: str, now: int) -> Decision:
             draft.move("cancelled", why[:500])
             draft.emit("task:cancelled", by=ACTOR)
             made.append(draft.decision())
-    ended = replace(run, status="FAIL", verdict="FAIL", error_type="PRECONDITION_FAILED", summary=why)
+    ended = replace(run, status="FAIL", verdict=verdict, error_type="PRECONDITION_FAILED", summary=why)
     return together(_end(case, ended, now), *made)
 
 
@@ -311,10 +317,16 @@ def part_broke(case: StoryCase, draft: Draft[Task], work: WorkingSet, why: str) 
 
 
 def _part(draft: Draft[Task], case: StoryCase) -> RunPart | None:
-    """The part of the open run that this task is; None where it is of another time."""
-    if case.run is None:
-        return None
-    return next((each for each in case.run.parts if each.task_id == draft.before.id and not each.status), None)
+    """The part of the open run that this task is, with what it used; None where it is of another time."""
+    parts = case.run.parts if case.run is not None else ()
+    found = next((each for each in parts if each.task_id == draft.before.id and not each.status), None)
+    return found and _with_spent(case, found)
+
+
+def _with_spent(case: StoryCase, part: RunPart) -> RunPart:
+    """A part with what its attempts without an answer used: those tokens count too."""
+    tokens_in, tokens_out = case.spent.get(part.task_id, (0, 0))
+    return replace(part, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _took(draft: Draft[Task], case: StoryCase, ended: RunPart) -> Decision:
@@ -352,7 +364,9 @@ def _stop_others(case: StoryCase, parts: tuple[RunPart, ...], now: int) -> tuple
         draft.emit("task:cancelled", by=ACTOR)
         made.append(draft.decision(RetryClosed(task.id, "cancelled")))
     stopped = (
-        replace(each, status="STOPPED", summary="stopped", ended_at=now) if each.task_id in gone else each
+        replace(_with_spent(case, each), status="STOPPED", summary="stopped", ended_at=now)
+        if each.task_id in gone
+        else each
         for each in parts
     )
     return tuple(stopped), made
@@ -402,7 +416,7 @@ def _lands(story: Draft[Story], case: StoryCase, phase: Phase, run: PhaseRun) ->
     if run.status == "PASS" and phase.merges and git.branch and run.rules.on_pass != "keep":
         story.set(git=replace(git, landing=run.number))
         return True
-    if run.status == "FAIL" and case.story.merged and git.merge_commit and (phase.merges or not run.rules.forced):
+    if run.verdict == FAIL and case.story.merged and git.merge_commit and (phase.merges or not run.rules.forced):
         story.set(git=replace(git, reverting="due"))
     return False
 
@@ -527,7 +541,7 @@ def _stops(
         used = f"{state.used} of {state.limit} tokens of {state.group} are used"
         way = "let it use more, once" if gate == "soft_gate" else "give it a bigger budget: go on without this limit"
         return block(story, f"its token budget is used up: {used}", f"{gate}: {used}", go_on=way), NOTHING
-    if phase.counts_rounds and run.status == "FAIL":
+    if phase.counts_rounds and run.verdict == FAIL:
         rounds = case.story.rounds + 1
         story.set(rounds=rounds)
         most = run.rules.max_rounds + case.story.rounds_granted

@@ -43,6 +43,7 @@ class StoryGit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflicts: int = 0  # in a row
     merge_commit: str = ""
     pull_request: str = ""
+    came_back: str = ""  # what checks and reviewers say of its pull request, until a role has seen to it
     reverting: Literal["", "due", "asked", "agreed"] = ""
     revert_branch: str = ""
     revert_commit: str = ""  # what undid the merge

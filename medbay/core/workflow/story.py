@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from medbay.core.decision import NOTHING, Added, Decision, Draft, RetryClosed, together
 from medbay.core.model import TITLE_MAX, Question, Task
+from medbay.core.untrusted import line
 from medbay.core.workflow import budget
 from medbay.core.workflow import phase as phases
+from medbay.core.workflow.frontmatter import CRITERION_MAX
 from medbay.core.workflow.phase import StoryCase, draft_of
 from medbay.core.workflow.question import closed
 from medbay.core.workflow.records import ENFORCEMENTS, EvidenceEntry, PhaseRun, RunChanged, Story, StoryDecision
@@ -39,6 +41,11 @@ def clean_title(given: str) -> str:
     if not title:
         raise UsageError("the title is empty", hint="--title says what the story is about")
     return title
+
+
+def clean_criteria(given: Sequence[str]) -> tuple[str, ...]:
+    """Acceptance criteria as story.md has them: each in one line, none empty, none twice."""
+    return tuple(dict.fromkeys(words for each in given if (words := line(each, CRITERION_MAX))))[:CRITERIA_MAX]
 
 
 def created(story: Story, now: int, *, actor: str) -> Decision:
@@ -228,7 +235,8 @@ def _edit(draft: Draft[Story], changes: Mapping[str, Any]) -> None:
     if "title" in wanted:
         wanted["title"] = clean_title(str(wanted["title"]))
     if "criteria" in wanted:
-        wanted["evidence"] = _kept(draft.before, tuple(wanted["criteria"]))
+        wanted["criteria"] = clean_criteria(wanted["criteria"])
+        wanted["evidence"] = _kept(draft.before, wanted["criteria"])
     draft.set(**wanted)
 
 
@@ -313,7 +321,7 @@ def completed(
     draft = draft_of(case, now)
     draft.set(evidence=tuple(evidence))
     if resolved:
-        draft.set(git=replace(case.story.git, conflict=""))
+        draft.set(git=replace(case.story.git, conflict="", came_back=""))
     return draft.decision(*writes)
 
 
@@ -360,6 +368,7 @@ def context_of(case: StoryCase, run: PhaseRun, folder: str) -> dict[str, Any]:
                 if story.git.conflict
                 else []
             ),
+            *([story.git.came_back] if story.git.came_back else []),
         ],
         "git": msgspec.to_builtins(story.git),
         "decided": [f"{each.question} -> {each.answer}" for each in case.decisions if each.answered_by],

@@ -52,8 +52,8 @@ def judged(phase: Phase, run: PhaseRun) -> PhaseRun:
         return replace(run, status=total.verdict, verdict=total.verdict, summary=summary, error_type=error)
     (part,) = own
     status: RunStatus = part.status if part.status in ("PASS", "FAIL", "ERROR", "TIMEOUT") else "ERROR"
-    status = "FAIL" if part.error_type and status == "ERROR" else status
     word, error = part.verdict or status, part.error_type
+    status = "FAIL" if error and status == "ERROR" else status  # the phase failed; nobody gave the verdict FAIL
     if status != "PASS" and not error and word not in phase.verdicts:  # it says itself that it failed
         error = phases.OTHER
     return replace(run, status=status, verdict=word, summary=part.summary, error_type=error, result=part.result)

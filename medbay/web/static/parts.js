@@ -104,14 +104,19 @@ export function useResource(path, options = {}) {
   const [state, setState] = useState(() => ({ path, data: path ? kept.get(path) : undefined, error: null, at: 0 }));
   const current = useRef(path);
   current.current = path;
+  const asked = useRef(0), answered = useRef(0);
   const load = useCallback(async () => {
     if (!path) return;
+    const turn = (asked.current += 1);
     try {
       const data = await get(path);
+      if (turn < answered.current) return; // an answer that was overtaken shows what is over
+      answered.current = turn;
       kept.set(path, data);
       if (kept.size > 40) kept.delete(kept.keys().next().value);
       if (current.current === path) setState({ path, data, error: null, at: Date.now() });
     } catch (error) {
+      if (turn < answered.current) return;
       if (current.current === path) setState((was) => ({ ...was, path, data: was.path === path ? was.data : kept.get(path), error }));
     }
   }, [path]);
@@ -123,6 +128,7 @@ export function useResource(path, options = {}) {
     /** @param {any[]} events */
     const hear = (events) => {
       if (typeof options.live === "function" && events.length && !options.live(events)) return;
+      if (!events.length) { clearTimeout(timer); run(); return; } // what this person did is seen at once
       if (!timer) timer = window.setTimeout(run, Math.max(120, 1000 - (Date.now() - last)));
     };
     const shown = () => { if (!document.hidden && due) { due = false; run(); } };

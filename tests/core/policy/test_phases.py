@@ -38,6 +38,17 @@ def test_the_table_of_errors(kind: str, waits: list[int]) -> None:
     assert steps[-1].block_kind == "exhausted"
 
 
+def test_the_same_failure_after_the_same_advice_passes_over_no_retry() -> None:
+    """An agent that answers nothing readable is asked again twice, whatever it says the second time."""
+    found = a_diagnosis(category="unknown", subcategory="malformed_output")
+
+    second = Record(task_id="t", attempt=2, charged=2, raised=1)
+    third = Record(task_id="t", attempt=3, charged=3, raised=1)
+
+    assert decide(found, second, Policy(), 0, cause=Cause.PHASE).delay_ms == 1_000
+    assert decide(found, third, Policy(), 0, cause=Cause.PHASE).block_kind == "exhausted"
+
+
 def test_an_exponential_wait_ends_at_its_cap() -> None:
     """Sixty seconds."""
     row = next(each for each in phases.ERRORS if each.name == phases.SERVICE_DOWN)

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from medbay.core.decision import Change, Decision, Draft
-from medbay.core.model import Question, Task
+from medbay.core.model import Question, Retry, Task
 from medbay.core.workflow import phase, workflow
 from medbay.core.workflow.phase import PhaseWorker, StoryCase
 from medbay.core.workflow.records import PhaseRun, RunChanged, Story, StoryRules
@@ -75,6 +75,25 @@ def answered(found: StoryCase, role: str, verdict: str = "PASS", **more: Any) ->
     """The case once a role answered, and the decision."""
     made = phase.part_succeeded(task_of(found, role), found, says(verdict, **more))
     return follow(found, made), made
+
+
+def given_up(found: StoryCase, role: str, kind: str, **more: Any) -> StoryCase:
+    """The case once a part was given up for this kind of failure."""
+    return follow(found, failing(found, role, kind, **more))
+
+
+def failing(found: StoryCase, role: str, kind: str, *, charged: bool = True) -> Decision:
+    """What follows from the last failure of a part."""
+    draft = task_of(found, role)
+    draft.move("failed", "it failed")
+    draft.set(last_category=kind, last_summary="why", live=None)
+    draft.emit("task:retry_exhausted")
+    draft.block("exhausted", "used up")
+    asked = Question(id="q", need="n", why="w")
+    retry = Retry("t", 1, "c", "a", 1, 1, 1)
+    made = phase.part_failed(draft, found, Decision(writes=(asked, retry)), charged)
+    assert not charged or not draft.events or draft.events[0].name != "task:retry_exhausted"
+    return made
 
 
 def walked(found: StoryCase, name: str, verdict: str = "PASS", **more: Any) -> StoryCase:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from medbay.core.decision import Decision
 from medbay.core.model import Question
 from medbay.core.people.answer import EFFECTS, Answer, AskedStory, on_answer
 from medbay.core.workflow import landing, phase, story
@@ -19,6 +20,7 @@ from tests.core.workflow.cases import NOW, answered, asks, case, ended_run, foll
 
 GIT = StoryGit(branch="medbay/story-S-1", base="main", worktree="/w", directory="/w")
 MERGED = Landed(how="merged", words="merged into main as abc", commit="abc")
+REFUSED = Landed(how="refused", words="pull request https://x/1 came back\nci: failure", url="https://x/1")
 CONFLICT = Landed(how="conflict", words="it conflicts with main in app.txt\n<<<<<<<")
 KEPT = Landed(how="kept", words="kept: gh is not installed")
 
@@ -84,6 +86,29 @@ def test_the_first_conflict_goes_back_to_the_developer_the_second_to_a_person() 
     kept = follow(after, landing.on_kept(after, NOW, actor="person:a", asked=[asked])).story
     assert (kept.status, kept.merged, kept.git.landing) == ("completed", False, 0)
     assert follow(after, story.on_cancel(after, NOW, actor="a", asked=[], why="x")).story.git.landing == 0
+
+
+def test_what_comes_back_from_a_pull_request_goes_to_the_developer() -> None:
+    """Until a role has seen to it; more often than it may, and where the table has no way back, a person is asked."""
+    found = gated(on_pass="pr")
+    waiting = Landed(how="pr", words="pull request https://x/1", url="https://x/1", waiting=True)
+    waits = follow(found, landing.waits(found, waiting, NOW))
+    assert (waits.story.status, waits.story.git.landing, waits.story.git.pull_request) == ("uat", 1, "https://x/1")
+    assert landing.waits(waits, waiting, NOW) == Decision()
+
+    back = follow(waits, landing.landed(waits, REFUSED, NOW))
+
+    assert (back.story.status, back.story.git.landing, asks(landing.landed(waits, REFUSED, NOW))) == (
+        "in-progress",
+        0,
+        [],
+    )
+    assert REFUSED.words in story.context_of(back, ended_run(2, "implement"), "/f")["findings"]
+    assert follow(back, story.completed(back, (), (), NOW, resolved=True)).story.git.came_back == ""
+    given_up = follow(waits, landing.landed(waits, replace(REFUSED, how="given_up"), NOW)).story
+    assert (given_up.status, given_up.git.landing) == ("blocked", 1)
+    completed = gated(on_pass="pr", forced=True, status="completed")
+    assert asks(landing.landed(completed, REFUSED, NOW))
 
 
 def test_what_stands_in_the_way_is_asked_about() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 from medbay.core import owners
 from medbay.core.decision import NOTHING, Added, Decision, WorkingSet
-from medbay.core.model import Question, Retry, Task
+from medbay.core.model import Task
 from medbay.core.workflow import budget, phase
 from medbay.core.workflow.records import SETUP, RunChanged, Story, StoryDecision, StoryRules
 from tests.core.workflow.cases import (
@@ -18,7 +16,9 @@ from tests.core.workflow.cases import (
     asks,
     case,
     ended_run,
+    failing,
     follow,
+    given_up,
     says,
     shipped,
     started,
@@ -114,30 +114,11 @@ def test_too_many_rounds_block_the_story_and_ask() -> None:
 def test_a_pass_with_a_warning_says_so() -> None:
     """A reviewer that timed out is named."""
     found = started(case("ready-for-code-review"), "review", "review-lint", "review-style")
-    late = _failed(found, "review-style", "timeout/limit")
+    late = given_up(found, "review-style", "timeout/limit")
     after, _ = answered(late, "review-lint")
 
     assert after.story.status == "ready-for-qa"
     assert "timed out: review-style" in after.runs[-1].summary
-
-
-def _failed(found: phase.StoryCase, role: str, kind: str, **more: Any) -> phase.StoryCase:
-    """The case once a part was given up for this kind of failure."""
-    return follow(found, failing(found, role, kind, **more))
-
-
-def failing(found: phase.StoryCase, role: str, kind: str, *, charged: bool = True) -> Decision:
-    """What follows from the last failure of a part."""
-    draft = task_of(found, role)
-    draft.move("failed", "it failed")
-    draft.set(last_category=kind, last_summary="why", live=None)
-    draft.emit("task:retry_exhausted")
-    draft.block("exhausted", "used up")
-    asked = Question(id="q", need="n", why="w")
-    retry = Retry("t", 1, "c", "a", 1, 1, 1)
-    made = phase.part_failed(draft, found, Decision(writes=(asked, retry)), charged)
-    assert not charged or not draft.events or draft.events[0].name != "task:retry_exhausted"
-    return made
 
 
 @pytest.mark.parametrize(
@@ -152,7 +133,7 @@ def failing(found: phase.StoryCase, role: str, kind: str, *, charged: bool = Tru
 )
 def test_a_part_that_is_given_up_ends_its_phase(kind: str, status: str, error: str) -> None:
     """By the type of its error; the story stays, and nobody is asked yet."""
-    after = _failed(started(case("ready-to-work"), "implement"), "dev", kind)
+    after = given_up(started(case("ready-to-work"), "implement"), "dev", kind)
 
     assert (after.runs[-1].status, after.runs[-1].error_type) == (status, error)
     assert after.story.status == "in-progress"
@@ -175,7 +156,7 @@ def test_the_third_end_of_one_type_opens_the_breaker() -> None:
 
 def test_an_outside_service_that_stays_away_blocks_at_once() -> None:
     """Its retries are used up already."""
-    after = _failed(started(case("ready-to-work"), "implement"), "dev", "transient/service")
+    after = given_up(started(case("ready-to-work"), "implement"), "dev", "transient/service")
 
     assert (after.story.status, after.story.blocked_from) == ("blocked", "in-progress")
 
@@ -193,7 +174,7 @@ def test_a_fallback_takes_over_once() -> None:
     assert (draft.task.status, draft.task.command, draft.task.charged) == ("pending", ("offline",), 0)
     assert not made.all(RunChanged)
     on = replace(found, tasks=(replace(found.tasks[0], command=("offline",)),))
-    assert _failed(on, "dev", "transient/service").story.status == "blocked"
+    assert given_up(on, "dev", "transient/service").story.status == "blocked"
 
 
 def test_gates_that_break_twice_in_a_row_ask() -> None:
@@ -305,12 +286,12 @@ def test_a_missing_precondition_ends_the_run_without_running() -> None:
     made = phase.start(found, wanted, [worker], StoryRules(), NOW, actor="x", command="c", queue="q")
     begun = follow(found, made)
 
-    after = follow(begun, phase.refuse(begun, "criterion 1: nothing shows it", NOW))
+    after = follow(begun, phase.refuse(begun, "criterion 1: nothing shows it", NOW, verdict="FAIL"))
 
     assert after.story.status == "in-progress"
     assert (after.runs[-1].error_type, after.tasks[0].status) == ("PRECONDITION_FAILED", "cancelled")
     ended = replace(begun, tasks=(replace(begun.tasks[0], status="cancelled"),))
-    assert not phase.refuse(ended, "x", NOW).changes
+    assert not phase.refuse(ended, "x", NOW, verdict="FAIL").changes
 
 
 def test_a_story_is_written_by_its_phase() -> None:

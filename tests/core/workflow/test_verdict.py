@@ -27,6 +27,12 @@ def parts(*statuses: str, required: str = "security") -> list[RunPart]:
         ("PASS PASS PASS TIMEOUT PASS PASS", 1.0, "ERROR", "required"),
         ("TIMEOUT TIMEOUT TIMEOUT PASS TIMEOUT PASS", 1.0, "ERROR", "only 2 of 6"),
         ("FAIL STOPPED STOPPED STOPPED STOPPED STOPPED", 1.0, "FAIL", "lint"),
+        # Those that were stopped are outside of the share: half of the rest, or more, has to have answered.
+        ("FAIL TIMEOUT STOPPED STOPPED STOPPED STOPPED", 1.0, "FAIL", "lint"),
+        ("FAIL TIMEOUT TIMEOUT STOPPED STOPPED STOPPED", 1.0, "ERROR", "only 1 of 3"),
+        ("TIMEOUT STOPPED STOPPED STOPPED STOPPED STOPPED", 1.0, "ERROR", "only 0 of 1"),
+        ("ERROR STOPPED STOPPED STOPPED STOPPED STOPPED", 1.0, "ERROR", "lint"),
+        ("PASS PASS FAIL STOPPED STOPPED STOPPED", 0.6, "PASS", "failed: style"),
     ],
 )
 def test_the_table(statuses: str, threshold: float, verdict: str, says: str) -> None:

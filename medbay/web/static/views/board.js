@@ -9,6 +9,9 @@ export function Board({ parts }) {
 /** @param {any[]} events */
 const concerns = (events) => events.some((each) => /^(story|phase|question):/.test(each.name));
 
+/** Whether a status leads anywhere. @param {any} story */
+const movable = (story) => story.moves.some((/** @type {any} */ each) => each.allowed);
+
 /** Where a story may go, and why not elsewhere; dropped on a column, only there. @param {any} story @param {string} [directory] */
 async function move(story, directory) {
   const ways = story.moves.filter((/** @type {any} */ each) => each.allowed && (!directory || each.directory === directory));
@@ -21,7 +24,7 @@ async function move(story, directory) {
 }
 function All() {
   const found = useResource("/api/board", { live: concerns });
-  return html`<div class="row"><h1>Board</h1><span class="dim">j k cards, h l columns, o opens, m moves</span></div><${Loaded} of=${found} height="24rem">${(/** @type {any} */ data) => html`<${Columns} columns=${data.columns} />`}<//>`;
+  return html`<div class="row"><h1>Board</h1><span class="dim keys">j k cards, h l columns, o opens, m moves</span></div><${Loaded} of=${found} height="24rem">${(/** @type {any} */ data) => html`<${Columns} columns=${data.columns} />`}<//>`;
 }
 /** @param {{columns: any[]}} props */
 function Columns({ columns }) {
@@ -55,7 +58,7 @@ function Columns({ columns }) {
 }
 /** @param {{story: any, at: boolean, hold: (story: any) => void}} props */
 function Card({ story, at, hold }) {
-  return html`<article class="card ${at ? "at" : ""}" data-at=${at ? "1" : undefined} draggable="true" onDragStart=${(/** @type {DragEvent} */ event) => { if (event.dataTransfer) event.dataTransfer.setData("text/plain", story.id); hold(story); }} onDragEnd=${() => hold(null)}><div class="row"><a class="id" href=${`/board/${encodeURIComponent(story.id)}`}>${story.id}</a><span class="grow"></span><button class="plain" aria-label=${`move ${story.id}`} title="move (m)" onClick=${() => move(story)}>⇄</button></div>
+  return html`<article class="card ${at ? "at" : ""}" data-at=${at ? "1" : undefined} draggable="true" onDragStart=${(/** @type {DragEvent} */ event) => { if (event.dataTransfer) event.dataTransfer.setData("text/plain", story.id); hold(story); }} onDragEnd=${() => hold(null)}><div class="row"><a class="id" href=${`/board/${encodeURIComponent(story.id)}`}>${story.id}</a><span class="grow"></span>${movable(story) ? html`<button class="plain" aria-label=${`move ${story.id}`} title="move (m)" onClick=${() => move(story)}>⇄</button>` : null}</div>
     <p class="name">${story.title}</p><p class=${story.token}>${story.glyph} ${story.words}</p>
     ${story.notes.map((/** @type {string} */ each) => html`<p class="dim">${each}</p>`)}
     ${story.questions.length ? html`<p>${story.questions.map((/** @type {string} */ each) => html`<a href=${`/inbox/${encodeURIComponent(each)}`}>question ${each} ▸</a> `)}</p>` : null}</article>`;
@@ -68,12 +71,12 @@ function One({ id }) {
 /** @param {{story: any}} props */
 function Whole({ story }) {
   useKey("m", () => move(story), "move the story");
-  return html`<h1>${story.id} ${story.title}</h1><div class="row" style=${{ margin: ".5rem 0" }}><b>${story.status}</b><span class="dim">since <${Time} at=${story.since} /></span><button onClick=${() => move(story)}>Move…</button><${Command} text=${`medbay story show ${story.id}`} /></div>
+  return html`<h1>${story.id} ${story.title}</h1><div class="row" style=${{ margin: ".5rem 0" }}><b>${story.status}</b><span class="dim">since <${Time} at=${story.since} /></span>${movable(story) ? html`<button onClick=${() => move(story)}>Move…</button>` : null}<${Command} text=${`medbay story show ${story.id}`} /></div>
     ${story.reason ? html`<p class="dim">${story.reason}</p>` : null}${story.questions.map((/** @type {any} */ each) => html`<p class="you">! <a href=${`/inbox/${encodeURIComponent(each.id)}`}>${each.need}</a></p>`)}
     ${story.waits_for.length ? html`<p class="wait">↳ waits for ${story.waits_for.map((/** @type {string} */ each) => html`<a href=${`/board/${encodeURIComponent(each)}`}>${each}</a> `)}</p>` : null}
     ${story.description ? html`<pre class="pre">${story.description}</pre>` : null}
     <section class="section"><h2>Acceptance criteria</h2>${story.criteria.length ? html`<ol>${story.criteria.map((/** @type {string} */ text, /** @type {number} */ n) => html`<li>${n + 1}. ${text} ${story.evidence.filter((/** @type {any} */ each) => each.criterion === n + 1).map((/** @type {any} */ each) => html`<span class="done">✓ ${each.shows} <span class="mono dim">${each.path}</span></span> `)}</li>`)}</ol>` : html`<p class="empty">None yet.</p>`}</section>
-    <section class="section"><h2>Phases</h2>${story.phases.length ? html`<div class="scroll"><table><thead><tr><th>RUN</th><th>PHASE</th><th>STATUS</th><th>BEGAN</th><th>WHO</th><th>TOKENS</th><th>SUMMARY</th></tr></thead><tbody>${story.phases.map((/** @type {any} */ run) => html`<tr key=${run.run}><td>${run.run}</td><td>${run.phase}</td><td class=${run.status === "PASS" ? "done" : ["FAIL", "ERROR", "TIMEOUT"].includes(run.status) ? "fail" : "run"}>${run.verdict || run.status}</td><td><${Time} at=${run.started_at} /></td><td>${run.workers.map((/** @type {any} */ each) => html`<a href=${`/tasks/${encodeURIComponent(each.task)}`}>${each.role}${each.status ? ` ${each.status}` : ""}</a> `)}</td><td>${tokensWords(run.tokens_input + run.tokens_output)}</td><td class="why">${run.summary}</td></tr>`)}</tbody></table></div>` : html`<p class="empty">No phase has begun: <code>medbay story run ${story.id}</code></p>`}</section>
+    <section class="section"><h2>Phases</h2>${story.phases.length ? html`<div class="scroll"><table class="stack"><thead><tr><th>RUN</th><th>PHASE</th><th>STATUS</th><th>BEGAN</th><th>WHO</th><th>TOKENS</th><th>SUMMARY</th></tr></thead><tbody>${story.phases.map((/** @type {any} */ run) => html`<tr key=${run.run}><td>${run.run}</td><td>${run.phase}</td><td class=${run.status === "PASS" ? "done" : ["FAIL", "ERROR", "TIMEOUT"].includes(run.status) ? "fail" : "run"}>${run.verdict || run.status}</td><td class="hide"><${Time} at=${run.started_at} /></td><td class="full">${run.workers.map((/** @type {any} */ each) => html`<a href=${`/tasks/${encodeURIComponent(each.task)}`}>${each.role}${each.status ? ` ${each.status}` : ""}</a> `)}</td><td class="hide">${tokensWords(run.tokens_input + run.tokens_output)}</td><td class="why full">${run.summary}</td></tr>`)}</tbody></table></div>` : html`<p class="empty">No phase has begun: <code>medbay story run ${story.id}</code></p>`}</section>
     <section class="section"><h2>Budgets</h2><ul>${story.budgets.map((/** @type {any} */ each) => html`<li class=${each.level === "limit" ? "fail" : each.level ? "wait" : ""}>${each.phase}: ${tokensWords(each.used)} of ${tokensWords(each.limit)}, warned at ${tokensWords(each.warning)} (${each.enforcement})</li>`)}</ul></section>
     ${story.decisions.length ? html`<section class="section"><h2>Decisions</h2><ul>${story.decisions.map((/** @type {any} */ each) => html`<li>${each.question} <b>${each.answer || "open"}</b> <span class="dim">${each.kind}${each.answered_by ? `, ${each.answered_by.replace("person:", "")}` : ""}</span></li>`)}</ul></section>` : null}
     <section class="section"><h2>Artifacts</h2><ul>${story.artifacts.map((/** @type {string} */ each) => html`<li class="mono">${each}</li>`)}</ul></section>`;
