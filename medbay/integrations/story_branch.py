@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from medbay.core.tracker.source import TrackerSource
 from medbay.core.workflow.records import Story
 from medbay.core.workspace import Landed
 from medbay.errors import MedbayError
@@ -27,12 +24,10 @@ def exists(story: Story) -> bool:
     return Git(story.project).commit_of(f"{HEADS}{BRANCHES}{name_of(story.id)}") is not None
 
 
-def land(
-    story: Story, on_pass: str, unresolved: list[str], *, rounds: int = 0, trackers: Sequence[TrackerSource] = ()
-) -> Landed:
+def land(story: Story, on_pass: str, unresolved: list[str], *, rounds: int = 0) -> Landed:
     """Merge the branch of a story, or make it a pull request; what stands in the way is said, not raised.
 
-    A pull request may come back to the developer so many `rounds`. Without `gh` one of the `trackers` may have it.
+    A pull request may come back to the developer so many `rounds`.
     """
     title = f"story {story.id}: {story.title}"
     try:
@@ -44,9 +39,7 @@ def land(
             back = f"git revert {story.git.revert_commit[:12]} brings it back"
             return Landed(how="kept", words=f"kept on {branch.branch}: its merge was reverted, and {back}")
         if on_pass == "pr":
-            return PullRequest(branch, rounds=rounds, trackers=trackers).land(
-                f"Story {story.id}: {story.title}", wait_s=0.0
-            )
+            return PullRequest(branch, rounds=rounds).land(f"Story {story.id}: {story.title}", wait_s=0.0)
         return branch.merge(title)
     except MedbayError as error:
         return Landed(how="kept", words=str(error))
