@@ -57,6 +57,10 @@ class Agents:
             )
         return sorted(found, key=lambda each: (not each.presence.path, each.profile.name))
 
+    def look(self, name: str) -> Presence:
+        """What there is of one here, without a call; raises UsageError when there is no such agent."""
+        return presence.look(agent.find(self._bay.profiles, name), os.environ)
+
     def check(self, name: str) -> AgentCall:
         """Make one cheap real call; raises UsageError when there is no such agent."""
         return presence.call(agent.find(self._bay.profiles, name), os.environ)

@@ -19,14 +19,7 @@ if TYPE_CHECKING:
     from medbay.areas.agents import KnownAgent
 
 _TITLE: Final = 1  # the column that a narrow screen does without: names say almost the same
-_COLUMNS: Final = (
-    Column(),
-    Column(),
-    Column(cut=True, least=13),
-    Column(cut=True, least=13),
-    Column(),
-    Column(),
-)
+_COLUMNS: Final = (Column(), Column(), Column(cut=True, least=13), Column(), Column())
 
 
 @click.group(invoke_without_command=True)
@@ -52,6 +45,9 @@ def command(context: click.Context, session: Session) -> None:
     if screen().terminal:
         for line in _table([_cells(each, now) for each in known], screen()):
             say(line)
+        for each in known:
+            if each.presence.path and each.presence.signed_in is False:
+                note(f"to sign in to {each.profile.name}: {each.presence.sign_in}")
         missing = [each for each in known if not each.presence.path and each.presence.install]
         for each in missing[:1]:
             note(f"to install one: {each.presence.install}")
@@ -75,7 +71,11 @@ def check(session: Session, name: str) -> None:
       medbay agents check claude
     """
     refuse_inside_attempts("medbay agents check")
-    called = session.bay().agents.check(name)
+    agents = session.bay().agents
+    here = agents.look(name)
+    if here.path and here.signed_in is False:
+        note(f"as far as its files and the environment show, {name} is not signed in: {here.sign_in}")
+    called = agents.check(name)
     cost = None if called.cost is None else called.cost / MILLION
     if session.json:
         kind = called.kind or None
@@ -114,11 +114,12 @@ def _signed_in(each: KnownAgent) -> str:
 
 def _cells(each: KnownAgent, now: int) -> list[str]:
     here = each.presence
-    installed = here.version or "installed" if here.path else "not installed"
-    signed = {True: "signed in", False: f"not signed in: {here.sign_in}", None: ""}[here.signed_in] if here.path else ""
-    last = moments.ago(each.use.last_used_at, now) if each.use.last_used_at else "never used"
+    version = here.version.removeprefix(each.profile.preset).removeprefix("-cli").strip()
+    signed = {True: ", signed in", False: ", signed out", None: ""}[here.signed_in]
+    state = f"{version or 'installed'}{signed}" if here.path else "not installed"
+    last = moments.ago(each.use.last_used_at, now) if each.use.last_used_at else "unused"
     today = f"today {view.money(each.use.cost_today or 0)}" if each.use.attempts_today else ""
-    return [each.profile.name, each.title, installed, signed, last, today]
+    return [each.profile.name, each.title, state, last, today]
 
 
 def _as_json(each: KnownAgent) -> dict[str, Any]:

@@ -4,11 +4,10 @@ What it answers stands in the prompt, so that tests share no state: the steps of
 `[[say x]] [[bash cmd]] [[bash cmd]]`, are taken one after the other, one in each call.
 
     [[say hello]]        text                      [[bash cmd]]         the shell tool, then the next step or its output
-    [[learn cmd]]        the shell tool once the prompt has guidance in it, until then a text that nothing was done
     [[err 529]] [[err 429 2]]   that status for ever, or so many times
     [[limit 2]] [[limit 2 9]]   a usage limit that ends in 2 s, told once or so many times
     [[hang 30]] [[hang 30 1]]   no answer for so long, always or so many times
-    [[cut]]              the connection is dropped in the middle
+    [[cut]] [[cut 1]]    the connection is dropped in the middle, always or so many times
     [[refuse]]           the model refuses         [[tool NAME {..}]]   another tool
 """
 
@@ -112,8 +111,6 @@ def reply(step: Step) -> tuple[str, str]:
     """What the model does: `text`, or the command for its shell as `bash`."""
     if step.name == "bash":
         return "bash", step.argument
-    if step.name == "learn":
-        return ("bash", step.argument) if GUIDANCE in step.prompt else ("text", "I changed nothing, it looks fine.")
     return "text", {"say": step.argument, "err": "recovered", "limit": "recovered"}.get(step.name, "ok")
 
 
@@ -234,6 +231,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send(int(code), body if kind == "openai" else {"type": "error", **body}, headers)
         return True
 
+    def cuts(self, step: Step) -> bool:
+        """Whether the connection is dropped in the middle of the answer."""
+        often = step.argument if step.name == "cut" else "0"
+        return not often or self.server.bill.met(f"cut {STEP.findall(step.prompt)}") <= int(often)
+
     # Anthropic Messages: Claude Code
 
     def anthropic(self, asked: dict[str, Any]) -> None:
@@ -268,7 +270,7 @@ class Handler(BaseHTTPRequestHandler):
         self.piece({"type": "message_start", "message": begun}, "message_start")
         for index, block in enumerate(blocks):
             self.block(index, block)
-            if step.name == "cut":
+            if self.cuts(step):
                 self.drop()
                 return
         self.server.bill.pay(INPUT + CACHED)
@@ -320,7 +322,7 @@ class Handler(BaseHTTPRequestHandler):
         begun = {**whole, "status": "in_progress", "output": [], "usage": None}
         self.event("response.created", 0, response=begun)
         self.event("response.output_item.added", 1, output_index=0, item={**item, "status": "in_progress"})
-        if step.name == "cut":
+        if self.cuts(step):
             self.drop()
             return
         self.server.bill.pay(INPUT)
@@ -357,7 +359,7 @@ class Handler(BaseHTTPRequestHandler):
         self.stream()
         chunk = {**base, "object": "chat.completion.chunk"}
         self.piece({**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]})
-        if step.name == "cut":
+        if self.cuts(step):
             self.drop()
             return
         self.piece({**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": ends}]})
@@ -384,7 +386,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, body)
             return
         self.stream()
-        if step.name == "cut":
+        if self.cuts(step):
             self.drop()
             return
         self.piece(body)

@@ -20,6 +20,7 @@ from tests.e2e.test_the_path_of_a_task import MEDBAY, Terminal
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(400)  # a night of a dozen real agents, on a machine that may be busy
+WHO = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
 TURN = INPUT + CACHED + OUTPUT
 QUIETLY = "for n in 1 2 3 4 5 6 7 8 9; do touch quiet-$n; python3 -c 'import time; time.sleep(1)'; done"
 SLOWLY = "python3 -c 'import time; time.sleep(1)'"
@@ -30,7 +31,7 @@ TASKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "quiet": (f"[[bash {QUIETLY}]] [[say Written.]]", ("--stall", "6s")),
     "over": (" ".join(f"[[bash {SLOWLY} {n}]]" for n in range(8)), ("--max-tokens", str(3 * TURN + 100))),
     "fine": ("[[bash echo hi > fine.txt]] [[say All done.]]", ()),
-    "learns": ("[[learn touch learnt.txt]]", ("--check", "test -f learnt.txt")),
+    "learns": ("[[say It looks fine.]] [[bash touch learnt.txt]] [[say Done.]]", ("--cwd", "repository")),
     "limited": ("[[limit 1]] [[say I am back.]]", ("--provider", "anthropic/limited")),
     "overloaded": ("[[err 529 3]] [[say It works again.]]", ("--provider", "anthropic/busy")),
     "unauthorized": ("[[err 401]]", ()),
@@ -93,6 +94,10 @@ def spend_the_night(home: Path, imitation: Imitation) -> dict[str, Any]:
     settings = file.read_text(encoding="utf-8")
     program = settings.rpartition('program = "')[2].partition('"')[0]
     file.write_text(settings + MORE.format(claude=program), encoding="utf-8")
+    repository = terminal.home / "repository"
+    for words in (("init", "--quiet"), (*WHO, "commit", "--quiet", "--allow-empty", "-m", "The beginning")):
+        repository.mkdir(exist_ok=True)
+        subprocess.run(["git", *words], cwd=repository, check=True)
     ids = {}
     for name, (told, options) in TASKS.items():
         agent = () if "--agent" in options else ("--agent", "claude")
@@ -136,10 +141,12 @@ def test_its_log_and_its_history_can_be_read(night: Night) -> None:
 
 
 def test_the_second_attempt_is_told_what_failed(night: Night) -> None:
-    """Guidance is in its prompt, and it acts on it."""
+    """Done with nothing to show was no success; guidance is in its prompt, and it acts on it in its worktree."""
     done = night.task("learns")
 
-    assert (done["status"], [each["outcome"] for each in done["attempts"]]) == ("completed", ["failed", "succeeded"])
+    assert (done["status"], kinds(done)) == ("completed", ["unknown/no_evidence", None])
+    assert "learnt.txt" in night.terminal.must("diff", done["id"])
+    assert not (night.terminal.home / "repository" / "learnt.txt").exists()
     assert GUIDANCE not in night.prompt("learns", 1)
     assert f"{GUIDANCE} (Attempt #2)" in night.prompt("learns", 2)
 
@@ -324,4 +331,6 @@ def test_a_session_goes_on_after_its_daemon_was_killed(
     assert lost["session"] == last["session"] != ""
     assert done["result"]["summary"] == "At last."
     assert lost["tokens_in"] + last["tokens_in"] == imitation.bill.tokens_in - before
+    figures = json.loads(terminal.must("stats", "--cost", "--json"))
+    assert figures["total"]["tokens_in"] == lost["tokens_in"] + last["tokens_in"]
     assert lost["cost"] > 0

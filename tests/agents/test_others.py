@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.imitation import INPUT, OUTPUT, Imitation
+from tests.agents.imitation import GUIDANCE, INPUT, OUTPUT, Imitation
 from tests.e2e.test_the_path_of_a_task import QUICK, Terminal
 
 pytestmark = [pytest.mark.agents, pytest.mark.long]
 AGENTS = ("codex", "gemini", "opencode")
 TURN = INPUT + OUTPUT
+WHO = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
 
 
 def configure(home: Path, url: str) -> dict[str, str]:
@@ -114,6 +115,48 @@ def test_a_budget_and_turns_hold_while_a_real_agent_runs(agent: str, tmp_path: P
     assert imitation.bill.tokens_out - billed <= 4 * OUTPUT * len(here.show(turns)["attempts"])
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_real_agent_that_fails_is_waited_for_or_told(agent: str, tmp_path: Path, imitation: Imitation) -> None:
+    """Nothing to show, a usage limit, an outage, a stream that is cut, a hang, a full context window."""
+    here = project(agent, tmp_path, imitation)
+    repository = here.home / "repository"
+    repository.mkdir()
+    for words in (("init", "--quiet"), (*WHO, "commit", "--quiet", "--allow-empty", "-m", "The beginning")):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    learns = "[[say It looks fine.]] [[bash touch learnt.txt]] [[say Done.]]"
+    ids = add(here, agent, {"learns": learns}, "--cwd", "repository")
+    provider = {"limited": "[[limit 2 2]] [[say I am back.]]", "busy": "[[err 529 2]] [[say It works again.]]"}
+    provider |= {
+        "slow": "[[hang 90 1]] [[say Here I am.]] [[say Here I am.]]",
+        "cut": "[[cut 1]] [[say Whole.]]",
+    }
+    for name, text in provider.items():
+        ids |= add(here, agent, {name: text}, "--provider", name, "--stall", "20s")
+    ids |= add(here, agent, {"context": "[[err 400]]"})
+
+    here.run("up", "--until-idle")
+
+    shown = {name: here.show(task) for name, task in ids.items()}
+    failed = {name: [each["diagnosis"] for each in found["attempts"][:-1]] for name, found in shown.items()}
+    assert {name: each["status"] for name, each in shown.items()} == {
+        **dict.fromkeys(ids, "completed"),
+        "context": "blocked",
+    }
+    assert [each["subcategory"] for each in failed["learns"]] == ["no_evidence"]
+    told = (here.home / ".medbay" / "logs" / ids["learns"] / "2.prompt.md").read_text(encoding="utf-8")
+    assert f"{GUIDANCE} (Attempt #2)" in told
+    if agent != "opencode":  # which goes on by itself here
+        assert [each["outcome"] for each in shown["slow"]["attempts"]] == ["stalled", "succeeded"]
+    assert {each["category"] for name in ("limited", "busy", "cut") for each in failed[name]} <= {
+        "transient",
+        "code_error",
+    }
+    assert not any(each["charged"] for name in ("limited", "busy", "cut") for each in shown[name]["attempts"][:-1])
+    kinds = {each["diagnosis"]["subcategory"] for each in shown["context"]["attempts"]}
+    assert kinds == {"context_window"} and "split the task" in shown["context"]["question"]["why"]
+
+
 def edit(old: str, new: str) -> str:
     """A message of a model that changes a file, as aider takes it."""
     return f"[[say I change it.\n\napp.py\n```python\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n```\n]]"
@@ -124,8 +167,7 @@ def test_aider_works_is_refused_and_is_held_to_its_budget(tmp_path: Path, imitat
     """An edit on a branch of its own, credentials that are refused with exit 0, edits that never fit."""
     here = project("aider", tmp_path, imitation)
     (here.home / "app.py").write_text("print('old')\n", encoding="utf-8")
-    who = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
-    for words in (("init", "--quiet"), ("add", "-A"), (*who, "commit", "--quiet", "-m", "The beginning")):
+    for words in (("init", "--quiet"), ("add", "-A"), (*WHO, "commit", "--quiet", "-m", "The beginning")):
         subprocess.run(["git", *words], cwd=here.home, check=True)
     wrong = edit("print('no such line')", "print('new')")
     fine, auth = add(

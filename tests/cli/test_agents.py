@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from medbay.views.text import width
@@ -16,5 +18,19 @@ def test_a_narrow_screen_has_every_word(cli: Cli, command: tuple[str, ...], colu
 
     assert max(map(width, said.lines)) <= columns and "…" not in said.out
     words = " ".join(said.out.split())
-    assert ("never used" if command == ("agents",) else "judge the result") in words
+    assert ("unused" if command == ("agents",) else "judge the result") in words
     assert ("Claude Code" in words) == (command == ("agents",) and columns > 40)
+
+
+def test_agents_that_are_here_are_told_with_how_to_sign_in(cli: Cli, tmp_path: Path) -> None:
+    """Their version without their name, on a narrow screen too; a check says it before it calls."""
+    for name, said in (("codex", "echo codex-cli 0.169.0"), ("gemini", "echo 0.61.0; exit 41")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "GEMINI_API_KEY": "", "OPENAI_API_KEY": ""}
+
+    narrow = cli.screen("agents", columns=40, env=env)
+    checked = cli("agents", "check", "gemini", env=env)
+
+    assert "codex     0.169.0, signed out  unused" in narrow.out and "to sign in to codex: codex login" in narrow.out
+    assert (checked.code, "gemini is not signed in: gemini, then" in checked.err) == (1, True)

@@ -25,8 +25,7 @@ class GitHubPulls:
 
     def pull_request(self, branch: str) -> PullRequestSeen | None:
         """That of a branch: the open one, else the newest."""
-        found, _ = self.repository.page("pulls", [*_NEWEST, ("head", f"{self.owner}:{branch}")])
-        chosen = next((each for each in found if each.get("state") == "open"), found[0] if found else None)
+        chosen = self._chosen(branch)
         if chosen is None:
             return None
         seen = _seen(chosen)
@@ -34,15 +33,16 @@ class GitHubPulls:
 
     def open_pull_request(self, branch: str, *, base: str, title: str, body: str) -> str:
         """Ask for the merge of a branch; its address. What asks already is found, not made again."""
+        there = self._chosen(branch)
+        if there is not None and _seen(there).state == "open":
+            return _seen(there).url
         asked = {"title": title, "body": body, "head": f"{self.owner}:{branch}", "base": base}
-        try:
-            made = self.repository.ask("POST", "pulls", body=asked)
-        except TrackerError as error:
-            there = self.pull_request(branch) if error.kind == "refused" else None
-            if there is None or there.state != "open":
-                raise
-            return there.url
+        made = self.repository.ask("POST", "pulls", body=asked)
         return _seen(made if isinstance(made, dict) else {}).url
+
+    def _chosen(self, branch: str) -> Mapping[str, Any] | None:
+        found, _ = self.repository.page("pulls", [*_NEWEST, ("head", f"{self.owner}:{branch}")])
+        return next((each for each in found if each.get("state") == "open"), found[0] if found else None)
 
     def _with_words(self, seen: PullRequestSeen, number: object) -> PullRequestSeen:
         checks = tuple(self._checks(seen.head)) if seen.head else ()

@@ -190,7 +190,8 @@ def _failed(transcript: Transcript) -> Mapping[str, Any]:
 def _unfinished(preset: Preset, transcript: Transcript, outcome: Succeeded | Failed) -> Mapping[str, Any]:
     """It ended without its own terminal record."""
     if isinstance(outcome, Failed) and (outcome.signal is not None or not transcript.strange):
-        return {}  # what its process and its words say
+        said = transcript.kind and outcome.signal is None  # it complained of something that is known
+        return {"category": transcript.kind} if said else {}  # else what its process and its words say
     why = f"{preset.title} ended without its own last record"
     if transcript.strange:
         why += f"; {transcript.strange} lines were of a form that is not known: another version of it?"

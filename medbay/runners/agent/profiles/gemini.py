@@ -24,6 +24,7 @@ _COMPLAINTS: Final = {
     "TypeError: terminated": "transient/network",
     "TypeError: fetch failed": "transient/network",
     "SocketError": "transient/network",
+    "Please set an Auth method": "unknown/auth",
 }
 _DENIED: Final = frozenset(
     "permission_denied policy_violation user_cancelled not_allowed tool_not_allowed tool_not_registered".split()
