@@ -326,7 +326,7 @@ ROWS: Final[Mapping[str, Callable[..., Key]]] = MappingProxyType(
             Key,
             duration,
             "How long the checks of a pull request are waited for; those that fail and what reviewers say come back to "
-            "the agent. 0s: not at all.",
+            "the agent, or to the developer of the story. 0s: not at all.",
         ),
         "git.pr_watch": partial(
             Key,
