@@ -139,6 +139,7 @@ class Bay:
     stories: Area[Stories] = Area("stories", "Stories")
     board: Area[Board] = Area("board", "Board")
     pulls: Area[PullRequests] = Area("pull_requests", "PullRequests")
+    _last_request: cached_property[requests.LastRequest] = cached_property(lambda _: requests.LastRequest())
     profiles: cached_property[KnownProfiles] = cached_property(lambda bay: app.agents_of(bay.place.config))
 
     def __init__(
@@ -154,7 +155,7 @@ class Bay:
         self.policy: Policy = app.policy_of(place.config)
         self.actor = actor or f"person:{env.user_name()}"
         self._clock: Clock = clock or SystemClock()
-        self.ids, self._last_request = Ids(), requests.LastRequest()
+        self.ids = Ids()
         self.store: KeptStore = app.open_store(place, self._clock, create=create, trusted=trust)
 
     def __enter__(self) -> Bay:
@@ -195,9 +196,8 @@ class Bay:
 
         Each line comes with its number. With a `key` the same lines a second time add nothing.
         """
-        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "agents": self.profiles}
-        by |= {"cwd": os.getcwd(), "key": key}
-        return self.write(lambda tx: exchange.bring_in(tx, lines, everything=everything, **by))
+        by: dict[str, Any] = {"ids": self.ids, "actor": self.actor, "agents": self.profiles, "key": key}
+        return self.write(lambda tx: exchange.bring_in(tx, lines, everything=everything, cwd=os.getcwd(), **by))
 
     def apply_jobs(self, file: JobFile, *, dry_run: bool = False, **how: bool) -> list[JobChange]:
         """Bring the store to what a file of jobs says, or say what would change; `how` are flags of `JobWriter`."""

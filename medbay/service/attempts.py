@@ -373,6 +373,8 @@ class _Offer:
 
     def places(self, room: int) -> int:
         """How many can start at all, where every queue of this worker is limited; else as many as there is room for."""
+        if not self.left:
+            return room
         limited = all(queue in self.left for queue in self.worker.queues)
         return min(room, sum(self.left[queue] for queue in self.worker.queues)) if limited else room
 

@@ -31,6 +31,8 @@ def of(tx: Tx, task: Task) -> Owned:
 
 def of_many(tx: Tx, owned: Sequence[Task], held: Mapping[str, Breaker]) -> dict[str, Owned]:
     """The owners of these tasks by the ids of the tasks, in one look; `held` are the breakers that are not closed."""
+    if not owned:
+        return {}
     serving = {task.id: task.owner_id for task in owned if task.owner_kind == "task" and task.role in _SERVE}
     loops = {task.id: task.owner_id for task in owned if task.owner_kind == "loop"}
     rows = tasks.owners(tx, set(serving.values()), set(loops.values()))

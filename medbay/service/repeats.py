@@ -21,6 +21,8 @@ KINDS_MAX: Final = 8  # that are looked through for each end: among more kinds f
 
 def diagnosed(ends: Sequence[Ended], now: int, work: WorkingSet) -> list[Diagnosis | None]:
     """Why each of these failed, looked at once for those that are alike."""
+    if len(ends) == 1:
+        return [diagnose_ended(ends[0], now)]
     found: list[Diagnosis | None] = []
     looked: deque[tuple[Ended, Diagnosis | None]] = deque(maxlen=KINDS_MAX)
     for each in ends:

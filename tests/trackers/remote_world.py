@@ -18,6 +18,7 @@ from medbay.core.policy.policy import Policy
 from medbay.core.tracker.source import TrackerSource
 from medbay.engine.round import Engine
 from medbay.integrations.trackers.github import GitHub
+from medbay.integrations.trackers.github_repository import Repository
 from medbay.integrations.trackers.jira import Jira
 from medbay.integrations.trackers.labelled import IssueApi, LabelledTracker
 from medbay.integrations.trackers.linear import Linear
@@ -29,7 +30,11 @@ from tests.trackers.tracker_world import Fuse, FusedBay
 from tests.worlds import ManualClock, World
 
 PROJECTS = {"github": "acme/shop", "linear": "ENG", "jira": "APP"}
-APIS: dict[str, Callable[..., IssueApi]] = {"github": GitHub, "linear": Linear, "jira": Jira}
+APIS: dict[str, Callable[..., IssueApi]] = {
+    "github": lambda source, transport: GitHub(source, Repository(source.project, transport)),
+    "linear": Linear,
+    "jira": Jira,
+}
 
 
 @dataclass
