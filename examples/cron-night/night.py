@@ -142,7 +142,8 @@ def main() -> int:
         os.chdir(folder)
         _medbay("init")
         (folder / "medbay.toml").write_text('[engine]\nlease = "1d"\n', encoding="utf-8")
-        _medbay("import", "--crontab", str(HERE / "crontab"))
+        # The evening may be tomorrow's: what would have run until then is no part of this night.
+        _medbay("import", "--crontab", str(HERE / "crontab"), "--catch-up", "none")
         now = datetime.now(tz=UTC)
         evening = now.replace(hour=EVENING, minute=0, second=0, microsecond=0)
         clock = Clock(evening if evening > now else evening + timedelta(days=1))
