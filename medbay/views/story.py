@@ -203,9 +203,8 @@ def _folded(line: str, width: int) -> list[str]:
     """A line in lines that fit; what goes on stands below what it belongs to."""
     body = line.lstrip(" ")
     depth = len(line) - len(body)
-    first, *rest = wrap(body, width - depth) if line else [""]
-    again = wrap(" ".join(rest), width - depth - _DEEPER) if rest else []
-    return [" " * depth + first, *(" " * (depth + _DEEPER) + each for each in again)]
+    first, *rest = wrap(body, width - depth, below=width - depth - _DEEPER)
+    return [" " * depth + first, *(" " * (depth + _DEEPER) + each for each in rest)]
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
