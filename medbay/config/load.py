@@ -252,7 +252,8 @@ class _Reading:
         needed = _needed(parts[0])
         said_both = parts[0] == "queues" and len(needed & set(raw)) > 1  # its slots and its place go together
         if needed and len(needed & set(raw)) != 1 and not said_both:
-            said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
+            ways = sorted(needed)
+            said = f"has more than one of {', '.join(ways)}" if needed & set(raw) else f"has no {' or '.join(ways)}"
             hint = _EXAMPLES.get(parts[0], f"write how {name} is reached")
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
