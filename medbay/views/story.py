@@ -215,9 +215,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     said += [f"  waits for {', '.join(found['waits_for'])}"] if found["waits_for"] else []
     said += [f"  {number}. {clean(text)}" for number, text in enumerate(found["criteria"], start=1)]
     for each in found["phases"]:
-        said.append(
-            f"  {each['run']:>3}  {each['phase']:<10} {each['status']:<8} {cut(clean(each['summary']), 90)}".rstrip()
-        )
+        came_to = each["verdict"] or each["status"]  # an error is no verdict of a role
+        said.append(f"  {each['run']:>3}  {each['phase']:<10} {came_to:<8} {cut(clean(each['summary']), 90)}".rstrip())
     for each in found["budgets"]:
         if each["level"]:
             said.append(f"  budget of {each['phase']}: {each['used']} of {each['limit']} tokens ({each['level']})")
