@@ -67,8 +67,8 @@ def question_lines(question: Question, now_ms: int, shown: Screen) -> list[str]:
     waits = moments.short(now_ms - question.asked_at)
     often = f"    asked {waits} ago, sent {question.sent} times" if question.sent > 1 else ""
     head = shown.token(f"{glyphs.YOU} {first}", "you")
-    need, *rest = wrap(clean(question.need), shown.width - len(first) - len(waits) - 6)
-    lines = [f"{head}  {waits}  {need}", *(f"    {each}" for each in wrap(" ".join(rest), shown.width - 4) if rest)]
+    need, *rest = wrap(clean(question.need), shown.width - len(first) - len(waits) - 6, below=shown.width - 4)
+    lines = [f"{head}  {waits}  {need}", *(f"    {each}" for each in rest)]
     if often:
         lines.append(often)
     if clean(question.why) not in clean(question.need):

@@ -24,8 +24,9 @@ from medbay.config.keys import key_at, keys_of, paths
 from medbay.config.kinds import Wrong, preset_names, shown
 from medbay.config.lines import Document, is_too_deep
 from medbay.config.rows import NAMED, ROWS, SECTIONS
-from medbay.core import agent
+from medbay.core import agent, budget
 from medbay.core.tracker.source import TAKEN_NAMES
+from medbay.core.workflow import reviewers
 from medbay.errors import ConfigError
 from medbay.foreign import open_regular
 
@@ -45,6 +46,8 @@ _CALLED = {
     "trackers": "a tracker",
     "roles": "a role",
 }
+
+_SHIPPED_ROLES = ("pm", "qa", "dev", "gate")  # of the story lifecycle; a lifecycle of one's own names others
 
 Given = dict[str, Setting]  # by path
 Parts = tuple[str, ...]  # a path as the tables of the file have it
@@ -69,7 +72,8 @@ def check_text(text: str, file: str, *, folder: Path | None = None) -> tuple[Con
     """
     reading = _read_text(text, file)
     config = _config(reading.given, folder)
-    missing = [*names(config.triage, {*reading.named.get("agents", ()), *config.agents})]
+    agents = {*reading.named.get("agents", ()), *config.agents}
+    missing = [*names(config.triage, agents), *names_of_roles(config, agents, reading.named.get("roles", ()))]
     missing += programs(config, folder) if folder else ()
     for each in missing:
         if each.looked_for not in reading.refused:  # what was meant there is not known, so nothing follows from it
@@ -248,7 +252,8 @@ class _Reading:
         needed = _needed(parts[0])
         said_both = parts[0] == "queues" and len(needed & set(raw)) > 1  # its slots and its place go together
         if needed and len(needed & set(raw)) != 1 and not said_both:
-            said = f"has no {' or '.join(sorted(needed))}" if not needed & set(raw) else "has more than one way out"
+            ways = sorted(needed)
+            said = f"has more than one of {', '.join(ways)}" if needed & set(raw) else f"has no {' or '.join(ways)}"
             hint = _EXAMPLES.get(parts[0], f"write how {name} is reached")
             self.mistake(parts, f"{'.'.join(parts)} {said}", hint)
 
@@ -383,6 +388,20 @@ def names(chosen: TriageConfig, known: Collection[str]) -> Iterator[Missing]:
     if chosen.fix_agent and chosen.fix_agent not in {*known, *preset_names()}:
         hint = _did_you_mean(chosen.fix_agent, sorted(known), '"{}"') or f"[agents.{chosen.fix_agent}] makes one"
         yield Missing(("triage", "fix_agent"), f'there is no agent "{chosen.fix_agent}"', hint)
+
+
+def names_of_roles(config: Config, agents: Collection[str], roles: Collection[str]) -> Iterator[Missing]:
+    """The agents of roles that nobody described, and the budgets that no role has: those limit nothing."""
+    started = {*agents, *preset_names()} - {agent.CUSTOM}
+    for name, role in config.roles.items():
+        if role.agent and role.agent not in started:
+            hint = _did_you_mean(role.agent, sorted(started), '"{}"') or f"[agents.{role.agent}] makes one"
+            yield Missing(("roles", name, "agent"), f'there is no agent "{role.agent}"', hint)
+    known = {*budget.ROLES, *_SHIPPED_ROLES, *reviewers.ROLES, *roles, *config.roles}
+    for name in config.budgets:
+        if name not in known and not name.startswith("review-"):
+            hint = _did_you_mean(name, sorted(known), "[budgets.{}]") or f"[roles.{name}] makes one"
+            yield Missing(("budgets", name), f'there is no role "{name}"', hint)
 
 
 def programs(config: Config, folder: Path) -> Iterator[Missing]:

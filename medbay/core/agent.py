@@ -134,6 +134,8 @@ def find(profiles: Mapping[str, Profile], name: str) -> Profile:
     """The profile of this name; raises UsageError when there is none."""
     if name in profiles:
         return profiles[name]
+    if not name:
+        raise UsageError("the name of an agent is empty", hint="medbay agents lists them")
     near = get_close_matches(name, list(profiles), n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"[agents.{name}] in medbay.toml makes one"
     raise UsageError(f'there is no agent "{name}"', hint=hint)

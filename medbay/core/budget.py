@@ -33,6 +33,7 @@ _AMOUNT_MAX: Final = 1e12
 FREE: Final = frozenset({"shell", "python", "person"})  # runners that cost nothing unless a task says so
 WORKER: Final = "worker"
 REVIEWER: Final = "reviewer"
+ROLES: Final = (WORKER, REVIEWER, "spec", "critical", "triage")  # beside those of stories
 _ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("", "fix", "part", "follow_up", "revision"), WORKER),
     "review": "spec",

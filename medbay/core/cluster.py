@@ -9,6 +9,7 @@ from typing import Final, Literal
 from medbay.core.model import Worker
 
 TEMPORAL: Final = "temporal"
+SAID_WITHIN_MS: Final = 60_000  # an engine knows by then which of its places it reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,12 @@ class Cluster:
     start_within_ms: int = 600_000  # what no worker takes within this time comes back
 
 
-def away(place: str, serving: Iterable[Worker]) -> str | None:
-    """Why no engine that would start an attempt can do so at its place; None where one can, or has not said yet."""
-    known = [dict(each.places) for each in serving if each.places]
+def away(place: str, serving: Iterable[Worker], now: int) -> str | None:
+    """Why no engine that would start an attempt can do so at its place; None where one can, or has not said yet.
+
+    An engine without any place never says a thing: it is taken to have none once it had the time to say so.
+    """
+    known = [dict(each.places) for each in serving if each.places or now - each.started_at >= SAID_WITHIN_MS]
     if not place or not known:
         return None
     there = [each[place] for each in known if place in each]

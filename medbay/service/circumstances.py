@@ -79,7 +79,7 @@ def circumstances(
         mutex=_mutex(tx, task),
         queue_full=_queue_full(tx, task, queue_slots),
         load=_load(serving),
-        place_away=away(task.place, serving),
+        place_away=away(task.place, serving, tx.now),
         queue_served=bool(serving),
         recovery_share_used=task.queue in queues_out_of_share(tx, (task.queue,), recovery_share),
         slots_busy=full,

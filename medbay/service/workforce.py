@@ -59,5 +59,5 @@ def cost(value: Any) -> int:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or not 0 < amount <= _COST_MAX:
-        raise UsageError(f"max_cost is an amount above 0, not {value!r}", hint="for example 2.50")
+        raise UsageError(f"max_cost is an amount above 0 and up to {_COST_MAX}, not {value!r}", hint="for example 2.50")
     return max(1, int(amount * MILLION))

@@ -203,9 +203,8 @@ def _folded(line: str, width: int) -> list[str]:
     """A line in lines that fit; what goes on stands below what it belongs to."""
     body = line.lstrip(" ")
     depth = len(line) - len(body)
-    first, *rest = wrap(body, width - depth) if line else [""]
-    again = wrap(" ".join(rest), width - depth - _DEEPER) if rest else []
-    return [" " * depth + first, *(" " * (depth + _DEEPER) + each for each in again)]
+    first, *rest = wrap(body, width - depth, below=width - depth - _DEEPER)
+    return [" " * depth + first, *(" " * (depth + _DEEPER) + each for each in rest)]
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
@@ -216,9 +215,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     said += [f"  waits for {', '.join(found['waits_for'])}"] if found["waits_for"] else []
     said += [f"  {number}. {clean(text)}" for number, text in enumerate(found["criteria"], start=1)]
     for each in found["phases"]:
-        said.append(
-            f"  {each['run']:>3}  {each['phase']:<10} {each['status']:<8} {cut(clean(each['summary']), 90)}".rstrip()
-        )
+        came_to = each["verdict"] or each["status"]  # an error is no verdict of a role
+        said.append(f"  {each['run']:>3}  {each['phase']:<10} {came_to:<8} {cut(clean(each['summary']), 90)}".rstrip())
     for each in found["budgets"]:
         if each["level"]:
             said.append(f"  budget of {each['phase']}: {each['used']} of {each['limit']} tokens ({each['level']})")

@@ -353,7 +353,7 @@ def _why_not_started(found: TaskList, task: Task) -> str:
         return f'{"the one slot" if slots == 1 else f"all {slots} slots"} of the queue "{task.queue}" taken'
     if waits_for_load(task) and (short := _short_of(found, task)):
         return f"the machine is short of {short}: retries wait"
-    if gone := away(task.place, [each for each in found.serving if task.queue in each.queues]):
+    if gone := away(task.place, [each for each in found.serving if task.queue in each.queues], found.now):
         return gone
     if (looping := _crash_loop(found, task)) is not None:
         return f"held by {looping.key}: {breaker.holding(looping, task, found.now)}"

@@ -65,18 +65,22 @@ def cut(text: str, columns: int) -> str:
     return "".join(kept).rstrip() + ELLIPSIS if columns > 0 else ""
 
 
-def wrap(text: str, columns: int) -> list[str]:
-    """A clean text in lines of at most so many columns, broken between words, and inside one that is longer."""
-    lines, line = [], ""
+def wrap(text: str, columns: int, *, below: int | None = None) -> list[str]:
+    """A clean text in lines of at most so many columns, broken between words, and inside one that is longer.
+
+    `below` is the room of the lines after the first, where it is another one.
+    """
+    lines: list[str] = []
+    line, room = "", columns
     for word in text.split(" "):
-        if line and width(line) + 1 + width(word) > columns:
+        if line and width(line) + 1 + width(word) > room:
             lines.append(line)
-            line = ""
+            line, room = "", below or columns
         line = f"{line} {word}" if line else word
-        while width(line) > columns:
-            fits = next(size for size in range(len(line), 0, -1) if width(line[:size]) <= columns or size == 1)
+        while width(line) > room:
+            fits = next(size for size in range(len(line), 0, -1) if width(line[:size]) <= room or size == 1)
             lines.append(line[:fits])
-            line = line[fits:]
+            line, room = line[fits:], below or columns
     return [*lines, line]
 
 

@@ -34,3 +34,11 @@ def test_agents_that_are_here_are_told_with_how_to_sign_in(cli: Cli, tmp_path: P
 
     assert "codex     0.169.0, signed out  unused" in narrow.out and "to sign in to codex: codex login" in narrow.out
     assert (checked.code, "gemini is not signed in: gemini, then" in checked.err) == (1, True)
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "nan", "1e99"])
+def test_an_amount_that_cannot_be_is_refused_with_its_bounds(cli: Cli, amount: str) -> None:
+    """One that is too large is above 0 as well."""
+    said = cli("add", "x", "--agent", "claude", "--max-cost", amount)
+
+    assert said.code == 2 and "above 0 and up to 1000000000" in said.err

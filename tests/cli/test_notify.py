@@ -68,7 +68,7 @@ def test_what_cannot_be_tested_is_said(home: Path, monkeypatch: pytest.MonkeyPat
     [
         ('url = "nonsense"', "must be an address"),
         ('url = "smtp://mail.example.org/"', "?to="),
-        ('url = "https://a.example"\nurl_env = "X"', "more than one way out"),
+        ('url = "https://a.example"\nurl_env = "X"', "has more than one of command, url, url_env"),
         ('on = ["question:asked"]', "has no command or url or url_env"),
         ('url = "https://a.example"\nquiet = "22-7"', "must be hours like"),
         ('url = "https://a.example"\nzone = "Mars/North"', "must be a time zone"),

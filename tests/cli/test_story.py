@@ -189,6 +189,7 @@ fi
     assert cli("story", "elaborate", "W-1").code == 1
     found = shown(cli)["phases"][-1]
     assert (found["error_type"], found["workers"][0]["attempts"]) == ("MALFORMED_OUTPUT", 3)
+    assert any(line.split()[2:3] == ["ERROR"] for line in cli.good("story", "show", "W-1").lines)
     assert "ELAB.yaml: " in found["summary"] and "$.verdict" in found["summary"]
     folder = Path("stories/elaboration/W-1/_implementation")
     assert (folder / "ELAB.yaml").read_text() == "verdict: 3\n"

@@ -115,6 +115,26 @@ def test_check_names_agents_that_nobody_described(cli: Cli) -> None:
     assert told.startswith('try.toml:2: agents.x.command: there is no program "no-such-agent" on the PATH; ')
 
 
+def test_check_names_the_agents_of_roles_that_nobody_described(cli: Cli) -> None:
+    """A story would meet it only when its phase begins."""
+    assert checked(cli, '[roles.dev]\nagent = "cladue"\n') == [
+        'try.toml:2: there is no agent "cladue"; did you mean "claude"?'
+    ]
+    assert checked(cli, '[roles.dev]\nagent = "other"\n[agents.other]\ncommand = ["sh", "{prompt_file}"]\n') == []
+
+
+def test_check_names_budgets_that_limit_nothing(cli: Cli) -> None:
+    """A name that no role has would let every attempt start."""
+    assert checked(cli, "[budgets.wroker]\nmax_cost = 2\n") == [
+        'try.toml:1: there is no role "wroker"; did you mean [budgets.worker]?'
+    ]
+    assert checked(cli, "[budgets.architect]\nmax_cost = 2\n") == [
+        'try.toml:1: there is no role "architect"; [roles.architect] makes one'
+    ]
+    shipped = "".join(f"[budgets.{each}]\nmax_cost = 2\n" for each in ("worker", "spec", "triage", "dev", "review-own"))
+    assert checked(cli, shipped + '[budgets.architect]\nmax_cost = 2\n[roles.architect]\ncommand = ["sh"]\n') == []
+
+
 def test_check_names_mistakes_of_every_kind_at_once(cli: Cli) -> None:
     """A wrong value hides neither a missing program nor an agent that nobody described; nothing follows from it."""
     text = '[triage]\nfix_agent = "other"\nevaluate = "/nowhere/look"\n[engine]\nworkers = 0\nlaese = "1s"\n'

@@ -41,6 +41,8 @@ def test_a_profile_is_found_by_its_name_or_refused_with_what_is_near() -> None:
         find(PROFILES, "claud")
     with pytest.raises(UsageError, match=r"\[agents.x\] in medbay.toml makes one"):
         find({}, "x")
+    with pytest.raises(UsageError, match="the name of an agent is empty; medbay agents lists them"):
+        find(PROFILES, "")
     assert with_role(PROFILES.values(), "spec") == "reviewer"
     assert with_role([CLAUDE], "spec") == ""
     assert (CLAUDE.resources, REVIEWER.resources) == (("provider:anthropic/team",), ())

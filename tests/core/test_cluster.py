@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from medbay.core import workspace
 from medbay.core.attempt import checks
-from medbay.core.cluster import away
+from medbay.core.cluster import SAID_WITHIN_MS, away
 from medbay.core.model import CheckResult, CheckStatus, Worker
 from medbay.core.outcome import Output, Succeeded
 
@@ -33,7 +33,14 @@ def knowing(**places: str) -> Worker:
 )
 def test_a_place_is_away_when_no_engine_reaches_it(place: str, engines: list[Worker], said: str | None) -> None:
     """One engine that reaches it is enough; one that has not said anything yet says nothing."""
-    assert away(place, engines) == said
+    assert away(place, engines, 1_000) == said
+
+
+def test_an_engine_that_never_named_a_place_has_none() -> None:
+    """A task whose place was taken out of the settings says why it does not start."""
+    assert away("cluster", [ENGINE], SAID_WITHIN_MS) == 'no engine has the place "cluster" configured'
+    assert away("cluster", [ENGINE, knowing(cluster="")], SAID_WITHIN_MS) is None
+    assert away("", [ENGINE], SAID_WITHIN_MS) is None
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,12 @@ def test_wrapping_breaks_between_words() -> None:
     assert wrap("", 4) == [""]
 
 
+def test_a_word_broken_over_lines_of_two_widths_gets_no_blank() -> None:
+    """A path that is copied from two lines is the path."""
+    assert wrap("in /a/long/path x", 6, below=4) == ["in", "/a/l", "ong/", "path", "x"]
+    assert wrap("abcdefghijkl", 6, below=4) == ["abcdef", "ghij", "kl"]
+
+
 def test_without_colours_not_even_those_pass() -> None:
     """NO_COLOR holds for logs as well."""
     assert ColoursOnly(colours=False).feed(f"{RED}red{OFF}") == "red"

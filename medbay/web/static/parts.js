@@ -311,4 +311,4 @@ export const counted = (number, word) => `${many(number)} ${word}${number === 1 
 /** @param {number} cost */
 export const money = (cost) => (cost ? `$${cost < 1 ? cost.toFixed(3) : cost.toFixed(2)}` : "$0");
 /** @param {number} tokens */
-export const tokensWords = (tokens) => (tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)}M tok` : tokens >= 1000 ? `${Math.round(tokens / 1000)}k tok` : `${tokens} tok`);
+export const tokensWords = (tokens) => (tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)}M tok` : tokens >= 1000 ? `${Math.floor(tokens / 1000)}k tok` : `${tokens} tok`);
