@@ -16,6 +16,7 @@ from medbay.integrations.trackers.protocol import CodeHost, TrackerError
 T = TypeVar("T")
 POLL_S: Final = 30.0
 SAID_MAX: Final = 4_000
+WORDS_MAX: Final = 40_000  # of all that is said
 # What is kept of a pull request, in the configuration of its repository: which commit it was made of, how often it came
 # back, and up to which moment what people wrote was told.
 _PUSHED: Final = "medbayPushed"
@@ -209,7 +210,7 @@ class PullRequest:
         head = f"pull request {url} came back" + (f" more than {self._rounds} times" if given_up else "")
         words = "\n".join((head, *(block(each, SAID_MAX) for each in found.complaints)))
         told = max(found.newest, self._known(_TOLD))
-        return CameBack(words=words, round=count, given_up=given_up, told=told)
+        return CameBack(words=block(words, WORDS_MAX), round=count, given_up=given_up, told=told)
 
     def _key(self, name: str) -> str:
         return f"branch.{self._branch.branch}.{name}"

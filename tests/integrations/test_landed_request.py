@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from medbay.core.model import TEXT_MAX
 from medbay.core.tracker.source import TrackerSource
 from medbay.integrations.git import Git
 from medbay.integrations.landing import Branch
-from medbay.integrations.pull_request import PullRequest
-from tests.trackers.imitated_pulls import URL, Pulls, run
+from medbay.integrations.pull_request import WORDS_MAX, CameBack, PullRequest
+from tests.trackers.imitated_pulls import URL, Pulls, run, said
 from tests.trackers.imitations import imitation
 from tests.trackers.test_contract import tokens
 
@@ -92,3 +93,16 @@ def test_a_request_that_a_person_ended_while_it_is_waited_for_is_not_made_again(
     assert (landed.how, landed.url, landed.waiting) == ("pr", f"{URL}/7", False)
     assert len(shop.pulls.made) == 1
     assert shop.git("for-each-ref", cwd=shop.bare) == ""
+
+
+def test_however_much_is_said_of_a_request_what_is_told_of_it_fits_into_a_task(shop: Shop) -> None:
+    """A person's task for what comes back too often takes no more than the description of a task."""
+    shop.pulls.runs = lambda commit: [run("ci", "failure")]
+    shop.request.land("Count", wait_s=0)
+    shop.pulls.made[0].comments = [said("x" * 5_000, at="2999-01-01T00:00:00Z") for _ in range(60)]
+
+    found = shop.request.look()
+
+    assert isinstance(found, CameBack) and found.given_up
+    assert len(found.words) <= WORDS_MAX < TEXT_MAX
+    assert found.words.startswith(f"pull request {URL}/7 came back more than 0 times\nci: failure")
